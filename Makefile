@@ -1,0 +1,80 @@
+PYTHON ?= python3
+VENV = .venv
+JOBS ?= 2
+
+BIN = $(VENV)/bin
+INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --compile -c constraints.txt
+PACKAGE = pyproject.toml constraints.txt src/rosenblatt/_version.py
+
+# Without bytecode every import of numba and scikit-learn compiles thousands of lines anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+# Two installs into one environment must not overlap.
+.NOTPARALLEL:
+.PHONY: help demo test coverage check format bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.test  ## run every test, and every example in the docstrings
+	$(BIN)/python -m pytest -n $(JOBS)
+
+coverage: $(VENV)/.test  ## measure lines and branches with compilation off
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(JOBS) -m "not compiled" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
+	@$(BIN)/python -c "$$BRANCHES"
+
+check: $(VENV)/.test  ## lint, format, types and the import contract
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.test  ## format the code and fix what ruff can fix
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/.bench  ## measure against peers (data sets from the folder ROSENBLATT_DATA, where set)
+	$(BIN)/python benchmarks/bench.py
+
+clean:  ## remove caches and build outputs (.venv stays)
+	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+
+# The total that coverage compares with its limit mixes lines and branches; the branches alone must reach it too.
+define BRANCHES
+import json, sys
+from coverage import Coverage
+totals = json.load(open("$(VENV)/coverage.json"))["totals"]
+limit = Coverage().get_option("report:fail_under")
+percent = 100 * totals["covered_branches"] / max(totals["num_branches"], 1)
+print(f"branches covered: {percent:.2f} % (at least {limit:g} %)")
+sys.exit(percent < limit)
+endef
+export BRANCHES
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "rosenblatt needs Python 3.11 or newer, and '$(PYTHON)' is not one ($$($(PYTHON) --version 2>&1))." >&2; \
+		echo "Name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+# A stamp stands for one set of extras; the larger sets contain the plain package.
+$(VENV)/.plain: $(PACKAGE) | $(BIN)/python
+	@echo "Installing rosenblatt into $(VENV) ..."
+	@$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.test: $(PACKAGE) | $(BIN)/python
+	@echo "Installing rosenblatt and its test tools into $(VENV) ..."
+	@$(INSTALL) -e ".[test]"
+	@touch $(VENV)/.plain $@
+
+$(VENV)/.bench: $(PACKAGE) | $(BIN)/python
+	@echo "Installing rosenblatt and its peers into $(VENV) ..."
+	@$(INSTALL) -e ".[bench]"
+	@touch $(VENV)/.plain $@

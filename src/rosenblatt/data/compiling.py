@@ -1,0 +1,53 @@
+"""`compiled`: numba with a disk cache that an edit of any compiled source makes stale.
+
+numba's cache notices an edit of the file that defines a kernel, not of another file whose functions the kernel
+inlines, and would run the old machine code. It does put the values of a function's closure into the cache's key,
+so `compiled` gives each function one more closure cell, which holds a hash of every source that may be compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+# Not nnan and ninf: NaN and infinity must stay visible.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _fingerprint() -> int:
+    package = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256()
+    for room in ("data", "learn", "prove"):
+        for source in sorted((package / room).glob("*.py")):
+            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    return int.from_bytes(digest.digest()[:8], "big")
+
+
+SOURCES = _fingerprint()
+
+
+def _keyed(function: Callable[..., Any]) -> Callable[..., Any]:
+    code = function.__code__
+    keyed = types.FunctionType(
+        code.replace(co_freevars=(*code.co_freevars, "__sources__")),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        (*(function.__closure__ or ()), types.CellType(SOURCES)),
+    )
+    keyed.__module__, keyed.__qualname__, keyed.__doc__ = function.__module__, function.__qualname__, function.__doc__
+    return keyed
+
+
+def compiled(function: F) -> F:
+    """Compile on first call, keep the machine code on disk, release the GIL while it runs."""
+    if numba.config.DISABLE_JIT:
+        return function
+    return numba.njit(cache=True, nogil=True, fastmath=FAST, _nrt=False)(_keyed(function))  # type: ignore[no-any-return]

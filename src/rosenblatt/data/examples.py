@@ -1,0 +1,333 @@
+"""`Examples`: rows, labels and weights, checked and encoded once.
+
+This is the one place that asks "sparse?", "which dtype?" and "which labels?". What it cannot learn from it refuses
+with an error that names the row and the column. Nothing is copied where the input is C-contiguous or canonical CSR.
+
+The tie rule, for all of rosenblatt: in training y·f ≤ 0 is a mistake; in prediction f > 0 is the positive class, and
+the largest score wins, the lowest index among equals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.compiling import compiled
+
+Array = np.ndarray[Any, Any]
+LABELS_AT_ONCE = 1 << 18  # labels sorted in one go: some 20 ms, so that Ctrl-C is heard
+VALUES_AT_ONCE = 1 << 22  # stored values read in one call of compiled code: some 10 ms
+
+
+class Dense(NamedTuple):
+    """Rows of a C-contiguous (n, d) array."""
+
+    values: Array
+
+
+class Sparse(NamedTuple):
+    """Rows of a CSR matrix without duplicates; the indices are views as unsigned integers."""
+
+    values: Array
+    columns: Array
+    starts: Array
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What is learned from.
+
+    Attributes
+    ----------
+    rows : Dense or Sparse
+    n_features : int
+    target : ndarray
+        Codes into `classes` (n,) int32; an indicator (n, K) int8 for many labels a row; numbers (n,) for regression.
+    classes : ndarray or None
+        The labels as they were given, sorted; None for regression.
+    weights : ndarray or None
+        One float64 a row, None when all are 1.
+    present : ndarray or None
+        The rows that take part, None for all of them. A row of weight 0 is absent.
+    radius2 : float
+        R² = max‖x‖² over the rows that take part.
+    """
+
+    rows: Dense | Sparse
+    n_features: int
+    target: Array
+    classes: Array | None
+    weights: Array | None
+    present: Array | None
+    radius2: float
+
+    @property
+    def size(self) -> int:
+        """How many rows take part."""
+        return int(self.target.shape[0] if self.present is None else self.present.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the values, float32 or float64."""
+        return self.rows.values.dtype
+
+    @property
+    def stored(self) -> int:
+        """How many stored values one pass reads."""
+        total = self.target.shape[0]
+        return int(self.rows.values.size * (self.size / total)) if total else 0
+
+    def only(self, rows: Array) -> Examples:
+        """The same examples, of which only these rows take part."""
+        return Examples(
+            self.rows, self.n_features, self.target, self.classes, self.weights, rows, radius2(self.rows, rows)
+        )
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _census_dense(values: Array, begin: int, end: int) -> float:
+    """The largest ‖x‖² of rows begin to end; NaN or infinite when a value is."""
+    largest = 0.0
+    for i in range(begin, end):
+        total = 0.0
+        for value in values[i]:
+            total += np.float64(value) * np.float64(value)
+        if not total <= largest:
+            largest = total
+            if not np.isfinite(total):
+                break
+    return largest
+
+
+@compiled
+def _census_sparse(
+    values: Array, columns: Array, starts: Array, d: int, begin: int, end: int
+) -> tuple[float, int, bool]:
+    """The largest ‖x‖², the first row whose indices are out of range (or −1), and whether columns always rise."""
+    largest, rising = 0.0, True
+    limit = np.uint64(d)
+    for i in range(begin, end):
+        start, stop = starts[i], starts[i + 1]
+        if stop < start or stop > np.uint64(values.size):
+            return largest, i, rising
+        x, column = values[start:stop], columns[start:stop]
+        beyond = np.uint64(0)
+        for c in column:
+            beyond |= np.uint64(c >= limit)
+        if beyond:
+            return largest, i, rising
+        falls = np.uint64(0)
+        for j in range(1, column.size):
+            falls |= np.uint64(column[j] <= column[j - 1])
+        rising = rising and falls == 0
+        total = 0.0
+        for value in x:
+            total += np.float64(value) * np.float64(value)
+        if not total <= largest:
+            largest = total
+            if not np.isfinite(total):
+                break
+    return largest, -1, rising
+
+
+def spans(total: int, per_row: float) -> Iterator[tuple[int, int]]:
+    """Cut `total` rows of about `per_row` values each into pieces that are quickly read."""
+    step = max(1, min(1 << 16, int(VALUES_AT_ONCE / max(per_row, 1.0))))
+    for begin in range(0, total, step):
+        yield begin, min(begin + step, total)
+
+
+@compiled
+def _largest_dense(values: Array, index: Array) -> float:
+    largest = 0.0
+    for i in index:
+        total = 0.0
+        for value in values[i]:
+            total += np.float64(value) * np.float64(value)
+        largest = max(largest, total)
+    return largest
+
+
+@compiled
+def _largest_sparse(values: Array, starts: Array, index: Array) -> float:
+    largest = 0.0
+    for i in index:
+        total = 0.0
+        for value in values[starts[i] : starts[i + np.uint64(1)]]:
+            total += np.float64(value) * np.float64(value)
+        largest = max(largest, total)
+    return largest
+
+
+def radius2(rows: Dense | Sparse, index: Array) -> float:
+    """R² over the given rows."""
+    largest = 0.0
+    for begin, end in spans(index.size, rows.values.size / max(index.size, 1)):
+        if isinstance(rows, Dense):
+            largest = max(largest, _largest_dense(rows.values, index[begin:end]))
+        else:
+            largest = max(largest, _largest_sparse(rows.values, rows.starts, index[begin:end]))
+    return largest
+
+
+def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
+    """X, float32 or float64, C-contiguous or CSR, as rows, with R²; refused where it is not finite or not CSR."""
+    if sp.issparse(X):
+        return _encode_sparse(X)
+    values = np.ascontiguousarray(X)
+    largest = 0.0
+    for begin, end in spans(values.shape[0], values.shape[1]):
+        largest = max(largest, _finite(_census_dense(values, begin, end), values[begin:end], begin))
+    return Dense(values), largest
+
+
+def _encode_sparse(X: Any) -> tuple[Sparse, float]:
+    n, d = X.shape
+    if X.indptr.size != n + 1 or X.indptr[0] != 0 or X.indices.size != X.data.size:
+        raise ValueError("Input X is no valid CSR matrix: indptr must start at 0 and have one entry more than rows.")
+    unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
+    starts = X.indptr.astype(np.uint64) if X.indptr.dtype.itemsize != 8 else X.indptr.view(np.uint64)
+    columns, largest, canonical = X.indices.view(unsigned), 0.0, True
+    for begin, end in spans(n, X.data.size / max(n, 1)):
+        census, bad, rising = _census_sparse(X.data, columns, starts, d, begin, end)
+        if bad >= 0:
+            raise ValueError(_out_of_range(X, bad))
+        largest = max(largest, _finite(census, X[begin:end] if not np.isfinite(census) else None, begin))
+        canonical = canonical and rising
+    if not canonical:  # unsorted, or the same column twice in a row: ‖x‖² needs each column once
+        X = X.copy()
+        X.sum_duplicates()
+        return _encode_sparse(X)
+    return Sparse(X.data, columns, starts), largest
+
+
+def _out_of_range(X: Any, row: int) -> str:
+    start, end = int(X.indptr[row]), int(X.indptr[row + 1])
+    if not 0 <= start <= end <= X.data.size:
+        return f"Input X is no valid CSR matrix: indptr of row {row} runs from {start} to {end} of {X.data.size} values."
+    index = X.indices[start:end]
+    wrong = index[(index < 0) | (index >= X.shape[1])][0]
+    return f"Input X has index {wrong} out of range in row {row}: it has {X.shape[1]} columns."
+
+
+def _finite(census: float, block: Any, first: int) -> float:
+    """The census, unless a value of the block is not finite (a square that overflows is no reason)."""
+    if np.isfinite(census):
+        return float(census)
+    if sp.issparse(block):
+        block = block.tocoo()
+        where = np.flatnonzero(~np.isfinite(block.data))
+        found = [(int(block.row[k]), int(block.col[k]), block.data[k]) for k in where[:1]]
+    else:
+        found = [(int(i), int(j), block[i, j]) for i, j in np.argwhere(~np.isfinite(block))[:1]]
+    for row, column, value in found:
+        what = "NaN" if np.isnan(value) else "infinity"
+        raise ValueError(f"Input X contains {what} at row {first + row}, column {column}.")
+    return float(census)
+
+
+# -- labels ----------------------------------------------------------------------------------------------------------
+
+
+def distinct(y: Array) -> Array:
+    """The sorted labels of y, found piece by piece."""
+    pieces = []
+    try:
+        for begin in range(0, y.shape[0], LABELS_AT_ONCE):
+            pieces.append(np.unique(y[begin : begin + LABELS_AT_ONCE]))
+        return np.unique(np.concatenate(pieces))
+    except TypeError as error:
+        raise ValueError(f"Labels y must all be of one kind, to be sorted: {error}.") from error
+
+
+def check_labels(y: Array, classes: Array) -> None:
+    """Refuse labels that are no classes: missing ones, infinite ones, fractions."""
+    if classes.dtype.kind in "cV":
+        raise ValueError(f"Unknown label type: y has dtype {classes.dtype}, classes are numbers or names.")
+    if classes.dtype.kind == "f":
+        if not np.isfinite(classes).all():
+            row = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise ValueError(f"Input y contains {'NaN' if np.isnan(y[row]) else 'infinity'} at row {row}.")
+        fraction = classes[classes != np.floor(classes)]
+        if fraction.size:
+            row = int(np.flatnonzero(y == fraction[0])[0])
+            raise ValueError(
+                f"Unknown label type: continuous. y has {fraction[0]} at row {row}; classes are whole numbers or names."
+            )
+    elif classes.dtype.kind == "O":
+        for label in classes:
+            if label is None or label != label:
+                row = next(i for i, value in enumerate(y) if value is None or value != value)
+                raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.")
+
+
+def encode_labels(y: Array, classes: Array) -> Array:
+    """Codes of y into the sorted classes, which hold every label of y."""
+    codes = np.empty(y.shape[0], dtype=np.int32)
+    for begin in range(0, y.shape[0], LABELS_AT_ONCE):
+        codes[begin : begin + LABELS_AT_ONCE] = np.searchsorted(classes, y[begin : begin + LABELS_AT_ONCE])
+    return codes
+
+
+def encode_indicator(y: Any) -> Array:
+    """A 0/1 matrix, a column a label, as int8."""
+    dense = y.toarray() if sp.issparse(y) else np.asarray(y)
+    if dense.dtype.kind not in "biuf" or not np.isin(dense, (0, 1)).all():
+        raise ValueError(
+            "Unknown label type: multiclass-multioutput. A y of two dimensions must be an indicator of labels, 0 or 1."
+        )
+    return np.ascontiguousarray(dense, dtype=np.int8)
+
+
+# -- weights ---------------------------------------------------------------------------------------------------------
+
+
+def encode_weights(sample_weight: Any, n: int) -> Array | None:
+    """Row weights as float64, None when all are 1."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}.")
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight a row.")
+    if not np.isfinite(weights).all():
+        row = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValueError(f"sample_weight contains NaN or infinity at row {row}: {weights[row]}.")
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(f"sample_weight must not be negative; row {row} has {weights[row]}.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero on every row: nothing is left to learn from.")
+    return None if (weights == 1.0).all() else weights
+
+
+def class_weights(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array | None:
+    """One weight a class: from a mapping, or "balanced", n / (K · count), where a row of weight s counts s times."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        counts = np.bincount(codes, weights=weights, minlength=classes.size)
+        with np.errstate(divide="ignore"):
+            share = counts.sum() / (np.count_nonzero(counts) * counts)
+        return np.where(counts > 0, share, 1.0)
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f'class_weight must be a mapping, "balanced" or None, got {class_weight!r}.')
+    result = np.ones(classes.size)
+    for label, weight in class_weight.items():
+        found = [k for k, name in enumerate(classes) if name == label]
+        if not found:
+            raise ValueError(f"class_weight names the class {label!r}, which is not among {classes.tolist()}.")
+        if not (np.isfinite(weight) and weight >= 0):
+            raise ValueError(f"class_weight of {label!r} must be finite and not negative, got {weight}.")
+        result[found[0]] = float(weight)
+    return result

@@ -1,0 +1,609 @@
+"""The scikit-learn face of the online learners: validate, encode, drive the training, attach the report."""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from rosenblatt.data.examples import (
+    Dense,
+    Examples,
+    Sparse,
+    check_labels,
+    class_weights,
+    distinct,
+    encode_indicator,
+    encode_labels,
+    encode_rows,
+    encode_weights,
+    radius2,
+)
+from rosenblatt.estimators.report import Report, looked_at, unseen
+from rosenblatt.learn.growing import grow
+from rosenblatt.learn.kept import Ballot, Kept, Planes, decide
+from rosenblatt.learn.machines import State
+from rosenblatt.learn.training import (
+    EpochRecord,
+    Plan,
+    confirmed,
+    default_epochs,
+    epochs,
+    new_state,
+    problems,
+    start_from,
+)
+
+Array = np.ndarray[Any, Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def all_or_nothing(method: Method) -> Method:
+    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch."""
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(self.__dict__)
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            kept = self.__dict__.get("_kept") is not before.get("_kept")
+            if not (isinstance(error, KeyboardInterrupt) and kept):
+                self.__dict__.clear()
+                self.__dict__.update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]
+
+
+class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+    """What all online learners share. A subclass has `_plan`, and the parameters that `_drive` reads."""
+
+    _state: State
+    _kept: Kept
+    _by_labels: bool
+    report_: Report
+    n_features_in_: int
+    n_iter_: int
+    coef_: Array
+    intercept_: Array
+    max_epochs: int | None
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    random_state: Any
+
+    def _take(self, values: dict[str, Any]) -> None:
+        """Set each parameter of `__init__` from its local of the same name."""
+        for name in self._get_param_names():
+            setattr(self, name, values[name])
+
+    # -- for subclasses to say ---------------------------------------------------------------------------------------
+
+    def _plan(self) -> Plan:
+        raise NotImplementedError
+
+    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _scheme(self, classes: int, labels: bool) -> str:
+        raise NotImplementedError
+
+    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
+        raise NotImplementedError
+
+    # -- encoding ----------------------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
+        """X, checked by scikit-learn's contract and ours."""
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=[np.float64, np.float32] if dtype is None else dtype,
+            order="C",
+            ensure_all_finite=False,
+        )
+        return encode_rows(X)
+
+    def _examples(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, dtype: Any = None, known: Array | None = None
+    ) -> Examples:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        rows, reach = self._rows(X, reset, dtype)
+        check_consistent_length(X, y)
+        n = int(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1)
+        weights = encode_weights(sample_weight, n)
+        target, classes, weights = self._encode_target(y, rows, weights, known)
+        present = None
+        if weights is not None and not weights.all():
+            present = np.flatnonzero(weights).astype(np.uint64)
+            reach = radius2(rows, present)
+        return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
+
+    # -- training ----------------------------------------------------------------------------------------------------
+
+    def _drive(
+        self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None
+    ) -> None:
+        """Run the training generator, and keep what it leaves."""
+        began, records = time.perf_counter(), []
+        training, held_out = self._split(examples, state.seed)
+        best: tuple[float, State, int] | None = None
+        outcome, waited = "budget", 0
+        with self._callbacks(limit, X, y, examples.classes) as watcher:
+            steps = epochs(training, plan, state)
+            try:
+                for record in steps:
+                    if held_out is not None:
+                        score = self._held_out_score(state.kept(plan.rule), examples, held_out)
+                        record = EpochRecord(**{**record.__dict__, "score": score})
+                        waited += 1
+                        if best is None or score > best[0]:
+                            best, waited = (score, state.copy(), len(records) + 1), 0
+                    records.append(record)
+                    asked = watcher(record, state, plan)
+                    if record.converged:
+                        outcome = "converged"
+                        break
+                    if asked or (best is not None and waited >= self.n_iter_no_change):
+                        outcome = "early"
+                        break
+                    if len(records) >= limit:
+                        break
+                if best is not None and best[2] < len(records):
+                    outcome, state = "early", best[1]
+                self._keep(state, plan, examples, records, began, "interrupted")
+                report = looked_at(outcome, records, training, plan, state, self._kept, time.perf_counter() - began)
+            except KeyboardInterrupt:
+                if records:
+                    self._keep(state, plan, examples, records, began, "interrupted")
+                raise
+            finally:
+                steps.close()
+            if outcome == "budget" and not report.errors and self._clean(training, plan, state):
+                report = Report(**{**report.__dict__, "outcome": "converged"})
+            self.report_ = report
+        self._warn(report)
+
+    def _one_epoch(self, examples: Examples, plan: Plan, state: State) -> None:
+        began = time.perf_counter()
+        steps = epochs(examples, plan, state)
+        record = next(steps)
+        steps.close()
+        before = self.report_.epochs if hasattr(self, "_state") else ()
+        outcome = "converged" if record.converged else "budget"
+        self._keep(state, plan, examples, [*before, record], began, outcome)
+
+    def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
+        """Whether the last iterate, though its last epoch made updates, has every row above its margin."""
+        tasks = problems(training, state.scheme, state.classes)
+        return all(
+            confirmed(machine, problem, plan, state)
+            for machine, problem in zip(state.machines, tasks, strict=True)
+            if problem.size
+        )
+
+    def _split(self, examples: Examples, seed: int) -> tuple[Examples, Array | None]:
+        """Rows to learn from, and rows to score on, of each class its share."""
+        if not getattr(self, "early_stopping", False):
+            return examples, None
+        every = examples.present
+        if every is None:
+            every = np.arange(examples.target.shape[0], dtype=np.uint64)
+        rng = np.random.default_rng((seed, 0x5EED))
+        groups = [every]
+        if examples.classes is not None and examples.target.ndim == 1:
+            groups = [every[examples.target[every] == k] for k in range(examples.classes.size)]
+        chosen = [
+            rng.permutation(group)[: int(np.ceil(self.validation_fraction * group.size))] for group in groups if group.size
+        ]
+        held_out = np.sort(np.concatenate(chosen))
+        training = np.setdiff1d(every, held_out)
+        if not training.size:
+            raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row of {every.size} to learn.")
+        return examples.only(training), held_out
+
+    def _keep(
+        self, state: State, plan: Plan, examples: Examples, records: list[EpochRecord], began: float, outcome: str
+    ) -> None:
+        """Put the model into its attributes."""
+        self._state, self._kept = state, state.kept(plan.rule)
+        self._by_labels = examples.target.ndim == 2
+        if examples.classes is not None:
+            self.classes_ = examples.classes
+        self.n_iter_ = len(records)
+        self.report_ = unseen(outcome, records, examples, state, time.perf_counter() - began)
+        self._publish(self._kept)
+
+    def _publish(self, kept: Kept) -> None:
+        if isinstance(kept, Planes):
+            self.coef_, self.intercept_ = kept.coef, kept.intercept
+
+    def _warn(self, report: Report) -> None:
+        if report.outcome == "budget":
+            warnings.warn(
+                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs with {report.errors:,} of "
+                f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if the rows can be separated.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @contextmanager
+    def _callbacks(self, limit: int, X: Any, y: Any, classes: Array | None) -> Iterator[Callable[..., bool]]:
+        """scikit-learn's callback protocol: one task a fit, one subtask an epoch; nothing when nobody watches."""
+        if not getattr(self, "_skl_callbacks", None) and not hasattr(self, "_parent_callback_ctx"):
+            yield lambda record, state, plan: False
+            return
+        context = self._init_callback_context(max_subtasks=limit)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+
+        def watcher(record: EpochRecord, state: State, plan: Plan) -> bool:
+            attributes = functools.partial(self._attributes, state, plan, classes)
+            subtask = context.subcontext(task_name="epoch")
+            subtask.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            return bool(
+                subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes)
+            )
+
+        yield watcher
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+
+    def _attributes(self, state: State, plan: Plan, classes: Array | None) -> dict[str, Any]:
+        """What makes a copy of this estimator predict as the model stands now."""
+        kept = state.kept(plan.rule)
+        found = {"_kept": kept, "n_features_in_": self.n_features_in_}
+        if isinstance(kept, Planes):
+            found |= {"coef_": kept.coef, "intercept_": kept.intercept}
+        if classes is not None:
+            found |= {"classes_": classes, "_by_labels": kept.scheme == "ovr" and classes.size <= 2}
+        return found
+
+    def _new_seed(self) -> int:
+        """One whole number from `random_state`."""
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _start(
+        self, examples: Examples, plan: Plan, classes: int, labels: bool, coef_init: Any, intercept_init: Any
+    ) -> State:
+        state = new_state(examples, plan, self._scheme(classes, labels), classes, self._new_seed())
+        planes = sum(machine.intercept.size for machine in state.machines)
+        if coef_init is None and intercept_init is None:
+            if not (getattr(self, "warm_start", False) and hasattr(self, "_state")):
+                return state
+            warm = self._state.last(plan.rule)
+            if warm.coef.shape != (planes, examples.n_features):
+                raise ValueError(
+                    f"warm_start: the model has coefficients of shape {warm.coef.shape}, these data need "
+                    f"{(planes, examples.n_features)}. Fit with warm_start=False."
+                )
+            coef_init, intercept_init = warm.coef, warm.intercept
+        if plan.rule.order == 2:
+            raise ValueError(f"{type(self).__name__} starts from zero: coef_init, intercept_init and warm_start are for "
+                             "first-order learners.")
+        start_from(
+            state,
+            _given("coef_init", coef_init, (planes, examples.n_features)),
+            _given("intercept_init", intercept_init, (planes,)),
+        )
+        return state
+
+    # -- use ---------------------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self, "_kept")
+        rows, _ = self._rows(X)
+        n = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
+        return self._kept_now(rows).scores(rows, np.arange(n, dtype=np.uint64))
+
+    def _kept_now(self, rows: Any) -> Kept:
+        """The kept model with `coef_` and `intercept_` as they are now: users may have set them."""
+        if isinstance(self._kept, Ballot):
+            return self._kept
+        return Planes(np.asarray(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """An initial value, checked; zeros when it is not given."""
+    if value is None:
+        return np.zeros(shape)
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim < len(shape) or (array.ndim == 0 and shape == (1,)):
+        array = array.reshape(shape) if array.size == np.prod(shape) else array
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity at {np.argwhere(~np.isfinite(array))[0].tolist()}.")
+    return array
+
+
+class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
+    """An online learner of classes, or of labels by an indicator matrix."""
+
+    classes_: Array
+    multiclass: str
+    class_weight: Any
+
+    def _scheme(self, classes: int, labels: bool) -> str:
+        if labels:
+            return "ovr"
+        return "one" if classes <= 2 else str(self.multiclass)
+
+    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
+        if sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+            indicator = encode_indicator(y)
+            if self.class_weight is not None:
+                raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
+            return indicator, np.arange(indicator.shape[1]), weights
+        y = column_or_1d(y, warn=True)
+        present = y if weights is None or weights.all() else y[weights > 0]
+        classes = distinct(present)
+        check_labels(y, classes if present is y else distinct(y))
+        if known is not None:
+            classes = distinct(np.concatenate([known, classes])) if classes.size else known
+        if present is not y:  # labels of absent rows are no classes; their code is never read
+            codes = np.zeros(y.shape[0], dtype=np.int32)
+            codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
+        else:
+            codes = encode_labels(y, classes)
+        shares = class_weights(self.class_weight, classes, codes, weights)
+        if shares is not None:
+            weights = shares[codes] * (1.0 if weights is None else weights)
+            if not weights.any():
+                raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
+        return codes, classes, weights
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
+    ) -> Any:
+        """Learn until every row is right or the budget is spent.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            float32 and float64 are used as they are, without a copy.
+        y : array-like of shape (n,), or an indicator of labels of shape (n, K)
+        sample_weight : array-like of shape (n,), optional
+            A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step. Weight 0 is
+            as if the row were not there.
+        coef_init, intercept_init : array-like, optional
+            Where to start, in the shapes of `coef_` and `intercept_`; zero by default.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        plan = self._plan()
+        examples = self._examples(X, y, sample_weight, reset=True)
+        self._check_rows(plan, examples)
+        assert examples.classes is not None
+        labels = examples.target.ndim == 2
+        if examples.classes.size < 2 and not labels:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes to learn from; y has 1 class: {examples.classes[0]!r}."
+            )
+        state = self._start(examples, plan, examples.classes.size, labels, coef_init, intercept_init)
+        limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
+        self._drive(examples, plan, state, limit, X, y)
+        return self
+
+    @all_or_nothing
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Make one epoch over these rows.
+
+        E calls on all rows are one fit of E epochs. Classes that were never seen may appear in any call.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            Classes to expect, whether or not they are in y.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        plan = self._plan()
+        if isinstance(self.class_weight, str):
+            raise ValueError('class_weight="balanced" needs all rows at once; pass a mapping to partial_fit.')
+        if getattr(self, "early_stopping", False):
+            raise ValueError("early_stopping needs all rows at once: use fit, or partial_fit with early_stopping=False.")
+        first = not hasattr(self, "_state")
+        known = None if first else self.classes_
+        if classes is not None:
+            named = distinct(column_or_1d(classes))
+            known = named if known is None else distinct(np.concatenate([known, named]))
+        dtype = None if first else self._state.machines[0].coef.dtype
+        examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)
+        self._check_rows(plan, examples)
+        assert examples.classes is not None
+        labels = examples.target.ndim == 2
+        if first:
+            state = self._start(examples, plan, examples.classes.size, labels, None, None)
+        else:
+            state = self._grown(examples, plan, labels)
+        self._one_epoch(examples, plan, state)
+        return self
+
+    def _grown(self, examples: Examples, plan: Plan, labels: bool) -> State:
+        """The state, with room for classes that are new."""
+        assert examples.classes is not None
+        if self._state.keep != plan.keep:
+            raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
+        if examples.classes.size == self.classes_.size and self._state.scheme == self._scheme(self.classes_.size, labels):
+            return self._state
+        if labels or self._labels():
+            raise ValueError(f"y has {examples.classes.size} label columns, the model {self.classes_.size} classes.")
+        places = np.searchsorted(examples.classes, self.classes_)
+        return grow(self._state.copy(), places, examples.classes.size, self._scheme(examples.classes.size, False), plan.rule)
+
+    def _check_rows(self, plan: Plan, examples: Examples) -> None:
+        """An explicit order must name rows that are there."""
+        if not isinstance(plan.order, str):
+            n = examples.target.shape[0]
+            if plan.order.size and plan.order.max() >= n:
+                raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
+
+    def _labels(self) -> bool:
+        """Whether the model was taught labels by an indicator."""
+        return bool(self._by_labels)
+
+    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
+        """Accuracy, by weight, on held-out rows."""
+        labels, right, total = examples.target.ndim == 2, 0.0, 0.0
+        for begin in range(0, rows.size, 1 << 14):
+            index = rows[begin : begin + (1 << 14)]
+            truth, said = examples.target[index], decide(kept.scores(examples.rows, index), labels)
+            hit = (said == truth) if not labels else (said == truth).all(axis=1)
+            mass = np.ones(index.size) if examples.weights is None else examples.weights[index]
+            right, total = right + float(mass[hit].sum()), total + float(mass.sum())
+        return right / total
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of rows: (n,) for two classes, positive for `classes_[1]`; (n, K) for more.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """Classes of rows, or an indicator of labels if that is what was learned.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray
+        """
+        scores = self._scores(X)
+        if self._labels():
+            return decide(scores, labels=True).astype(np.int64)
+        codes = decide(scores)
+        return self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)]
+
+    def __sklearn_tags__(self) -> Any:
+        """Labels by indicator are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
+    """An online learner of numbers."""
+
+    def _scheme(self, classes: int, labels: bool) -> str:
+        return "one"
+
+    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
+        y = column_or_1d(y, warn=True)
+        try:
+            target = np.ascontiguousarray(y, dtype=rows.values.dtype)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must be numbers for regression: {error}.") from error
+        if not np.isfinite(target).all():
+            row = int(np.flatnonzero(~np.isfinite(target))[0])
+            raise ValueError(f"Input y contains NaN or infinity at row {row}.")
+        return target, None, weights
+
+    @all_or_nothing
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
+    ) -> Any:
+        """Learn until every row is within its tube or the budget is spent.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight, coef_init, intercept_init : array-like, optional
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        plan = self._plan()
+        examples = self._examples(X, y, sample_weight, reset=True)
+        state = self._start(examples, plan, 1, False, coef_init, intercept_init)
+        limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
+        self._drive(examples, plan, state, limit, X, y)
+        return self
+
+    @all_or_nothing
+    @with_callbacks
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Make one epoch over these rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        plan = self._plan()
+        first = not hasattr(self, "_state")
+        dtype = None if first else self._state.machines[0].coef.dtype
+        examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
+        state = self._start(examples, plan, 1, False, None, None) if first else self._state
+        self._one_epoch(examples, plan, state)
+        return self
+
+    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
+        """R², by weight, on held-out rows."""
+        mass = None if examples.weights is None else examples.weights[rows]
+        return float(r2_score(examples.target[rows], kept.scores(examples.rows, rows), sample_weight=mass))
+
+    def predict(self, X: Any) -> Array:
+        """Numbers for rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._scores(X)

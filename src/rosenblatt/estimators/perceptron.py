@@ -1,0 +1,386 @@
+"""The perceptron and its named variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rosenblatt.estimators.online import OnlineClassifier
+from rosenblatt.learn.kept import Ballot
+from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.training import Plan
+
+Array = np.ndarray[Any, Any]
+
+ORDERS = {"shuffle", "cyclic", "random", "first", "worst"}
+
+# What every online classifier takes.
+COMMON: dict[str, Any] = {
+    "fit_intercept": ["boolean"],
+    "order": [StrOptions(ORDERS), "array-like"],
+    "multiclass": [StrOptions({"multinomial", "ovr", "ovo"})],
+    "max_epochs": [Interval(Integral, 1, None, closed="left"), None],
+    "early_stopping": ["boolean"],
+    "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+    "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+    "record_errors": ["boolean"],
+    "class_weight": [dict, StrOptions({"balanced"}), None],
+    "warm_start": ["boolean"],
+    "random_state": ["random_state"],
+}
+
+
+def checked_order(order: Any) -> str | Array:
+    """An order by name, or row numbers."""
+    if isinstance(order, str):
+        return order
+    rows = np.asarray(order)
+    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
+        raise ValueError(f"order must be one of {sorted(ORDERS)} or a sequence of row numbers, got {order!r}.")
+    if (rows < 0).any():
+        raise ValueError(f"order names row {int(rows.min())}: rows count from 0.")
+    return rows.astype(np.uint64)
+
+
+class Perceptron(OnlineClassifier):
+    """Rosenblatt's perceptron, with the choices that the literature offers.
+
+    A row (x, y) that is not on the right side of the plane, y·f ≤ margin with f = w·x + b, moves it:
+
+        w += η·y·x          b += η·y  (bias step "unit")  or  η·y·R²  ("radius")
+
+    On rows that can be separated this ends, after at most (R/γ)² updates through the origin (Novikoff 1962), and `fit`
+    runs until it has; on others it stops by its budget and says how many rows are wrong.
+
+    Parameters
+    ----------
+    learning_rate : float, "1/t", "1/sqrt(t)", "line-search" or callable, default=1.0
+        η; t counts updates. "line-search" is for batch updates. A callable gets the number of the epoch, from 1.
+    fit_intercept : bool, default=True
+    bias_step : {"unit", "radius"}, default="unit"
+    margin : float or pair of floats, default=0.0
+        How far beyond the plane a row must be. A pair, in the order of `classes_`, gives each class its own (for
+        one-vs-rest: the rest, the class).
+    update : {"online", "batch"}, default="online"
+        "batch" moves w once an epoch, by the mean of y·x over all rows that lack margin.
+    order : {"shuffle", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
+        A fresh permutation each epoch; as given; with replacement; or, one update an epoch, the first or the most
+        wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
+    keep : {"last", "average", "vote", "pocket"}, default="last"
+        Which weights are the model: the last ones; the average over all visits; all of them, voting; or those with
+        the longest run of right answers, taken only if they err less on all rows (Gallant 1990).
+    multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
+        Of more than two classes: all in one pass, raising the true class and lowering the best wrong one; each class
+        against the rest, in one pass too; each pair of classes.
+    max_epochs : int, default=None
+        None: 2·10⁹ stored values or 10,000 epochs, whichever comes first, at least 10 (for a vote 10).
+    early_stopping : bool, default=False
+        Score each epoch on held-out rows, stop when the score does not rise, and return the best epoch's model.
+    validation_fraction : float, default=0.1
+    n_iter_no_change : int, default=5
+    record_errors : bool, default=False
+        Count the training errors after each epoch (one more pass).
+    class_weight : dict, "balanced" or None, default=None
+    warm_start : bool, default=False
+        Start `fit` from the last iterate of the fit before.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (K, d)
+        K(K−1)/2 rows for "ovo". A vote has none.
+    intercept_ : ndarray
+    classes_ : ndarray
+    n_iter_ : int
+    report_ : Report
+        How the fit ended.
+
+    References
+    ----------
+    F. Rosenblatt, "The perceptron", Psychological Review 65, 1958. A. Novikoff, "On convergence proofs for
+    perceptrons", 1962. Y. Freund, R. Schapire, "Large margin classification using the perceptron algorithm", 1999.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> model = Perceptron(fit_intercept=False, order="cyclic").fit(X, y)
+    >>> model.coef_
+    array([[1., 1.]])
+    >>> model.report_.outcome, model.report_.updates, round(model.report_.bound, 9)
+    ('converged', 2, 2.0)
+    """
+
+    learning_rate: float | str | Callable[[int], float]
+    fit_intercept: bool
+    bias_step: str
+    margin: float | Sequence[float]
+    update: str
+    order: str | Sequence[int]
+    keep: str
+    record_errors: bool
+
+    _parameter_constraints: dict[str, Any] = {
+        **COMMON,
+        "learning_rate": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"1/t", "1/sqrt(t)", "line-search"}),
+            callable,
+        ],
+        "bias_step": [StrOptions({"unit", "radius"})],
+        "margin": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "update": [StrOptions({"online", "batch"})],
+        "keep": [StrOptions({"last", "average", "vote", "pocket"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float | str | Callable[[int], float] = 1.0,
+        fit_intercept: bool = True,
+        bias_step: str = "unit",
+        margin: float | Sequence[float] = 0.0,
+        update: str = "online",
+        order: str | Sequence[int] = "shuffle",
+        keep: str = "last",
+        multiclass: str = "multinomial",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _plan(self) -> Plan:
+        if self.learning_rate == "line-search" and self.update != "batch":
+            raise ValueError('learning_rate="line-search" needs update="batch": one row gives no line to search.')
+        if self.update == "batch" and self.keep == "vote":
+            raise ValueError('keep="vote" counts how many rows each w survives; with update="batch" use "average".')
+        if self.update == "batch" and not (isinstance(self.order, str) and self.order in ("shuffle", "cyclic")):
+            raise ValueError(f'update="batch" reads all rows at once; order={self.order!r} has no meaning there.')
+        low, high = self._margins()
+        return Plan(
+            rule=PerceptronRule(low, high),
+            rate=self.learning_rate if isinstance(self.learning_rate, str) else _number(self.learning_rate),
+            bias=self.bias_step if self.fit_intercept else "none",
+            batch=self.update == "batch",
+            order=checked_order(self.order),
+            keep=self.keep,
+            record_errors=self.record_errors,
+        )
+
+    def _margins(self) -> tuple[float, float]:
+        if isinstance(self.margin, Real):
+            pair = np.array([self.margin, self.margin], dtype=np.float64)
+        else:
+            pair = np.asarray(self.margin, dtype=np.float64)
+        if pair.shape != (2,) or not np.isfinite(pair).all() or (pair < 0).any():
+            raise ValueError(f"margin must be a number or a pair of numbers, finite and not negative: {self.margin!r}.")
+        return float(pair[0]), float(pair[1])
+
+    def _scheme(self, classes: int, labels: bool) -> str:
+        scheme = super()._scheme(classes, labels)
+        low, high = self._margins()
+        if scheme == "multinomial" and low != high:
+            raise ValueError(
+                f"margin={self.margin!r} is a pair, of two classes; with {classes} classes and "
+                'multiclass="multinomial" a margin lies between classes: give one number, or multiclass="ovr".'
+            )
+        return scheme
+
+    def _publish(self, kept: Any) -> None:
+        super()._publish(kept)
+        if isinstance(kept, Ballot):
+            self.__dict__.pop("coef_", None)
+            self.__dict__.pop("intercept_", None)
+
+    def _written_out(self) -> tuple[Any, Any, Any]:
+        if not isinstance(getattr(self, "_kept", None), Ballot):
+            raise AttributeError(f'{type(self).__name__} has vectors_ and votes_ only when fitted with keep="vote".')
+        found = [history.vectors(self._kept.scheme) for history in self._kept.histories]
+        if len(found) == 1:
+            return found[0]
+        return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
+
+    @property
+    def vectors_(self) -> Any:
+        """Every w there ever was, the start first: (k, d), for many classes (k, K, d), else a list, one a plane."""
+        return self._written_out()[0]
+
+    @property
+    def intercepts_(self) -> Any:
+        """The b of each of `vectors_`."""
+        return self._written_out()[1]
+
+    @property
+    def votes_(self) -> Any:
+        """How many visits each of `vectors_` survived: 0 at birth, + 1 for each row answered right."""
+        return self._written_out()[2]
+
+
+def _number(rate: Any) -> Any:
+    """A finite learning rate, or the callable as it is."""
+    if callable(rate):
+        return rate
+    if not np.isfinite(rate):
+        raise ValueError(f"learning_rate must be finite, got {rate}.")
+    return float(rate)
+
+
+class AveragedPerceptron(Perceptron):
+    """`Perceptron` with keep="average": the mean of w over all visits, which generalises better than the last w.
+
+    Parameters and attributes are those of `Perceptron`.
+
+    References
+    ----------
+    Y. Freund, R. Schapire, "Large margin classification using the perceptron algorithm", 1999. M. Collins,
+    "Discriminative training methods for hidden Markov models", 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rosenblatt import AveragedPerceptron
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = AveragedPerceptron(fit_intercept=False, order="cyclic", max_epochs=10)
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     model.fit(X, y).report_.errors
+    42
+    """
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float | str | Callable[[int], float] = 1.0,
+        fit_intercept: bool = True,
+        bias_step: str = "unit",
+        margin: float | Sequence[float] = 0.0,
+        update: str = "online",
+        order: str | Sequence[int] = "shuffle",
+        multiclass: str = "multinomial",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    keep = "average"
+    _parameter_constraints = {k: v for k, v in Perceptron._parameter_constraints.items() if k != "keep"}
+
+
+class VotedPerceptron(Perceptron):
+    """`Perceptron` with keep="vote": every w there ever was votes, as many times as rows it answered right.
+
+    Prediction is sign Σ c_k sign(w_k·x + b_k). Ten epochs unless told otherwise: every update is stored.
+
+    Parameters and attributes are those of `Perceptron`, but for `coef_` and `intercept_`: instead there are
+
+    Attributes
+    ----------
+    vectors_, intercepts_ : every w and b, the start first
+    votes_ : ndarray
+        How many visits each survived.
+
+    References
+    ----------
+    Y. Freund, R. Schapire, "Large margin classification using the perceptron algorithm", 1999.
+
+    Examples
+    --------
+    >>> from rosenblatt import VotedPerceptron
+    >>> model = VotedPerceptron(fit_intercept=False, order="cyclic")
+    >>> model = model.fit([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
+    >>> model.vectors_
+    array([[0., 0.],
+           [1., 0.],
+           [1., 1.]])
+    >>> model.votes_
+    array([0., 0., 6.])
+    """
+
+    def __init__(
+        self,
+        *,
+        learning_rate: float | str | Callable[[int], float] = 1.0,
+        fit_intercept: bool = True,
+        bias_step: str = "unit",
+        margin: float | Sequence[float] = 0.0,
+        order: str | Sequence[int] = "shuffle",
+        multiclass: str = "multinomial",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    keep = "vote"
+    update = "online"
+    _parameter_constraints = {k: v for k, v in Perceptron._parameter_constraints.items() if k not in ("keep", "update")}
+
+
+class PAUM(Perceptron):
+    """The perceptron with uneven margins: `Perceptron` with a margin for each class and bias step "radius".
+
+    A row is learned from while y·f ≤ τ_y. A larger τ for the rarer class gives it more room; for many classes each is
+    learned against the rest. The best margins are found by cross-validation; they are in units of f, which grow with R².
+
+    Parameters and attributes are those of `Perceptron`; `margin` is (τ of `classes_[0]`, τ of `classes_[1]`), for
+    one-vs-rest (τ of the rest, τ of the class).
+
+    References
+    ----------
+    Y. Li, H. Zaragoza, R. Herbrich, J. Shawe-Taylor, J. Kandola, "The perceptron algorithm with uneven margins", 2002.
+
+    Examples
+    --------
+    >>> from rosenblatt import PAUM
+    >>> model = PAUM(margin=(0.5, 2.0), order="cyclic").fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> model.report_.outcome
+    'converged'
+    >>> (model.decision_function([[1.0], [3.0]]) * [-1, 1] > [0.5, 2.0]).tolist()
+    [True, True]
+    """
+
+    def __init__(
+        self,
+        *,
+        margin: float | Sequence[float] = (1.0, 1.0),
+        learning_rate: float | str | Callable[[int], float] = 1.0,
+        fit_intercept: bool = True,
+        bias_step: str = "radius",
+        order: str | Sequence[int] = "shuffle",
+        keep: str = "last",
+        multiclass: str = "ovr",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    update = "online"
+    _parameter_constraints = {k: v for k, v in Perceptron._parameter_constraints.items() if k != "update"}

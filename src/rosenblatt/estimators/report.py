@@ -1,0 +1,193 @@
+"""How a fit ended, as a frozen record that anyone can check."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Examples
+from rosenblatt.learn.evaluation import Evaluation, evaluate
+from rosenblatt.learn.kept import Kept, Planes
+from rosenblatt.learn.machines import State
+from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.training import EpochRecord, Plan, errors_of, problems
+from rosenblatt.prove.bounds import Separator, mistake_bound
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a fit ended.
+
+    Attributes
+    ----------
+    outcome : str
+        "converged": the last iterate has y·f above the margin on every training row (for PA and AROW above 0);
+        "budget": the epochs were spent first; "early": stopped by held-out rows or a callback; "gap": a dual method
+        closed its gap; "interrupted": Ctrl-C; "inseparable": no plane separates the rows.
+    epochs : tuple of EpochRecord
+    updates : int
+        Updates of w in all, summed over planes.
+    errors : int or None
+        Training rows that the returned model gets wrong, a tie being a mistake; for regression those outside the tube.
+    margin : float or None
+        Geometric margin of the returned model on the training rows, negative where it errs; the smallest of all
+        planes. None for a vote and for regression.
+    radius : float
+        R = max‖x‖.
+    bound : float or None
+        The most updates that could have been made, from the margin of the last iterate: see `prove.bounds`. None
+        where no such bound holds: the rows are not separated, weights are not whole numbers, the rate is not
+        constant, the start was not zero, or the rule has none.
+    gap : float or None
+        Duality gap, for dual methods.
+    seconds : float
+    rows : int
+        Training rows that took part.
+    """
+
+    outcome: str
+    epochs: tuple[EpochRecord, ...]
+    updates: int
+    errors: int | None
+    margin: float | None
+    radius: float
+    bound: float | None
+    gap: float | None
+    seconds: float
+    rows: int
+
+    def __str__(self) -> str:
+        """The report in words."""
+        how = {
+            "converged": "converged: the last iterate has every training row on its right side",
+            "budget": "stopped by its budget, not converged",
+            "early": "stopped early; the best epoch is the model",
+            "gap": "stopped with its duality gap closed",
+            "interrupted": "interrupted; the last whole epoch is the model",
+            "inseparable": "no plane separates these rows",
+        }[self.outcome]
+        lines = [how, f"  epochs   {len(self.epochs)} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
+        if self.errors is not None:
+            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows")
+        if self.margin is not None:
+            lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
+        if self.bound is not None:
+            share = 100 * self.updates / self.bound if self.bound else 0.0
+            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.2g} % of it used")
+        if self.gap is not None:
+            lines.append(f"  gap      {self.gap:.3g}")
+        return "\n".join(lines)
+
+
+def looked_at(
+    outcome: str,
+    records: list[EpochRecord],
+    examples: Examples,
+    plan: Plan,
+    state: State,
+    kept: Kept,
+    seconds: float,
+) -> Report:
+    """The report after a scan of the training rows."""
+    errors, margin, bound = None, None, None
+    scans: list[Evaluation] = []
+    if isinstance(kept, Planes):
+        scans = _scan(examples, plan, state, kept)
+        if examples.classes is None:
+            errors = scans[0].violations
+        else:
+            margin = _margin(scans, kept)
+            if kept.scheme in ("one", "multinomial") or examples.target.ndim == 2:
+                errors = scans[0].errors
+    if errors is None:
+        errors = errors_of(examples, kept, plan)
+    if _bounded(plan, state) and outcome in ("converged", "early", "budget"):
+        last = state.last(plan.rule)
+        if state.keep != "last":
+            scans = _scan(examples, plan, state, last) if outcome == "converged" else []
+        bound = _bound(scans, last, plan, state, examples)
+    return Report(
+        outcome,
+        tuple(records),
+        state.updates,
+        errors,
+        margin,
+        math.sqrt(state.radius2),
+        bound,
+        None,
+        seconds,
+        examples.size,
+    )
+
+
+def unseen(outcome: str, records: list[EpochRecord], examples: Examples, state: State, seconds: float) -> Report:
+    """The report without a scan: errors and margin are not known."""
+    radius = math.sqrt(max(state.radius2, examples.radius2))
+    return Report(outcome, tuple(records), state.updates, None, None, radius, None, None, seconds, examples.size)
+
+
+def _scan(examples: Examples, plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
+    """One evaluation a machine."""
+    found, at = [], 0
+    for problem in problems(examples, state.scheme, state.classes):
+        count = 1 if problem.scheme == "one" else planes.coef.shape[0]
+        part = Planes(planes.coef[at : at + count], planes.intercept[at : at + count], problem.scheme, state.classes)
+        found.append(evaluate(problem, part, plan.rule))
+        at += count
+    return found
+
+
+def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
+    """The smallest functional margin of each plane, or of all together where they decide together."""
+    coef, intercept = planes.coef.astype(np.float64), planes.intercept.astype(np.float64)
+    lows = np.concatenate([scan.lows for scan in scans]).astype(np.float64)
+    if planes.scheme == "multinomial":
+        return [Separator(float(lows[0]), float((coef**2).sum()), float((intercept**2).sum()))]
+    norms = np.einsum("kj,kj->k", coef, coef)
+    return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, intercept**2, strict=True)]
+
+
+def _margin(scans: list[Evaluation], planes: Planes) -> float:
+    def geometric(plane: Separator) -> float:
+        if plane.norm2 > 0:
+            return plane.low / math.sqrt(plane.norm2)
+        return math.inf if plane.low > 0 else min(plane.low, 0.0)
+
+    return min(geometric(plane) for plane in _lows(scans, planes))
+
+
+def _bounded(plan: Plan, state: State) -> bool:
+    """Whether a mistake bound holds for such a run."""
+    return (
+        isinstance(plan.rule, PerceptronRule)
+        and isinstance(plan.rate, int | float)
+        and state.from_zero
+        and state.whole
+        and min(plan.rule.low, plan.rule.high) >= 0
+    )
+
+
+def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State, examples: Examples) -> float | None:
+    if not scans:
+        return None
+    assert isinstance(plan.rule, PerceptronRule)
+    assert isinstance(plan.rate, int | float)
+    total = 0.0
+    for plane in _lows(scans, last):
+        bound = mistake_bound(
+            plane,
+            state.radius2,
+            bias=plan.bias,
+            classes=state.classes if last.scheme == "multinomial" else 2,
+            margin=max(plan.rule.low, plan.rule.high),
+            rate=float(plan.rate),
+        )
+        if bound is None:
+            return None
+        total += bound
+    return total

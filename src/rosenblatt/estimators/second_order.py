@@ -1,0 +1,143 @@
+"""Second-order online learners, which also learn how sure they are of each weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rosenblatt.estimators.online import OnlineClassifier
+from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.learn.rules import AROWRule, Rule, SecondOrderRule
+from rosenblatt.learn.training import Plan
+
+SECOND: dict[str, Any] = {
+    **{name: rule for name, rule in COMMON.items() if name != "warm_start"},
+    "covariance": [StrOptions({"diagonal", "full"})],
+}
+
+
+def _plan(model: Any, rule: Rule) -> Plan:
+    return Plan(
+        rule=rule,
+        bias="unit" if model.fit_intercept else "none",
+        order=checked_order(model.order),
+        record_errors=model.record_errors,
+    )
+
+
+class AROW(OnlineClassifier):
+    """Adaptive regularisation of weights.
+
+    Keeps a mean w and a covariance Σ, I at the start. On a row with y·f < 1, with v = xᵀΣx and β = 1/(v + r):
+
+        w += max(0, 1 − y·f)·β·y·Σx          Σ −= β·Σx xᵀΣ
+
+    so that weights seen often move less. Stands noise in the labels well. It converges when y·f > 0 on every row.
+
+    Parameters
+    ----------
+    r : float, default=1.0
+        How much a row is distrusted: larger r, smaller steps.
+    covariance : {"diagonal", "full"}, default="diagonal"
+        "full" keeps (d+1)² numbers a class: for few features.
+    fit_intercept, order, multiclass, max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, \
+class_weight, random_state
+        As in `Perceptron`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, report_
+        As in `Perceptron`.
+
+    References
+    ----------
+    K. Crammer, A. Kulesza, M. Dredze, "Adaptive regularization of weight vectors", NIPS 2009.
+
+    Examples
+    --------
+    >>> from rosenblatt import AROW
+    >>> model = AROW(order="cyclic", fit_intercept=False).fit([[1.0], [-1.0]], [1, 0])
+    >>> model.coef_.round(3)
+    array([[0.667]])
+    """
+
+    _parameter_constraints: dict[str, Any] = {**SECOND, "r": [Interval(Real, 0, None, closed="neither")]}
+
+    def __init__(
+        self,
+        *,
+        r: float = 1.0,
+        covariance: str = "diagonal",
+        fit_intercept: bool = True,
+        order: str | Sequence[int] = "shuffle",
+        multiclass: str = "multinomial",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _plan(self) -> Plan:
+        return _plan(self, AROWRule(self.r, self.covariance == "full"))  # type: ignore[attr-defined]
+
+
+class SecondOrderPerceptron(OnlineClassifier):
+    """The second-order perceptron: a perceptron that whitens the rows it erred on.
+
+    f = vᵀ(A + xxᵀ)⁻¹x with A = aI at the start; on a mistake v += y·x, A += xxᵀ. The model is the plane A⁻¹v.
+
+    Parameters
+    ----------
+    a : float, default=1.0
+    covariance : {"diagonal", "full"}, default="diagonal"
+        "diagonal" keeps only the diagonal of A.
+    fit_intercept, order, multiclass, max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, \
+class_weight, random_state
+        As in `Perceptron`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, report_
+        As in `Perceptron`.
+
+    References
+    ----------
+    N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order perceptron algorithm", SIAM Journal on Computing 34, 2005.
+
+    Examples
+    --------
+    >>> from rosenblatt import SecondOrderPerceptron
+    >>> model = SecondOrderPerceptron(covariance="full", order="cyclic", fit_intercept=False)
+    >>> model.fit([[1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, 0.0]], [1, -1, 1, -1]).coef_
+    array([[0.5, 0.5]])
+    """
+
+    _parameter_constraints: dict[str, Any] = {**SECOND, "a": [Interval(Real, 0, None, closed="neither")]}
+
+    def __init__(
+        self,
+        *,
+        a: float = 1.0,
+        covariance: str = "diagonal",
+        fit_intercept: bool = True,
+        order: str | Sequence[int] = "shuffle",
+        multiclass: str = "multinomial",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _plan(self) -> Plan:
+        return _plan(self, SecondOrderRule(self.a, self.covariance == "full"))  # type: ignore[attr-defined]

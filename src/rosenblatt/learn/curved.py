@@ -1,0 +1,322 @@
+"""Second-order learners: AROW and the second-order perceptron, which also learn how sure they are of each weight.
+
+A class k has weights w_k and a covariance Σ_k, full (d+1, d+1) with the bias as the last feature, or the diagonal.
+On a row that lacks margin, with g = Σx̂, q = x̂ᵀg, m the margin and β = 1/(q + r):
+
+    w += (1 − m)·β·y·g          Σ −= β·g·gᵀ
+
+AROW does so when m < 1; the second-order perceptron, r = 1, on mistakes (`rules`). Of many classes two move, each
+with its own Σ, and q is the sum of theirs. A visit of share s < 1 counts as an observation of s times the precision:
+β = s/(s·q + r).
+
+The diagonal second-order perceptron keeps v and the diagonal a of A: f = Σ_j v_j x_j/(a_j + x_j²); v += y x, a += x².
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from rosenblatt.data.compiling import FAST, compiled
+from rosenblatt.data.examples import Dense
+from rosenblatt.learn.visits import LOSS, UPDATES, VIOLATIONS, Log, is_on, rival, violates
+from rosenblatt.learn.rows import ONE, Rows, dots, is_tuple
+from rosenblatt.learn.rules import SECOND_ORDER, Encoded
+
+Array = np.ndarray[Any, Any]
+PAIRWISE, BY_COLUMN, SINGLE = range(3)  # two classes move; each column for itself; one column, positive for code 1
+
+
+class Diagonal(NamedTuple):
+    """w and the diagonal s of Σ (AROW), or v and the diagonal of A, laid out as `rows` says."""
+
+    w: Array
+    b: Array
+    s: Array
+    sb: Array
+    scores: Array
+    mode: int
+
+
+class Full(NamedTuple):
+    """W (K, d+1) and Σ (K, d+1, d+1); x holds one augmented row and g = Σx of each class."""
+
+    w: Array
+    s: Array
+    x: Array
+    g: Array
+    scores: Array
+    mode: int
+
+
+# -- verbs on the diagonal: for dense rows class by class (K, d), for sparse rows feature by feature (d, K) -----------
+
+
+def _spread_dense(rows: Rows, i: Any, S: Array, k: Any) -> Any:
+    x, s = rows.values[i], S[k]
+    total = 0.0
+    for j in range(x.size):
+        total += s[j] * x[j] * x[j]
+    return total
+
+
+def _spread_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
+    start, end = rows.starts[i], rows.starts[i + ONE]
+    x, column = rows.values[start:end], rows.columns[start:end]
+    total = 0.0
+    for j in range(x.size):
+        total += S[column[j], k] * x[j] * x[j]
+    return total
+
+
+def spread(rows: Rows, i: Any, S: Array, k: Any) -> Any:
+    """q = xᵀ diag(s_k) x."""
+    return _spread_dense(rows, i, S, k) if isinstance(rows, Dense) else _spread_sparse(rows, i, S, k)
+
+
+@overload(spread, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
+def _spread(rows: Any, i: Any, S: Any, k: Any) -> Any:  # pragma: no cover
+    return _spread_dense if is_tuple(rows, "Dense") else _spread_sparse
+
+
+def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
+    x, v, a = rows.values[i], V[k], A[k]
+    total = 0.0
+    for j in range(x.size):
+        total += v[j] * x[j] / (a[j] + x[j] * x[j])
+    return total
+
+
+def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
+    start, end = rows.starts[i], rows.starts[i + ONE]
+    x, column = rows.values[start:end], rows.columns[start:end]
+    total = 0.0
+    for j in range(x.size):
+        c = column[j]
+        total += V[c, k] * x[j] / (A[c, k] + x[j] * x[j])
+    return total
+
+
+def tempered(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
+    """f = Σ_j v_j x_j/(a_j + x_j²) of class k."""
+    return _tempered_dense(rows, i, V, A, k) if isinstance(rows, Dense) else _tempered_sparse(rows, i, V, A, k)
+
+
+@overload(tempered, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
+def _tempered(rows: Any, i: Any, V: Any, A: Any, k: Any) -> Any:  # pragma: no cover
+    return _tempered_dense if is_tuple(rows, "Dense") else _tempered_sparse
+
+
+def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
+    x, w, s = rows.values[i], W[k], S[k]
+    for j in range(x.size):
+        if curve:
+            g = s[j] * x[j]
+            w[j] += alpha * g
+            s[j] -= beta * g * g
+        else:
+            w[j] += alpha * x[j]
+            s[j] += beta * x[j] * x[j]
+
+
+def _bend_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
+    start, end = rows.starts[i], rows.starts[i + ONE]
+    x, column = rows.values[start:end], rows.columns[start:end]
+    for j in range(x.size):
+        c = column[j]
+        if curve:
+            g = S[c, k] * x[j]
+            W[c, k] += alpha * g
+            S[c, k] -= beta * g * g
+        else:
+            W[c, k] += alpha * x[j]
+            S[c, k] += beta * x[j] * x[j]
+
+
+def bend(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
+    """AROW (curve): w += α Σx, Σ −= β (Σx)²; otherwise v += α x, a += β x²."""
+    body = _bend_dense if isinstance(rows, Dense) else _bend_sparse
+    return body(rows, i, alpha, beta, W, S, k, curve)
+
+
+@overload(bend, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
+def _bend(rows: Any, i: Any, alpha: Any, beta: Any, W: Any, S: Any, k: Any, curve: Any) -> Any:  # pragma: no cover
+    return _bend_dense if is_tuple(rows, "Dense") else _bend_sparse
+
+
+def _scatter_dense(rows: Rows, i: Any, x: Array) -> None:
+    row = rows.values[i]
+    for j in range(row.size):
+        x[j] = row[j]
+
+
+def _scatter_sparse(rows: Rows, i: Any, x: Array) -> None:
+    x[: x.size - 1] = 0
+    for j in range(rows.starts[i], rows.starts[i + ONE]):
+        x[rows.columns[j]] = rows.values[j]
+
+
+def scatter(rows: Rows, i: Any, x: Array) -> None:
+    """x_i as a dense row, before the bias feature."""
+    return _scatter_dense(rows, i, x) if isinstance(rows, Dense) else _scatter_sparse(rows, i, x)
+
+
+@overload(scatter, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
+def _scatter(rows: Any, i: Any, x: Any) -> Any:  # pragma: no cover
+    return _scatter_dense if is_tuple(rows, "Dense") else _scatter_sparse
+
+
+# -- a learner's verbs: its scores, q of a class, and the change of a class -------------------------------------------
+
+
+def _scores_diagonal(learner: Diagonal, rows: Rows, i: Any, rule: Encoded) -> None:
+    scores, bias = learner.scores, rule.bias
+    if rule.code == SECOND_ORDER:
+        for k in range(scores.size):
+            scores[k] = tempered(rows, i, learner.w, learner.s, k) + bias * learner.b[k] / (learner.sb[k] + bias)
+    else:
+        dots(rows, i, learner.w, scores)
+        for k in range(scores.size):
+            scores[k] += learner.b[k]
+
+
+def _scores_full(learner: Full, rows: Rows, i: Any, rule: Encoded) -> None:
+    x = learner.x
+    scatter(rows, i, x)
+    x[x.size - 1] = rule.bias
+    for k in range(learner.scores.size):
+        total = 0.0
+        for j in range(x.size):
+            total += learner.w[k, j] * x[j]
+        learner.scores[k] = total
+
+
+def _q_diagonal(learner: Diagonal, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
+    return spread(rows, i, learner.s, k) + rule.bias * learner.sb[k]
+
+
+def _q_full(learner: Full, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
+    x, g, s = learner.x, learner.g[k], learner.s[k]
+    total = 0.0
+    for row in range(x.size):
+        product = 0.0
+        for j in range(x.size):
+            product += s[row, j] * x[j]
+        g[row] = product
+        total += product * x[row]
+    return total
+
+
+def _change_diagonal(
+    learner: Diagonal, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded
+) -> None:
+    if rule.code == SECOND_ORDER:
+        side = share if alpha > 0.0 else -share
+        bend(rows, i, side, share, learner.w, learner.s, k, False)
+        learner.b[k] += side * rule.bias
+        learner.sb[k] += share * rule.bias
+    else:
+        bend(rows, i, alpha, beta, learner.w, learner.s, k, True)
+        g = learner.sb[k] * rule.bias
+        learner.b[k] += alpha * g
+        learner.sb[k] -= beta * g * g
+
+
+def _change_full(
+    learner: Full, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded
+) -> None:
+    w, g, s = learner.w[k], learner.g[k], learner.s[k]
+    for row in range(g.size):
+        w[row] += alpha * g[row]
+        for j in range(g.size):
+            s[row, j] -= beta * g[row] * g[j]
+
+
+def scores_of(learner: Any, rows: Rows, i: Any, rule: Encoded) -> None:
+    """The scores of every class, into learner.scores."""
+    body: Any = _scores_full if isinstance(learner, Full) else _scores_diagonal
+    body(learner, rows, i, rule)
+
+
+@overload(scores_of, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
+def _scores_of(learner: Any, rows: Any, i: Any, rule: Any) -> Any:  # pragma: no cover
+    return _scores_full if is_tuple(learner, "Full") else _scores_diagonal
+
+
+def q_of(learner: Any, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
+    """q = x̂ᵀΣ_k x̂."""
+    body: Any = _q_full if isinstance(learner, Full) else _q_diagonal
+    return body(learner, rows, i, k, rule)
+
+
+@overload(q_of, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
+def _q_of(learner: Any, rows: Any, i: Any, k: Any, rule: Any) -> Any:  # pragma: no cover
+    return _q_full if is_tuple(learner, "Full") else _q_diagonal
+
+
+def change(learner: Any, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded) -> None:
+    """w_k += α g, Σ_k −= β g gᵀ."""
+    body: Any = _change_full if isinstance(learner, Full) else _change_diagonal
+    body(learner, rows, i, k, alpha, beta, share, rule)
+
+
+@overload(change, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
+def _change(learner: Any, rows: Any, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Any) -> Any:
+    return _change_full if is_tuple(learner, "Full") else _change_diagonal  # pragma: no cover
+
+
+# -- what a visit does -----------------------------------------------------------------------------------------------
+
+
+@compiled
+def _lack(rule: Encoded, margin: float, share: float, tally: Array) -> float:
+    """How much of the margin is missing, counted; below 0 when nothing is to be done."""
+    lack = rule.high - margin
+    if lack < 0.0 or (lack == 0.0 and rule.code != SECOND_ORDER):
+        return -1.0
+    if violates(rule, margin, lack):
+        tally[VIOLATIONS] += 1.0
+    tally[LOSS] += share * lack
+    return lack
+
+
+def visit_curved(
+    learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+) -> bool:
+    """Show row i to a second-order learner; whether it changed."""
+    scores_of(learner, rows, i, rule)
+    scores, changed = learner.scores, False
+    if learner.mode == PAIRWISE:
+        true = np.int64(class_of(y, i))
+        wrong = rival(scores, true)
+        margin = np.float64(scores[true]) - np.float64(scores[wrong])
+        if _lack(rule, margin, share, tally) < 0.0:
+            return False
+        q = q_of(learner, rows, i, true, rule) + q_of(learner, rows, i, wrong, rule)
+        beta = share / (share * q + rule.C)
+        change(learner, rows, i, true, (1.0 - margin) * beta, beta, share, rule)
+        change(learner, rows, i, wrong, -(1.0 - margin) * beta, beta, share, rule)
+        tally[UPDATES] += 1.0
+        return True
+    for k in range(scores.size):
+        side = 1.0 if is_on(y, i, k + (1 if learner.mode == SINGLE else 0)) else -1.0
+        margin = side * np.float64(scores[k])
+        if _lack(rule, margin, share, tally) < 0.0:
+            continue
+        beta = share / (share * q_of(learner, rows, i, k, rule) + rule.C)
+        change(learner, rows, i, k, side * (1.0 - margin) * beta, beta, share, rule)
+        tally[UPDATES] += 1.0
+        changed = True
+    return changed
+
+
+def class_of(y: Array, i: Any) -> Any:
+    """The class of row i where y holds codes."""
+    return y[i] if y.ndim == 1 else 0
+
+
+@overload(class_of, strict=False)
+def _class_of(y: Any, i: Any) -> Any:  # pragma: no cover
+    return (lambda y, i: y[i]) if y.ndim == 1 else (lambda y, i: 0)

@@ -1,0 +1,219 @@
+"""What training leaves behind and prediction reads: planes, or a ballot of all planes there ever were.
+
+The tie rule of prediction (`data.examples`) stands here, in `decide`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.compiling import compiled
+from rosenblatt.data.examples import Dense, Sparse, spans
+from rosenblatt.learn.loops import score_many, score_one
+
+Array = np.ndarray[Any, Any]
+PRODUCTS_AT_ONCE = 1 << 20
+
+
+def decide(scores: Array, labels: bool = False) -> Array:
+    """The class codes (or the indicator of labels) that scores stand for: f > 0, or the first of the largest."""
+    if labels:
+        return (scores > 0).astype(np.int8)
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+
+def lay(coef: Array, rows: Dense | Sparse) -> Array:
+    """Coefficients (K, d) as the loops want them for such rows: see `rows`."""
+    coef = np.ascontiguousarray(coef, dtype=rows.values.dtype)
+    if coef.shape[0] == 1:
+        return coef[0]
+    return coef if isinstance(rows, Dense) else np.ascontiguousarray(coef.T)
+
+
+def pair_scores(pairs: Array, wins: Array, classes: int) -> Array:
+    """Scores (n, K) from the K(K−1)/2 planes of one-vs-one: votes, and within a vote the summed confidence.
+
+    Pair (a, b), a < b, is positive for b. The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
+    """
+    votes = np.zeros((pairs.shape[0], classes))
+    sums = np.zeros((pairs.shape[0], classes))
+    column = 0
+    for a in range(classes):
+        for b in range(a + 1, classes):
+            votes[:, b] += wins[:, column]
+            votes[:, a] += ~wins[:, column]
+            sums[:, b] += pairs[:, column]
+            sums[:, a] -= pairs[:, column]
+            column += 1
+    return votes + sums / (3 * (np.abs(sums) + 1))
+
+
+@dataclass(frozen=True)
+class Planes:
+    """One plane a row of `coef`: two classes or regression have one, "ovo" one a pair."""
+
+    coef: Array
+    intercept: Array
+    scheme: str
+    classes: int
+
+    def raw(self, rows: Dense | Sparse, index: Array) -> Array:
+        """w·x + b of the rows in `index`, (n,) for a single plane, (n, K) for more."""
+        K = self.coef.shape[0]
+        w, b = lay(self.coef, rows), self.intercept.astype(rows.values.dtype)
+        out = np.empty(index.size if K == 1 else (index.size, K), dtype=rows.values.dtype)
+        for begin, end in spans(index.size, K * rows.values.size / max(index.size, 1)):
+            (score_one if K == 1 else score_many)(rows, index[begin:end], w, b, out[begin:end])
+        return out
+
+    def scores(self, rows: Dense | Sparse, index: Array) -> Array:
+        """What decides: (n,) for two classes, (n, K) for more."""
+        raw = self.raw(rows, index)
+        if self.scheme == "ovo" and self.classes > 2:
+            return pair_scores(raw, raw > 0, self.classes)
+        return raw
+
+
+@compiled
+def _vote_one(products: Array, which: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array) -> None:
+    """Σ_k c_k sign(v_k·x), v_k = v_{k−1} + step_k x_k, from the products x_k·x; sign(0) = −1, the tie rule."""
+    for t in range(products.shape[0]):
+        f, total = first[t], counts[0] if first[t] > 0 else -counts[0]
+        for k in range(which.size):
+            f += steps[k] * (products[t, which[k]] + bias)
+            total += counts[k + 1] if f > 0 else -counts[k + 1]
+        out[t] = total
+
+
+@compiled
+def _vote_many(
+    products: Array, which: Array, columns: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array
+) -> None:
+    """The same for W: each W votes for its best class."""
+    for t in range(products.shape[0]):
+        scores, votes = first[t], out[t]
+        votes[:] = 0.0
+        votes[np.argmax(scores)] += counts[0]
+        for k in range(which.size):
+            scores[columns[k]] += steps[k] * (products[t, which[k]] + bias)
+            if counts[k + 1] > 0:
+                votes[np.argmax(scores)] += counts[k + 1]
+
+
+@dataclass(frozen=True)
+class History:
+    """Every update of one machine: w after k of them is the start + Σ step·x̂, and lives until the next one."""
+
+    support: Any  # the distinct rows that made updates, an array or CSR
+    which: Array  # the row of `support`
+    columns: Array
+    steps: Array
+    clocks: Array  # visits before the update
+    shares: Array  # the weight of the visit that made it
+    end: float  # visits in all
+    coef: Array  # the start, (K, d)
+    intercept: Array
+    bias: float
+
+    def votes(self, products: Array, first: Array, scheme: str) -> Array:
+        """The ballot over rows whose products with the support, and whose scores by the start, are given."""
+        if first.shape[1] == 1:
+            out = np.empty(products.shape[0])
+            start = np.ascontiguousarray(first[:, 0])
+            _vote_one(products, self.which, self.steps, self.counts(), start, self.bias, out)
+            return out
+        out = np.empty(first.shape)
+        if scheme == "multinomial":
+            _vote_many(products, self.which, self.columns, self.steps, self.counts(), first.copy(), self.bias, out)
+            return out
+        for k in range(first.shape[1]):
+            mine, start, column = self.columns == k, np.ascontiguousarray(first[:, k]), np.empty(len(out))
+            _vote_one(products, self.which[mine], self.steps[mine], self.counts(mine), start, self.bias, column)
+            out[:, k] = column
+        return out
+
+    def counts(self, mine: Array | slice = slice(None)) -> Array:
+        """How long each w survived, the start first: 0 at birth, + 1 for each visit that changed nothing.
+
+        The two entries of a multinomial update have one clock, so that the first of them counts 0.
+        """
+        births = np.append(0.0, self.clocks[mine] + self.shares[mine])
+        return np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0)
+
+    def vectors(self, scheme: str) -> tuple[Any, Any, Any]:
+        """All w_k, b_k and counts, written out."""
+        X = self.support.toarray() if sp.issparse(self.support) else self.support
+        moves = self.steps[:, None] * X[self.which]
+        if self.coef.shape[0] == 1:
+            return _running(self.coef[0], self.intercept[0], moves, self.steps * self.bias) + (self.counts(),)
+        if scheme == "multinomial":
+            changes = np.zeros((self.which.size, *self.coef.shape))
+            shifts = np.zeros((self.which.size, self.coef.shape[0]))
+            changes[np.arange(self.which.size), self.columns] = moves
+            shifts[np.arange(self.which.size), self.columns] = self.steps * self.bias
+            w, b = _running(self.coef, self.intercept, changes, shifts)
+            last = np.r_[True, np.arange(1, self.which.size + 1) % 2 == 0]  # an update is two entries
+            return w[last], b[last], self.counts()[last]
+        found = []
+        for k in range(self.coef.shape[0]):
+            mine = self.columns == k
+            w, b = _running(self.coef[k], self.intercept[k], moves[mine], self.steps[mine] * self.bias)
+            found.append((w, b, self.counts(mine)))
+        return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
+
+
+def _running(start: Array, shift: Array, moves: Array, shifts: Array) -> tuple[Array, Array]:
+    return np.cumsum(np.concatenate([[start], moves]), axis=0), np.cumsum(np.concatenate([[shift], shifts]), axis=0)
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """The voted perceptron: a history a machine (one, or one a pair for "ovo")."""
+
+    histories: tuple[History, ...]
+    scheme: str
+    classes: int
+
+    def raw(self, rows: Dense | Sparse, index: Array) -> Array:
+        """The weighted votes of the rows in `index`, (n,) for two classes, (n, K) for more."""
+        parts = [self._votes(history, rows, index) for history in self.histories]
+        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
+
+    def _votes(self, history: History, rows: Dense | Sparse, index: Array) -> Array:
+        K = history.coef.shape[0]
+        out = np.empty(index.size if K == 1 else (index.size, K))
+        step = max(1, PRODUCTS_AT_ONCE // max(history.support.shape[0], 1))
+        for begin in range(0, index.size, step):
+            X = take(rows, index[begin : begin + step], history.coef.shape[1])
+            products = X @ history.support.T
+            products = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
+            first = np.asarray(X @ history.coef.T) + history.intercept
+            out[begin : begin + step] = history.votes(np.ascontiguousarray(products), first, self.scheme)
+        return out
+
+    def scores(self, rows: Dense | Sparse, index: Array) -> Array:
+        """What decides: (n,) for two classes, (n, K) for more."""
+        raw = self.raw(rows, index)
+        if self.scheme == "ovo" and self.classes > 2:
+            return pair_scores(raw, raw > 0, self.classes)
+        return raw
+
+
+def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
+    """The rows in `index` as an array or CSR matrix of their own."""
+    if isinstance(rows, Dense):
+        return rows.values[index]
+    signed = np.dtype(f"i{rows.columns.dtype.itemsize}")
+    whole = sp.csr_matrix(
+        (rows.values, rows.columns.view(signed), rows.starts.view(np.int64)),
+        shape=(rows.starts.size - 1, n_features),
+        copy=False,
+    )
+    return whole[index.astype(np.int64)]
+
+
+Kept = Planes | Ballot

@@ -1,0 +1,152 @@
+"""The order in which an epoch visits its rows, computed piece by piece: no array of all rows is ever made.
+
+An order gives positions 0 … n−1 for any piece of any epoch from (seed, epoch) alone, so that any epoch can be rerun,
+resumed or split without its predecessors.
+
+A large shuffled order is a permutation computed place by place: position t = (l, r) with l < a, r < b = 2^k, a·b ≥ n,
+goes through three rounds l += F(r) mod a, r ^= F(l) mod b (a Feistel network on Z_a × Z_b, Black and Rogaway 2002),
+where F is a keyed integer hash; a result ≥ n goes through again until it is below n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.compiling import compiled
+
+Array = np.ndarray[Any, Any]
+LOW = np.uint64(0xFFFFFFFF)
+SMALL = 1 << 12  # up to here the shuffle is made in an array, every permutation equally likely
+
+
+@dataclass(frozen=True)
+class Cyclic:
+    """Rows as given."""
+
+    size: int
+    covers = True  # a whole epoch visits every row
+
+    def piece(self, epoch: int, begin: int, end: int) -> Array:
+        """The positions visited from `begin` to `end` of this epoch."""
+        return np.arange(begin, end, dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """A fresh permutation each epoch."""
+
+    size: int
+    seed: int
+    covers = True
+
+    def piece(self, epoch: int, begin: int, end: int) -> Array:
+        """The positions visited from `begin` to `end` of this epoch."""
+        if self.size <= SMALL:
+            every = np.empty(self.size, dtype=np.uint64)
+            _shuffle(_keys(self.seed, epoch), every)
+            return every[begin:end]
+        out = np.empty(end - begin, dtype=np.uint64)
+        bits = self.size.bit_length() // 2
+        _permute(_keys(self.seed, epoch), -(-self.size // (1 << bits)), bits, self.size, begin, out)
+        return out
+
+
+@dataclass(frozen=True)
+class Random:
+    """Rows drawn with replacement, as many as there are."""
+
+    size: int
+    seed: int
+    covers = False
+
+    def piece(self, epoch: int, begin: int, end: int) -> Array:
+        """The positions visited from `begin` to `end` of this epoch."""
+        out = np.empty(end - begin, dtype=np.uint64)
+        _draw(_keys(self.seed, epoch), self.size, begin, out)
+        return out
+
+
+@dataclass(frozen=True)
+class Explicit:
+    """The given sequence of rows."""
+
+    rows: Array
+    covers = False
+
+    @property
+    def size(self) -> int:
+        """Visits an epoch."""
+        return int(self.rows.size)
+
+    def piece(self, epoch: int, begin: int, end: int) -> Array:
+        """The positions visited from `begin` to `end` of this epoch."""
+        return self.rows[begin:end]
+
+
+Order = Cyclic | Shuffled | Random | Explicit
+
+
+def _keys(seed: int, epoch: int) -> Array:
+    return np.random.SeedSequence((seed, epoch)).generate_state(6, np.uint32)
+
+
+@compiled
+def _hash(x: Any, key: Any) -> Any:
+    """A 32-bit integer hash: xor-shifts and odd multipliers, so that every bit of x and key reaches every bit."""
+    h = (x ^ key) & LOW
+    h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x7FEB352D)) & LOW
+    h = ((h ^ (h >> np.uint64(15))) * np.uint64(0x846CA68B)) & LOW
+    return h ^ (h >> np.uint64(16))
+
+
+@compiled
+def _round(left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any:
+    left += (_hash(right, even) * a) >> np.uint64(32)
+    left = min(left, left - a)  # left − a wraps to a huge number when left < a
+    return left, right ^ (_hash(left, odd) & mask)
+
+
+@compiled
+def _through(keys: Array, a: Any, bits: Any, t: Any) -> Any:
+    """Once through the network."""
+    mask = (np.uint64(1) << bits) - np.uint64(1)
+    left, right = t >> bits, t & mask
+    left, right = _round(left, right, a, mask, np.uint64(keys[0]), np.uint64(keys[1]))
+    left, right = _round(left, right, a, mask, np.uint64(keys[2]), np.uint64(keys[3]))
+    left, right = _round(left, right, a, mask, np.uint64(keys[4]), np.uint64(keys[5]))
+    return (left << bits) | right
+
+
+@compiled
+def _permute(keys: Array, a: int, bits: int, n: int, begin: int, out: Array) -> None:
+    for t in range(out.size):
+        out[t] = _through(keys, np.uint64(a), np.uint64(bits), np.uint64(begin) + np.uint64(t))
+    for t in range(out.size):
+        while out[t] >= np.uint64(n):
+            out[t] = _through(keys, np.uint64(a), np.uint64(bits), out[t])
+
+
+@compiled
+def _shuffle(keys: Array, out: Array) -> None:
+    """Fisher and Yates: every permutation equally likely."""
+    for t in range(out.size):
+        other = _number(keys, np.uint64(t)) % np.uint64(t + 1)
+        out[t] = out[other]
+        out[other] = t
+
+
+@compiled
+def _number(keys: Array, place: Any) -> Any:
+    """A 64-bit number for a place in a sequence."""
+    low = _hash(place & LOW, np.uint64(keys[0]))
+    high = _hash(low ^ (place >> np.uint64(32)), np.uint64(keys[1]))
+    return (low << np.uint64(32)) | high
+
+
+@compiled
+def _draw(keys: Array, n: int, begin: int, out: Array) -> None:
+    for t in range(out.size):
+        out[t] = _number(keys, np.uint64(begin) + np.uint64(t)) % np.uint64(n)

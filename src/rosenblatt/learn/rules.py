@@ -1,0 +1,113 @@
+"""Update rules as data: what one example does to w.
+
+All first-order rules have one shape. With the margin m = y·f (of two classes) or m = s_y − max s_r (of many) and the
+margin τ that is asked for, a row that lacks ℓ = τ − m ≥ 0 makes the step
+
+    w += size · y · x          b += size · y · c          c = 0 (no bias), 1 (unit) or R² (radius)
+
+and a rule says only what `size` is. A rule encodes itself as `Encoded`: an integer and a few numbers, which is all
+that compiled code sees. A new rule is a class here and a line in `loops.size` (CONTRIBUTING.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+PERCEPTRON, PA, PA1, PA2, AROW, SECOND_ORDER = range(6)
+CONSTANT, HARMONIC, ROOT = range(3)  # the rate at update t: η, 1/t, 1/√t
+
+
+class Encoded(NamedTuple):
+    """A rule and its settings in one epoch, as compiled code takes them."""
+
+    code: int
+    low: float  # τ of the negative class
+    high: float  # τ of the positive class
+    C: float  # aggressiveness C, or r of AROW
+    tube: float  # ε of regression, below 0 for classification
+    eta: float
+    decay: int
+    bias: float  # c
+
+
+@dataclass(frozen=True)
+class PerceptronRule:
+    """size = η when y·f ≤ τ_y: Rosenblatt's rule at τ = 0, PAUM's otherwise.
+
+    References: F. Rosenblatt 1958; Y. Li et al., "The perceptron algorithm with uneven margins", 2002.
+    """
+
+    low: float = 0.0
+    high: float = 0.0
+    order = 1
+
+    def encode(self, eta: float, decay: int, bias: float) -> Encoded:
+        """What compiled code takes."""
+        return Encoded(PERCEPTRON, float(self.low), float(self.high), 0.0, -1.0, float(eta), decay, float(bias))
+
+
+@dataclass(frozen=True)
+class PassiveAggressiveRule:
+    """size = ℓ/‖x̂‖² (PA), min(C, ℓ/‖x̂‖²) (PA-I) or ℓ/(‖x̂‖² + 1/(2C)) (PA-II), ℓ = 1 − y·f or |y − f| − ε.
+
+    x̂ is x with the bias counted as a feature, so that an unclipped step ends at a margin of exactly 1. Of many
+    classes two move, by x each, and ‖x̂‖² counts twice.
+
+    Reference: K. Crammer et al., "Online passive-aggressive algorithms", JMLR 7, 2006.
+    """
+
+    variant: str = "PA-I"
+    C: float = 1.0
+    epsilon: float = -1.0
+    order = 1
+
+    def encode(self, eta: float, decay: int, bias: float) -> Encoded:
+        """What compiled code takes."""
+        code = {"PA": PA, "PA-I": PA1, "PA-II": PA2}[self.variant]
+        return Encoded(code, 1.0, 1.0, float(self.C), float(self.epsilon), 1.0, CONSTANT, float(bias))
+
+
+@dataclass(frozen=True)
+class AROWRule:
+    """If y·f < 1: v = xᵀΣx, β = 1/(v + r), w += (1 − y·f) β y Σx, Σ −= β Σx xᵀΣ; Σ = I at the start.
+
+    Reference: K. Crammer, A. Kulesza, M. Dredze, "Adaptive regularization of weight vectors", 2009.
+    """
+
+    r: float = 1.0
+    full: bool = False
+    order = 2
+    start = 1.0
+
+    def encode(self, eta: float, decay: int, bias: float) -> Encoded:
+        """What compiled code takes."""
+        return Encoded(AROW, 1.0, 1.0, float(self.r), -1.0, 1.0, CONSTANT, float(bias))
+
+
+@dataclass(frozen=True)
+class SecondOrderRule:
+    """f = vᵀ(A + xxᵀ)⁻¹x; on a mistake v += yx, A += xxᵀ; A = aI at the start.
+
+    With Σ = A⁻¹, q = xᵀΣx and w = Σv (Sherman and Morrison) f has the sign of w·x, and the update is
+    w += y(1 − y w·x)Σx/(1 + q), Σ −= ΣxxᵀΣ/(1 + q): AROW's step with r = 1, taken on mistakes alone.
+    The diagonal form keeps v and the diagonal of A.
+
+    Reference: N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order perceptron algorithm", SIAM J. Comput. 34, 2005.
+    """
+
+    a: float = 1.0
+    full: bool = False
+    order = 2
+
+    @property
+    def start(self) -> float:
+        """The diagonal of Σ (full) or A (diagonal) at the start."""
+        return 1.0 / self.a if self.full else self.a
+
+    def encode(self, eta: float, decay: int, bias: float) -> Encoded:
+        """What compiled code takes."""
+        return Encoded(SECOND_ORDER, 0.0, 0.0, 1.0, -1.0, 1.0, CONSTANT, float(bias))
+
+
+Rule = PerceptronRule | PassiveAggressiveRule | AROWRule | SecondOrderRule

@@ -1,0 +1,357 @@
+"""Training: a generator that makes one pass over the examples and yields one `EpochRecord`, until it has converged.
+
+The estimators, the command line, the lab and a cluster each drive this same generator. It shuffles, schedules,
+averages, votes and keeps a pocket; whoever drives it decides when to stop. Its random numbers come from (seed, epoch)
+alone. When a pass is interrupted, the state goes back to the end of the last whole epoch.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Examples, spans
+from rosenblatt.learn.evaluation import Problem, evaluate, find, wrong
+from rosenblatt.learn.kept import Kept, Planes, take
+from rosenblatt.learn.loops import sweep
+from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
+from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled
+from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
+from rosenblatt.learn.visits import (
+    BEST,
+    CHECKED,
+    CLOCK,
+    HELD,
+    LEFT,
+    LOGGED,
+    LOSS,
+    POSITION,
+    RUN,
+    TALLY,
+    UPDATES,
+    VIOLATIONS,
+    Log,
+)
+
+Array = np.ndarray[Any, Any]
+MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS, VOTED_EPOCHS = 2_000_000_000, 10_000, 10, 10
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One pass over the examples.
+
+    Attributes
+    ----------
+    epoch : int
+        Counted from 1, over all passes of the model's life.
+    updates : int
+        Updates made in this pass.
+    errors : int or None
+        Rows that the model as kept gets wrong at the end of the pass, where asked for.
+    loss : float
+        Mean loss met during the pass, before each update.
+    seconds : float
+    converged : bool
+        Whether the last iterate is known to have every row on its right side.
+    score : float or None
+        Score on the held-out rows, where there are some.
+    """
+
+    epoch: int
+    updates: int
+    errors: int | None
+    loss: float
+    seconds: float
+    converged: bool = False
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train; the estimators' parameters, checked."""
+
+    rule: Rule
+    rate: float | str | Callable[[int], float] = 1.0
+    bias: str = "unit"  # "none", "unit", "radius"
+    batch: bool = False
+    order: str | Array = "shuffle"
+    keep: str = "last"
+    record_errors: bool = False
+
+    def encode(self, epoch: int, bias: float) -> Encoded:
+        """The rule as it is in this epoch."""
+        if callable(self.rate):
+            eta = float(self.rate(epoch))
+            if not (math.isfinite(eta) and eta > 0):
+                raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
+            return self.rule.encode(eta, CONSTANT, bias)
+        if isinstance(self.rate, str):
+            decay = {"1/t": HARMONIC, "1/sqrt(t)": ROOT, "line-search": CONSTANT}[self.rate]
+            return self.rule.encode(1.0, decay, bias)
+        return self.rule.encode(self.rate, CONSTANT, bias)
+
+    def make_order(self, problem: Problem, seed: int) -> Order:
+        """The order of visits over the rows that take part."""
+        if not isinstance(self.order, str):
+            rows = self.order
+            return Explicit(rows if problem.present is None else rows[np.isin(rows, problem.present)])
+        if self.order == "shuffle":
+            return Shuffled(problem.size, seed)
+        return Random(problem.size, seed) if self.order == "random" else Cyclic(problem.size)
+
+
+def default_epochs(stored: int, keep: str) -> int:
+    """How many epochs at most when nobody says: small sets run until they are clean, large ones not for minutes."""
+    if keep == "vote":
+        return VOTED_EPOCHS  # every update is stored: Freund and Schapire's ten epochs
+    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, MOST_VALUES // max(stored, 1)))
+
+
+# -- the state at the start ------------------------------------------------------------------------------------------
+
+
+def new_state(examples: Examples, plan: Plan, scheme: str, classes: int, seed: int) -> State:
+    """Zero weights for so many classes."""
+    d, dtype = examples.n_features, examples.dtype
+    columns = classes if scheme in ("multinomial", "ovr") else 1
+    count = classes * (classes - 1) // 2 if scheme == "ovo" else 1
+    machines = [new_machine(plan.rule, plan.keep, columns, d, dtype) for _ in range(count)]
+    return State(machines, scheme, plan.keep, classes, seed)
+
+
+def start_from(state: State, coef: Array, intercept: Array) -> None:
+    """Begin at these weights, a row a plane."""
+    at = 0
+    for machine in state.machines:
+        K = machine.intercept.size
+        machine.coef[:] = coef[at : at + K]
+        machine.intercept[:] = intercept[at : at + K]
+        at += K
+        if machine.start is not None:
+            machine.start = (machine.coef.copy(), machine.intercept.copy())
+        if machine.pocket is not None:
+            machine.pocket = (machine.coef.copy(), machine.intercept.copy(), np.inf)
+    state.from_zero = state.from_zero and not (coef.any() or intercept.any())
+
+
+def problems(examples: Examples, scheme: str, classes: int) -> Iterator[Problem]:
+    """What each machine learns, one at a time."""
+    whole = whole_problem(examples, scheme)
+    if scheme == "one" and whole.truth.dtype.kind != "f":
+        yield replace(whole, truth=np.where(whole.truth == 1, np.int8(1), np.int8(-1)))
+    elif scheme != "ovo":
+        yield whole
+    else:
+        every = whole.index(0, whole.size)
+        mine = whole.truth[every]
+        for a in range(classes):
+            for b in range(a + 1, classes):
+                index = every[(mine == a) | (mine == b)]
+                signs = np.where(whole.truth == b, np.int8(1), np.int8(-1))
+                total = float(whole.mass(index).sum())
+                yield replace(whole, truth=signs, present=index, size=index.size, total=total, scheme="one")
+
+
+def whole_problem(examples: Examples, scheme: str) -> Problem:
+    """The problem of all classes at once, whatever the machines learn."""
+    weights = NONE if examples.weights is None else examples.weights
+    total = float(examples.size)
+    if examples.weights is not None:
+        total = float(weights.sum() if examples.present is None else weights[examples.present].sum())
+    return Problem(examples.rows, examples.target, weights, examples.present, examples.size, total, scheme)
+
+
+def errors_of(examples: Examples, kept: Kept, plan: Plan) -> int:
+    """Rows answered wrongly; for regression, rows outside the tube."""
+    problem = whole_problem(examples, kept.scheme)
+    if examples.classes is None:
+        assert isinstance(kept, Planes)
+        return evaluate(problem, kept, plan.rule).violations
+    return wrong(problem, kept, examples.target.ndim == 2)[0]
+
+
+# -- epochs ----------------------------------------------------------------------------------------------------------
+
+
+def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord]:
+    """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged."""
+    state.radius2 = max(state.radius2, examples.radius2)
+    state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[plan.bias]
+    if examples.weights is not None:
+        state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
+    single = None if state.scheme == "ovo" else list(problems(examples, state.scheme, state.classes))
+    while True:
+        began, before = time.perf_counter(), state.updates
+        snapshot = state.copy()
+        try:
+            converged, loss = True, 0.0
+            tasks = single if single is not None else problems(examples, state.scheme, state.classes)
+            for machine, problem in zip(state.machines, tasks, strict=True):
+                machine.tally[[VIOLATIONS, LOSS, POSITION, LEFT]] = 0.0
+                if problem.size:
+                    converged &= _epoch(machine, problem, plan, state)
+                    loss += machine.tally[LOSS] / max(problem.total, 1e-300)
+            errors = None
+            if plan.record_errors:
+                errors = errors_of(examples, state.kept(plan.rule), plan)
+        except BaseException:
+            state.__dict__.update(snapshot.__dict__)
+            raise
+        state.epoch += 1
+        made = state.updates - before
+        yield EpochRecord(state.epoch, made, errors, loss, time.perf_counter() - began, bool(converged))
+        if converged:
+            return
+
+
+def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool:
+    """One pass of one machine; whether it is known to have converged."""
+    rule = plan.encode(state.epoch + 1, state.bias)
+    if isinstance(plan.order, str) and plan.order in ("first", "worst"):
+        return _pick(machine, problem, plan, state, rule)
+    order = plan.make_order(problem, state.seed)
+    if plan.batch:
+        return _batch(machine, problem, plan, state, rule)
+    before = machine.updates
+    _run(machine, problem, plan, state, rule, order)
+    if machine.tally[VIOLATIONS] > 0:
+        return False
+    return (order.covers and machine.updates == before) or confirmed(machine, problem, plan, state)
+
+
+def confirmed(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool:
+    """Whether a scan finds every row above its margin."""
+    return evaluate(problem, _planes(machine, plan, state), plan.rule).violations == 0
+
+
+def _planes(machine: Machine, plan: Plan, state: State) -> Planes:
+    alone = State([machine], "one" if state.scheme == "ovo" else state.scheme, "last", state.classes, 0)
+    return alone.last(plan.rule)
+
+
+def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded, order: Order) -> None:
+    """Visit rows in order, piece by piece."""
+    work = learner(machine, state.scheme, plan.rule, problem.rows)
+    K, tally = machine.intercept.size, machine.tally
+    log = _new_log(K) if plan.keep == "vote" else NO_LOG
+    for begin, end in spans(order.size, problem.per_row * K):
+        piece = order.piece(state.epoch, begin, end)
+        if problem.present is not None and not isinstance(order, Explicit):
+            piece = problem.present[piece]
+        tally[POSITION] = 0.0
+        while tally[POSITION] < piece.size:
+            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, piece.size)
+            if tally[LOGGED]:
+                machine.log = (*machine.log, _drain(machine, problem.rows, log))
+            if machine.pocket is not None and tally[RUN] > 0 and not tally[HELD] and not tally[CHECKED]:
+                _try_pocket(machine, problem, plan, state)
+
+
+def _try_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
+    """Gallant's ratchet: w goes into the pocket only when it errs strictly less on all rows."""
+    assert machine.pocket is not None
+    if not machine.tally[RUN] > machine.tally[BEST]:
+        return
+    planes = _planes(machine, plan, state)
+    mass = wrong(problem, planes, problem.truth.ndim == 2)[1]
+    if mass < machine.pocket[2]:
+        machine.pocket = (planes.coef, planes.intercept, mass)
+        machine.tally[HELD] = 1.0
+    else:
+        machine.tally[CHECKED] = 1.0
+
+
+def _new_log(K: int) -> Log:
+    room = max(LOG_ROOM, 2 * K + 2)
+    return Log(np.zeros(room, np.uint64), np.zeros(room, np.int32), np.zeros(room), np.zeros(room), np.zeros(room))
+
+
+def _drain(machine: Machine, rows: Any, log: Log) -> tuple[Any, Log]:
+    """What the log holds, with the distinct rows it speaks of; and an empty log."""
+    used = int(machine.tally[LOGGED])
+    machine.tally[LOGGED] = 0.0
+    distinct, which = np.unique(log.rows[:used], return_inverse=True)
+    part = Log(which.astype(np.uint64), *(column[:used].copy() for column in log[1:]))
+    return take(rows, distinct, machine.coef.shape[0] if machine.by_feature else machine.coef.shape[1]), part
+
+
+def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
+    """PLA: one update, on the first or the most wrong row of all."""
+    row = find(problem, _planes(machine, plan, state), plan.rule, worst=plan.order == "worst")
+    if row is None:
+        return True
+    _run(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
+    return False
+
+
+def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
+    """w += η · mean of y·x over the rows that lack margin; each column has its own rows."""
+    step = rule._replace(eta=1.0, decay=CONSTANT)
+    work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
+    tally = np.zeros(TALLY)
+    for begin, end in spans(problem.size, problem.per_row * machine.intercept.size):
+        piece = problem.index(begin, end)
+        tally[POSITION] = 0.0
+        while tally[POSITION] < piece.size:
+            sweep(work, problem.rows, problem.truth, problem.weights, piece, step, tally, NO_LOG, piece.size)
+    machine.tally[[VIOLATIONS, LOSS]] = tally[[VIOLATIONS, LOSS]]
+    if tally[UPDATES] == 0:
+        machine.tally[CLOCK] += 1.0
+        return True
+    mass = np.maximum(work.mass, work.mass[0] if state.scheme == "multinomial" else 1e-300)
+    shape = mass if work.dw.ndim == 1 else mass[None, :] if machine.by_feature else mass[:, None]
+    move, shift = work.dw / shape, work.db / mass
+    eta = _line_search(machine, problem, plan, state, move, shift) if plan.rate == "line-search" else _rate(rule, machine)
+    _step(machine, eta * move, eta * shift)
+    machine.tally[UPDATES] += 1.0
+    machine.tally[CLOCK] += 1.0
+    if machine.pocket is not None:
+        machine.tally[RUN] = machine.tally[BEST] + 1.0
+        machine.tally[[HELD, CHECKED]] = 0.0
+        _try_pocket(machine, problem, plan, state)
+    return False
+
+
+def _rate(rule: Encoded, machine: Machine) -> float:
+    t = machine.tally[UPDATES] + 1.0
+    return float({CONSTANT: rule.eta, HARMONIC: 1.0 / t, ROOT: 1.0 / math.sqrt(t)}[rule.decay])
+
+
+def _step(machine: Machine, move: Array, shift: Array) -> None:
+    """w += move, and the average with it."""
+    move = move if move.ndim == 2 else move[None, :]
+    machine.coef += move.astype(machine.coef.dtype)
+    machine.intercept += shift.astype(machine.intercept.dtype)
+    if machine.total_b.size:
+        machine.total += machine.tally[CLOCK] * move
+        machine.total_b += machine.tally[CLOCK] * shift
+
+
+def _line_search(
+    machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array
+) -> float:
+    """Double the step from 1 while the loss falls, up to √(2k) at update k.
+
+    The loss is convex along a line. Steps between 1 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
+    step Δ, (Ση)²γ² ≤ ‖w‖² ≤ R²Ση², and Ση²/(Ση)² goes to 0.
+    """
+    most = math.sqrt(2.0 * (machine.tally[UPDATES] + 1.0))
+
+    def loss(eta: float) -> float:
+        trial = machine.copy()
+        _step(trial, eta * move, eta * shift)
+        return evaluate(problem, _planes(trial, plan, state), plan.rule).loss
+
+    eta, here = 1.0, loss(1.0)
+    while 2.0 * eta <= most:
+        there = loss(2.0 * eta)
+        if there >= here:
+            break
+        eta, here = 2.0 * eta, there
+    return eta
