@@ -3,8 +3,8 @@
 This is the one place that asks "sparse?", "which dtype?" and "which labels?". What it cannot learn from it refuses
 with an error that names the row and the column. Nothing is copied where the input is C-contiguous or canonical CSR.
 
-The tie rule, for all of rosenblatt: in training y·f ≤ 0 is a mistake; in prediction f > 0 is the positive class, and
-the largest score wins, the lowest index among equals.
+The tie rule, for all of rosenblatt. Two classes: in training y·f ≤ 0 is a mistake; in prediction f > 0 is the positive
+class. Many classes, in training and in prediction: the largest score wins, the lowest index among equals.
 """
 
 from __future__ import annotations

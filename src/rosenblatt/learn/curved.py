@@ -21,7 +21,7 @@ from numba.extending import overload
 
 from rosenblatt.data.compiling import FAST, compiled
 from rosenblatt.data.examples import Dense
-from rosenblatt.learn.visits import LOSS, UPDATES, VIOLATIONS, Log, is_on, rival, violates
+from rosenblatt.learn.visits import LOSS, UPDATES, VIOLATIONS, Log, is_on, rival, tie_stands, violates
 from rosenblatt.learn.rows import ONE, Rows, dots, is_tuple
 from rosenblatt.learn.rules import SECOND_ORDER, Encoded
 
@@ -292,7 +292,7 @@ def visit_curved(
         true = np.int64(class_of(y, i))
         wrong = rival(scores, true)
         margin = np.float64(scores[true]) - np.float64(scores[wrong])
-        if _lack(rule, margin, share, tally) < 0.0:
+        if tie_stands(rule, rule.high - margin, true, wrong) or _lack(rule, margin, share, tally) < 0.0:
             return False
         q = q_of(learner, rows, i, true, rule) + q_of(learner, rows, i, wrong, rule)
         beta = share / (share * q + rule.C)

@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, spans
 from rosenblatt.learn.kept import Kept, Planes, decide
-from rosenblatt.learn.rules import PerceptronRule, Rule
+from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
 
 Array = np.ndarray[Any, Any]
 
@@ -57,55 +57,66 @@ class Evaluation:
 
     lows: Array  # the smallest margin, one a column where columns live apart
     violations: int  # rows that do not have the margin the rule asks for
-    errors: int  # rows with a margin of 0 or less, in any column
+    errors: int  # rows answered wrongly, in any column
     loss: float  # mean loss
 
 
-def margins(problem: Problem, index: Array, scores: Array) -> Array:
-    """The margins of these rows, (n,), or (n, K) where columns live apart; −|y − f| for regression."""
-    truth = problem.truth[index]
-    if problem.scheme == "ovr":
-        signs = 2.0 * (truth if truth.ndim == 2 else truth[:, None] == np.arange(scores.shape[1])) - 1.0
-        return np.asarray(signs * scores)
+@dataclass(frozen=True)
+class Look:
+    """Rows as a rule sees them; each (n,), or (n, K) where columns live apart."""
+
+    margins: Array  # −|y − f| for regression
+    lack: Array  # how much of the margin asked for is missing
+    learns: Array  # whether the rule would make a step
+    violates: Array  # whether the row shows that the learner has not converged
+    wrong: Array  # whether the answer is wrong, by the tie rule
+
+
+def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
+    """Hold scores against the truth."""
+    truth, encoded = problem.truth[index], rule.encode(1.0, 0, 0.0)
     if problem.scheme == "multinomial":
-        at = np.arange(index.size)
-        true = scores[at, truth]
-        others = scores.copy()
-        others[at, truth] = -np.inf
-        return np.asarray(true.astype(np.float64) - others.max(axis=1))
-    if truth.dtype.kind == "f":
-        return -np.abs(truth - scores)
-    return np.asarray(truth * scores.astype(np.float64))
-
-
-def lacks(problem: Problem, index: Array, scores: Array, rule: Rule) -> tuple[Array, Array, Array]:
-    """Margins, what they lack of the margin that the rule asks for, and whether that shows it not converged."""
-    found = margins(problem, index, scores)
-    encoded = rule.encode(1.0, 0, 0.0)
-    asked: Any = encoded.high
-    if problem.scheme != "multinomial" and encoded.low != encoded.high:
-        truth = problem.truth[index]
-        on = truth > 0 if found.ndim == 1 else truth if truth.ndim == 2 else truth[:, None] == np.arange(found.shape[1])
-        asked = np.where(on, encoded.high, encoded.low)
+        return _look_at_classes(truth, scores, encoded)
     if encoded.tube >= 0:
-        asked = -encoded.tube
-    lack = asked - found
-    if isinstance(rule, PerceptronRule):
-        return found, lack, lack >= 0
-    return found, lack, lack > 0 if encoded.tube >= 0 else found <= 0
+        margins = -np.abs(truth - scores.astype(np.float64))
+        lack = -encoded.tube - margins
+        return Look(margins, lack, lack > 0, lack > 0, lack > 0)
+    on = truth > 0 if scores.ndim == 1 else truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(scores.shape[1])
+    margins = np.where(on, scores, -scores).astype(np.float64)
+    lack = np.where(on, encoded.high, encoded.low) - margins
+    learns = lack >= 0 if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
+    wrong = margins <= 0
+    return Look(margins, lack, learns, learns if encoded.code == PERCEPTRON else wrong, wrong)
+
+
+def _look_at_classes(truth: Array, scores: Array, encoded: Encoded) -> Look:
+    at = np.arange(truth.size)
+    others = scores.astype(np.float64)
+    true = others[at, truth]
+    others[at, truth] = -np.inf
+    rival = np.argmax(others, axis=1)
+    margins = true - others[at, rival]
+    lack = encoded.high - margins
+    stands = (lack == 0) & (encoded.high == 0) & (truth < rival)  # the tie rule, as in `visits.tie_stands`
+    learns = (lack >= 0) & ~stands if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
+    wrong = (margins < 0) | ((margins == 0) & (rival < truth))
+    return Look(margins, lack, learns, learns if encoded.code == PERCEPTRON else margins <= 0, wrong)
+
+
+def _by_row(seen: Array) -> Array:
+    return seen if seen.ndim == 1 else seen.any(axis=1)
 
 
 def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
     """Scan every row that takes part."""
-    columns = planes.coef.shape[0]
     lows: Any = np.inf
     violations, errors, loss = 0, 0, 0.0
-    for index in problem.pieces(columns):
-        found, lack, bad = lacks(problem, index, planes.raw(problem.rows, index), rule)
-        lows = np.minimum(lows, found.min(axis=0))
-        violations += int(np.count_nonzero(bad if bad.ndim == 1 else bad.any(axis=1)))
-        errors += int(np.count_nonzero(found <= 0 if found.ndim == 1 else (found <= 0).any(axis=1)))
-        loss += float(problem.mass(index) @ np.maximum(lack, 0).reshape(index.size, -1).sum(axis=1))
+    for index in problem.pieces(planes.coef.shape[0]):
+        seen = look(problem, index, planes.raw(problem.rows, index), rule)
+        lows = np.minimum(lows, seen.margins.min(axis=0))
+        violations += int(np.count_nonzero(_by_row(seen.violates)))
+        errors += int(np.count_nonzero(_by_row(seen.wrong)))
+        loss += float(problem.mass(index) @ np.maximum(seen.lack, 0).reshape(index.size, -1).sum(axis=1))
     return Evaluation(np.atleast_1d(lows), violations, errors, loss / max(problem.total, 1e-300))
 
 
@@ -113,33 +124,28 @@ def find(problem: Problem, planes: Planes, rule: Rule, worst: bool) -> int | Non
     """The first row that the rule would learn from, or the one that lacks most; None when there is none."""
     best, most = None, -np.inf
     for index in problem.pieces(planes.coef.shape[0]):
-        _, lack, _ = lacks(problem, index, planes.raw(problem.rows, index), rule)
-        lack = lack if lack.ndim == 1 else lack.max(axis=1)
-        at = int(np.argmax(lack if worst else lack >= 0))
-        if lack[at] >= 0 and lack[at] > most:
-            best, most = int(index[at]), float(lack[at])
+        seen = look(problem, index, planes.raw(problem.rows, index), rule)
+        need = np.where(seen.learns, seen.lack, -np.inf)
+        need = need if need.ndim == 1 else need.max(axis=1)
+        at = int(np.argmax(need if worst else need > -np.inf))
+        if need[at] > most:
+            best, most = int(index[at]), float(need[at])
             if not worst:
                 break
     return best
 
 
 def wrong(problem: Problem, kept: Kept, labels: bool) -> tuple[int, float]:
-    """Rows answered wrongly by class, a tie being a mistake, and their weight. `problem` is that of all classes."""
+    """Rows whose class is answered wrongly, by the tie rule, and their weight. `problem` is that of all classes."""
     rows, mass = 0, 0.0
     for index in problem.pieces(max(kept.classes, 1)):
-        scores = kept.scores(problem.rows, index)
-        truth = problem.truth[index]
+        scores, truth = kept.scores(problem.rows, index), problem.truth[index]
         if labels:
             bad = (np.where(truth > 0, scores, -scores) <= 0).any(axis=1)
         elif scores.ndim == 1:
             bad = np.where(truth > 0, scores, -scores) <= 0
-        elif kept.scheme == "ovo":
-            bad = decide(scores) != truth
         else:
-            at = np.arange(index.size)
-            others = scores.copy()
-            others[at, truth] = -np.inf
-            bad = others.max(axis=1) >= scores[at, truth]
+            bad = decide(scores) != truth
         rows += int(np.count_nonzero(bad))
         mass += float(problem.mass(index)[bad].sum())
     return rows, mass

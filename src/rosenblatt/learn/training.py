@@ -336,9 +336,9 @@ def _step(machine: Machine, move: Array, shift: Array) -> None:
 def _line_search(
     machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array
 ) -> float:
-    """Double the step from 1 while the loss falls, up to √(2k) at update k.
+    """Double the step from 1 while the loss falls, up to √(2k) at update k; else halve it, down to 1/16.
 
-    The loss is convex along a line. Steps between 1 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
+    The loss is convex along a line. Steps between 1/16 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
     step Δ, (Ση)²γ² ≤ ‖w‖² ≤ R²Ση², and Ση²/(Ση)² goes to 0.
     """
     most = math.sqrt(2.0 * (machine.tally[UPDATES] + 1.0))
@@ -348,10 +348,11 @@ def _line_search(
         _step(trial, eta * move, eta * shift)
         return evaluate(problem, _planes(trial, plan, state), plan.rule).loss
 
-    eta, here = 1.0, loss(1.0)
-    while 2.0 * eta <= most:
-        there = loss(2.0 * eta)
-        if there >= here:
+    best, here = 1.0, loss(1.0)
+    for factor in (2.0, 0.5):
+        eta = best * factor
+        while 1 / 16 <= eta <= most and (there := loss(eta)) < here:
+            best, here, eta = eta, there, eta * factor
+        if best != 1.0:
             break
-        eta, here = 2.0 * eta, there
-    return eta
+    return best

@@ -187,6 +187,12 @@ def move(learner: Any, rows: Any, i: Any, k: Any, step: float, share: float, rul
 
 
 @compiled
+def tie_stands(rule: Encoded, lack: float, true: Any, wrong: Any) -> bool:
+    """Whether the true class, level with its rival, wins all the same, having the lower index (the tie rule)."""
+    return lack == 0.0 and rule.high == 0.0 and true < wrong
+
+
+@compiled
 def rival(scores: Array, true: Any) -> Any:
     """The best class but the true one; the lowest index among equals."""
     best = 1 if true == 0 else 0
@@ -207,7 +213,7 @@ def visit_multinomial(
     wrong = rival(scores, true)
     margin = np.float64(scores[true] - scores[wrong])
     lack = rule.high - margin
-    if lack < 0.0:
+    if lack < 0.0 or tie_stands(rule, lack, true, wrong):
         return False
     if violates(rule, margin, lack):
         tally[VIOLATIONS] += 1.0
