@@ -39,6 +39,7 @@ from rosenblatt.learn.visits import (
 )
 
 Array = np.ndarray[Any, Any]
+SMALLEST_STEP = 1 / 1024
 MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS, VOTED_EPOCHS = 2_000_000_000, 10_000, 10, 10
 
 
@@ -336,11 +337,13 @@ def _step(machine: Machine, move: Array, shift: Array) -> None:
 def _line_search(
     machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array
 ) -> float:
-    """Double the step from 1 while the loss falls, up to √(2k) at update k; else halve it, down to 1/16.
+    """Double the step from 1 while the loss falls, up to √(2k) at update k; else halve it, down to 1/1024.
 
-    The loss is convex along a line. Steps between 1/16 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
+    The loss is convex along a line. Steps between 1/1024 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
     step Δ, (Ση)²γ² ≤ ‖w‖² ≤ R²Ση², and Ση²/(Ση)² goes to 0.
     """
+    if not (machine.coef.any() or machine.intercept.any()):
+        return 1.0  # from zero a step only sets the scale
     most = math.sqrt(2.0 * (machine.tally[UPDATES] + 1.0))
 
     def loss(eta: float) -> float:
@@ -351,7 +354,7 @@ def _line_search(
     best, here = 1.0, loss(1.0)
     for factor in (2.0, 0.5):
         eta = best * factor
-        while 1 / 16 <= eta <= most and (there := loss(eta)) < here:
+        while SMALLEST_STEP <= eta <= most and (there := loss(eta)) < here:
             best, here, eta = eta, there, eta * factor
         if best != 1.0:
             break
