@@ -114,7 +114,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             reset=reset,
             accept_sparse="csr",
             accept_large_sparse=True,
-            dtype=[np.float64, np.float32] if dtype is None else dtype,
+            dtype=_types(X) if dtype is None else dtype,
             order="C",
             ensure_all_finite=False,
         )
@@ -146,7 +146,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         training, held_out = self._split(examples, state.seed)
         best: tuple[float, State, int] | None = None
         outcome, waited = "budget", 0
-        with self._callbacks(limit, X, y, examples.classes) as watcher:
+        with self._callbacks(limit, X, y, examples) as watcher:
             steps = epochs(training, plan, state)
             try:
                 for record in steps:
@@ -245,7 +245,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     @contextmanager
-    def _callbacks(self, limit: int, X: Any, y: Any, classes: Array | None) -> Iterator[Callable[..., bool]]:
+    def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[..., bool]]:
         """scikit-learn's callback protocol: one task a fit, one subtask an epoch; nothing when nobody watches."""
         if not getattr(self, "_skl_callbacks", None) and not hasattr(self, "_parent_callback_ctx"):
             yield lambda record, state, plan: False
@@ -254,7 +254,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
         def watcher(record: EpochRecord, state: State, plan: Plan) -> bool:
-            attributes = functools.partial(self._attributes, state, plan, classes)
+            attributes = functools.partial(self._attributes, state, plan, examples)
             subtask = context.subcontext(task_name="epoch")
             subtask.call_on_fit_task_begin(estimator=self, X=X, y=y)
             return bool(
@@ -264,14 +264,14 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         yield watcher
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
 
-    def _attributes(self, state: State, plan: Plan, classes: Array | None) -> dict[str, Any]:
+    def _attributes(self, state: State, plan: Plan, examples: Examples) -> dict[str, Any]:
         """What makes a copy of this estimator predict as the model stands now."""
         kept = state.kept(plan.rule)
         found = {"_kept": kept, "n_features_in_": self.n_features_in_}
         if isinstance(kept, Planes):
             found |= {"coef_": kept.coef, "intercept_": kept.intercept}
-        if classes is not None:
-            found |= {"classes_": classes, "_by_labels": kept.scheme == "ovr" and classes.size <= 2}
+        if examples.classes is not None:
+            found |= {"classes_": examples.classes, "_by_labels": examples.target.ndim == 2}
         return found
 
     def _new_seed(self) -> int:
@@ -326,6 +326,13 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _types(X: Any) -> Any:
+    """The types to choose from; scikit-learn sees that of an array, not that of every frame."""
+    kinds = getattr(X, "dtypes", None)
+    narrow = kinds is not None and len(kinds) and all(str(kind).lower() == "float32" for kind in kinds)
+    return np.float32 if narrow else [np.float64, np.float32]
+
+
 def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An initial value, checked; zeros when it is not given."""
     if value is None:
@@ -353,7 +360,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return "one" if classes <= 2 else str(self.multiclass)
 
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
-        if sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+        y = y if sp.issparse(y) else np.asarray(y)
+        if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
             indicator = encode_indicator(y)
             if self.class_weight is not None:
                 raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")

@@ -28,10 +28,9 @@ def decide(scores: Array, labels: bool = False) -> Array:
 
 def lay(coef: Array, rows: Dense | Sparse) -> Array:
     """Coefficients (K, d) as the loops want them for such rows: see `rows`."""
-    coef = np.ascontiguousarray(coef, dtype=rows.values.dtype)
     if coef.shape[0] == 1:
-        return coef[0]
-    return coef if isinstance(rows, Dense) else np.ascontiguousarray(coef.T)
+        return np.ascontiguousarray(coef[0], dtype=rows.values.dtype)
+    return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
 
 
 def pair_scores(pairs: Array, wins: Array, classes: int) -> Array:

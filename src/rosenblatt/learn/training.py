@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Examples, spans
-from rosenblatt.learn.evaluation import Problem, evaluate, find, wrong
+from rosenblatt.learn.evaluation import Problem, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
@@ -349,7 +349,7 @@ def _line_search(
     def loss(eta: float) -> float:
         trial = machine.copy()
         _step(trial, eta * move, eta * shift)
-        return evaluate(problem, _planes(trial, plan, state), plan.rule).loss
+        return total_loss(problem, _planes(trial, plan, state), plan.rule)
 
     best, here = 1.0, loss(1.0)
     for factor in (2.0, 0.5):
