@@ -72,6 +72,8 @@ def a9a() -> tuple[Any, Any, Any, Any] | None:
         return None
     X, y = load_svmlight_file(str(at / "train.svm.gz"), n_features=123, dtype=np.float32)
     T, u = load_svmlight_file(str(at / "test.svm.gz"), n_features=123, dtype=np.float32)
+    for Z in (X, T):  # peers want 32-bit indices
+        Z.indices, Z.indptr = Z.indices.astype(np.int32), Z.indptr.astype(np.int32)
     return X, y, T, u
 
 

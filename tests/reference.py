@@ -476,14 +476,14 @@ class Machine:
         eta = 1.0
         while 2 * eta <= math.sqrt(2 * (self.updates + 1)) and loss(2 * eta) < loss(eta):
             eta *= 2
-        while eta <= 1 and eta / 2 >= 1 / 16 and loss(eta / 2) < loss(eta):
+        while eta <= 1 and eta / 2 >= 1 / 1024 and loss(eta / 2) < loss(eta):
             eta /= 2
         return eta
 
     def kept(self) -> tuple[list[Vector], Vector]:
         if self.keep == "average":
-            w, b = self.total
-            return [[v / self.clock for v in row] for row in w], [v / self.clock for v in b]
+            (w, b), visits = self.total, self.clock or 1
+            return [[v / visits for v in row] for row in w], [v / visits for v in b]
         return self.pocket.planes if self.keep == "pocket" else self.learner.planes()
 
 

@@ -84,12 +84,21 @@ def _dot(rows: Any, i: Any, w: Any) -> Any:  # pragma: no cover
 
 def _dots_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
     x = rows.values[i]
-    for k in range(W.shape[0]):
-        w = W[k]
-        total = W.dtype.type(0)
+    K = W.shape[0]
+    even = K - K % 2
+    for k in range(0, even, 2):  # two classes at once: x is read half as often
+        v, w = W[k], W[k + 1]
+        a = b = W.dtype.type(0)
         for j in range(x.size):
-            total += x[j] * w[j]
-        scores[k] = total
+            a += x[j] * v[j]
+            b += x[j] * w[j]
+        scores[k], scores[k + 1] = a, b
+    for k in range(even, K):
+        w = W[k]
+        a = W.dtype.type(0)
+        for j in range(x.size):
+            a += x[j] * w[j]
+        scores[k] = a
 
 
 def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
@@ -98,10 +107,16 @@ def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
     K = W.shape[1]
     for k in range(K):
         scores[k] = 0
-    for j in range(x.size):
-        value, w = x[j], W[column[j]]
+    whole = x.size - x.size % 4
+    for j in range(0, whole, 4):  # four values at once: the scores are read and written a quarter as often
+        a, b, c, e = x[j], x[j + 1], x[j + 2], x[j + 3]
+        p, q, r, s = W[column[j]], W[column[j + 1]], W[column[j + 2]], W[column[j + 3]]
         for k in range(K):
-            scores[k] += value * w[k]
+            scores[k] += (a * p[k] + b * q[k]) + (c * r[k] + e * s[k])
+    for j in range(whole, x.size):
+        a, p = x[j], W[column[j]]
+        for k in range(K):
+            scores[k] += a * p[k]
 
 
 def dots(rows: Rows, i: Any, W: Array, scores: Array) -> None:

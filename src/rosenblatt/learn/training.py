@@ -189,7 +189,8 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord
     single = None if state.scheme == "ovo" else list(problems(examples, state.scheme, state.classes))
     while True:
         began, before = time.perf_counter(), state.updates
-        snapshot = state.copy()
+        # A state that has no whole epoch yet is of no use to anyone when its first one breaks off: nothing to go back to.
+        snapshot = state.copy() if state.epoch else None
         try:
             converged, loss = True, 0.0
             tasks = single if single is not None else problems(examples, state.scheme, state.classes)
@@ -202,7 +203,8 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord
             if plan.record_errors:
                 errors = errors_of(examples, state.kept(plan.rule), plan)
         except BaseException:
-            state.__dict__.update(snapshot.__dict__)
+            if snapshot is not None:
+                state.__dict__.update(snapshot.__dict__)
             raise
         state.epoch += 1
         made = state.updates - before
