@@ -81,7 +81,9 @@ def epochs() -> None:
     _rows("text-like CSR 200,000 × 47,236", best, "≥ 3 ×")
     for name, how, goal in (("random order", {"random_state": 0}, 0.18), ("file order", {"order": "cyclic"}, 0.35)):
         share = best["stream"] / epoch(X, y, **how)
-        say(f"the same, {name}, against a streaming read", f"{share:.2f} of its speed", "1", f"{share:.2f}", f"≥ {goal}")
+        say(
+            f"the same, {name}, against a streaming read", f"{share:.2f} of its speed", "1", f"{share:.2f}", f"≥ {goal}"
+        )
 
     X, y = datasets.dense()
     w = np.ones(X.shape[1], np.float32)
@@ -258,7 +260,9 @@ def memory() -> None:
         ("csr", "float32", "int64"),
         ("csr", "float64", "int64"),
     ):
-        out = subprocess.run([sys.executable, "-c", MEMORY, kind, dtype, index], capture_output=True, text=True, check=True)
+        out = subprocess.run(
+            [sys.executable, "-c", MEMORY, kind, dtype, index], capture_output=True, text=True, check=True
+        )
         grown, size = map(int, out.stdout.split())
         what = f"{kind} {dtype}" + (f", {index} indices" if kind == "csr" else "")
         say(what, f"{100 * grown / size:.1f} % of {size / 1e6:.0f} MB", "", "", "< 10 %")

@@ -222,7 +222,9 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
 def _out_of_range(X: Any, row: int) -> str:
     start, end = int(X.indptr[row]), int(X.indptr[row + 1])
     if not 0 <= start <= end <= X.data.size:
-        return f"Input X is no valid CSR matrix: indptr of row {row} runs from {start} to {end} of {X.data.size} values."
+        return (
+            f"Input X is no valid CSR matrix: indptr of row {row} runs from {start} to {end} of {X.data.size} values."
+        )
     index = X.indices[start:end]
     wrong = index[(index < 0) | (index >= X.shape[1])][0]
     return f"Input X has index {wrong} out of range in row {row}: it has {X.shape[1]} columns."

@@ -136,11 +136,16 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             reach = radius2(rows, present)
         return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
 
+    def _check_rows(self, plan: Plan, examples: Examples) -> None:
+        """An explicit order must name rows that are there."""
+        if not isinstance(plan.order, str):
+            n = examples.target.shape[0]
+            if plan.order.size and plan.order.max() >= n:
+                raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
+
     # -- training ----------------------------------------------------------------------------------------------------
 
-    def _drive(
-        self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None
-    ) -> None:
+    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
         """Run the training generator, and keep what it leaves."""
         began, records = time.perf_counter(), []
         training, held_out = self._split(examples, state.seed)
@@ -211,7 +216,9 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if examples.classes is not None and examples.target.ndim == 1:
             groups = [every[examples.target[every] == k] for k in range(examples.classes.size)]
         chosen = [
-            rng.permutation(group)[: int(np.ceil(self.validation_fraction * group.size))] for group in groups if group.size
+            rng.permutation(group)[: int(np.ceil(self.validation_fraction * group.size))]
+            for group in groups
+            if group.size
         ]
         held_out = np.sort(np.concatenate(chosen))
         training = np.setdiff1d(every, held_out)
@@ -257,9 +264,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             attributes = functools.partial(self._attributes, state, plan, examples)
             subtask = context.subcontext(task_name="epoch")
             subtask.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            return bool(
-                subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes)
-            )
+            return bool(subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes))
 
         yield watcher
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -296,8 +301,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 )
             coef_init, intercept_init = warm.coef, warm.intercept
         if plan.rule.order == 2:
-            raise ValueError(f"{type(self).__name__} starts from zero: coef_init, intercept_init and warm_start are for "
-                             "first-order learners.")
+            raise ValueError(
+                f"{type(self).__name__} starts from zero: coef_init, intercept_init and warm_start are for "
+                "first-order learners."
+            )
         start_from(
             state,
             _given("coef_init", coef_init, (planes, examples.n_features)),
@@ -386,9 +393,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
 
     @all_or_nothing
     @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
-    ) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
         """Learn until every row is right or the budget is spent.
 
         Parameters
@@ -444,7 +449,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         if isinstance(self.class_weight, str):
             raise ValueError('class_weight="balanced" needs all rows at once; pass a mapping to partial_fit.')
         if getattr(self, "early_stopping", False):
-            raise ValueError("early_stopping needs all rows at once: use fit, or partial_fit with early_stopping=False.")
+            raise ValueError(
+                "early_stopping needs all rows at once: use fit, or partial_fit with early_stopping=False."
+            )
         first = not hasattr(self, "_state")
         known = None if first else self.classes_
         if classes is not None:
@@ -463,23 +470,20 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return self
 
     def _grown(self, examples: Examples, plan: Plan, labels: bool) -> State:
-        """The state, with room for classes that are new."""
+        """A copy of the state, to be kept when its epoch is done, with room for classes that are new."""
         assert examples.classes is not None
         if self._state.keep != plan.keep:
             raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
-        if examples.classes.size == self.classes_.size and self._state.scheme == self._scheme(self.classes_.size, labels):
-            return self._state
+        if examples.classes.size == self.classes_.size and self._state.scheme == self._scheme(
+            self.classes_.size, labels
+        ):
+            return self._state.copy()
         if labels or self._labels():
             raise ValueError(f"y has {examples.classes.size} label columns, the model {self.classes_.size} classes.")
         places = np.searchsorted(examples.classes, self.classes_)
-        return grow(self._state.copy(), places, examples.classes.size, self._scheme(examples.classes.size, False), plan.rule)
-
-    def _check_rows(self, plan: Plan, examples: Examples) -> None:
-        """An explicit order must name rows that are there."""
-        if not isinstance(plan.order, str):
-            n = examples.target.shape[0]
-            if plan.order.size and plan.order.max() >= n:
-                raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
+        return grow(
+            self._state.copy(), places, examples.classes.size, self._scheme(examples.classes.size, False), plan.rule
+        )
 
     def _labels(self) -> bool:
         """Whether the model was taught labels by an indicator."""
@@ -552,9 +556,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
 
     @all_or_nothing
     @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
-    ) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
         """Learn until every row is within its tube or the budget is spent.
 
         Parameters
@@ -570,6 +572,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
         self._validate_params()
         plan = self._plan()
         examples = self._examples(X, y, sample_weight, reset=True)
+        self._check_rows(plan, examples)
         state = self._start(examples, plan, 1, False, coef_init, intercept_init)
         limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
         self._drive(examples, plan, state, limit, X, y)
@@ -594,7 +597,8 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
         first = not hasattr(self, "_state")
         dtype = None if first else self._state.machines[0].coef.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
-        state = self._start(examples, plan, 1, False, None, None) if first else self._state
+        self._check_rows(plan, examples)
+        state = self._start(examples, plan, 1, False, None, None) if first else self._state.copy()
         self._one_epoch(examples, plan, state)
         return self
 

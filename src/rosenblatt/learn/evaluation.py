@@ -80,7 +80,13 @@ def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
         margins = -np.abs(truth - scores.astype(np.float64))
         lack = -encoded.tube - margins
         return Look(margins, lack, lack > 0, lack > 0, lack > 0)
-    on = truth > 0 if scores.ndim == 1 else truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(scores.shape[1])
+    on = (
+        truth > 0
+        if scores.ndim == 1
+        else truth != 0
+        if truth.ndim == 2
+        else truth[:, None] == np.arange(scores.shape[1])
+    )
     margins = np.where(on, scores, -scores).astype(np.float64)
     asked = encoded.high if encoded.high == encoded.low else np.where(on, encoded.high, encoded.low)
     lack = asked - margins

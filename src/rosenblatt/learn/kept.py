@@ -78,7 +78,9 @@ class Planes:
 
 
 @compiled
-def _vote_one(products: Array, which: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array) -> None:
+def _vote_one(
+    products: Array, which: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array
+) -> None:
     """Σ_k c_k sign(v_k·x), v_k = v_{k−1} + step_k x_k, from the products x_k·x; sign(0) = −1, the tie rule."""
     for t in range(products.shape[0]):
         f, total = first[t], counts[0] if first[t] > 0 else -counts[0]

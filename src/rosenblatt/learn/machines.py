@@ -133,7 +133,7 @@ def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
 
 
 def _linear(machine: Machine, rule: Rule) -> tuple[Array, Array]:
-    """coef (K, d) and intercept of the last iterate."""
+    """Coef (K, d) and intercept of the last iterate."""
     if isinstance(rule, SecondOrderRule) and not rule.full:
         return _by_class(machine.coef / machine.spread, machine), machine.intercept / machine.spread_b
     if machine.spread.ndim == 3:

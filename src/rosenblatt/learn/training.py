@@ -294,7 +294,7 @@ def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: En
 
 
 def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
-    """w += η · mean of y·x over the rows that lack margin; each column has its own rows."""
+    """W += η · mean of y·x over the rows that lack margin; each column has its own rows."""
     step = rule._replace(eta=1.0, decay=CONSTANT)
     work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
     tally = np.zeros(TALLY)
@@ -310,7 +310,9 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     mass = np.maximum(work.mass, work.mass[0] if state.scheme == "multinomial" else 1e-300)
     shape = mass if work.dw.ndim == 1 else mass[None, :] if machine.by_feature else mass[:, None]
     move, shift = work.dw / shape, work.db / mass
-    eta = _line_search(machine, problem, plan, state, move, shift) if plan.rate == "line-search" else _rate(rule, machine)
+    eta = (
+        _line_search(machine, problem, plan, state, move, shift) if plan.rate == "line-search" else _rate(rule, machine)
+    )
     _step(machine, eta * move, eta * shift)
     machine.tally[UPDATES] += 1.0
     machine.tally[CLOCK] += 1.0
@@ -327,7 +329,7 @@ def _rate(rule: Encoded, machine: Machine) -> float:
 
 
 def _step(machine: Machine, move: Array, shift: Array) -> None:
-    """w += move, and the average with it."""
+    """W += move, and the average with it."""
     move = move if move.ndim == 2 else move[None, :]
     machine.coef += move.astype(machine.coef.dtype)
     machine.intercept += shift.astype(machine.intercept.dtype)
@@ -336,9 +338,7 @@ def _step(machine: Machine, move: Array, shift: Array) -> None:
         machine.total_b += machine.tally[CLOCK] * shift
 
 
-def _line_search(
-    machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array
-) -> float:
+def _line_search(machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array) -> float:
     """Double the step from 1 while the loss falls, up to √(2k) at update k; else halve it, down to 1/1024.
 
     The loss is convex along a line. Steps between 1/1024 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
