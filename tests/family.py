@@ -60,5 +60,6 @@ def same_model(one, other, exact=True):
                 assert np.array_equal(a, b), (name, a, b)
             else:
                 assert np.allclose(a, b, rtol=1e-4, atol=1e-5), (name, a, b)
-    assert one.report_.updates == other.report_.updates
+    # A row at its margin but for rounding may be worth an update here and none there.
+    assert not exact or one.report_.updates == other.report_.updates
     return True

@@ -11,7 +11,7 @@ import hashlib
 import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numba
 from numba import types as kinds
@@ -51,12 +51,12 @@ def _keyed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def compiled(function: F) -> F:
     """Compile on first call, keep the machine code on disk, release the GIL while it runs."""
-    if numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     return numba.njit(cache=True, nogil=True, **OPTIONS)(_keyed(function))  # type: ignore[no-any-return]
 
 
-def verb(bodies: Mapping[str, Callable[..., Any]], inline: str = "never") -> Callable[..., Any]:
+def verb(bodies: Mapping[str, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
     """A function with one body for each kind of its first argument, a named tuple; the kind is the tuple's name.
 
     Compiled code picks the body when it is compiled, plain Python when it is called.

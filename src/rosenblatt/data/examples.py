@@ -73,7 +73,8 @@ class Examples:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the values, float32 or float64."""
-        return self.rows.values.dtype
+        dtype: np.dtype[Any] = self.rows.values.dtype
+        return dtype
 
     @property
     def stored(self) -> int:

@@ -68,7 +68,7 @@ def all_or_nothing(method: Method) -> Method:
     return guarded  # type: ignore[return-value]
 
 
-class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     """What all online learners share. A subclass has `_plan`, and the parameters that `_drive` reads."""
 
     _state: State
@@ -147,7 +147,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
         """Run the training generator, and keep what it leaves."""
-        began, records = time.perf_counter(), []
+        began = time.perf_counter()
+        records: list[EpochRecord] = []
         training, held_out = self._split(examples, state.seed)
         best: tuple[float, State, int] | None = None
         outcome, waited = "budget", 0
@@ -246,7 +247,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if report.outcome == "budget":
             warnings.warn(
                 f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs with {report.errors:,} of "
-                f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if the rows can be separated.",
+                f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -272,7 +273,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def _attributes(self, state: State, plan: Plan, examples: Examples) -> dict[str, Any]:
         """What makes a copy of this estimator predict as the model stands now."""
         kept = state.kept(plan.rule)
-        found = {"_kept": kept, "n_features_in_": self.n_features_in_}
+        found: dict[str, Any] = {"_kept": kept, "n_features_in_": self.n_features_in_}
         if isinstance(kept, Planes):
             found |= {"coef_": kept.coef, "intercept_": kept.intercept}
         if examples.classes is not None:
@@ -324,7 +325,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """The kept model with `coef_` and `intercept_` as they are now: users may have set them."""
         if isinstance(self._kept, Ballot):
             return self._kept
-        return Planes(np.asarray(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
+        return Planes(np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
@@ -354,7 +355,7 @@ def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
-class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, OnlineLearner):
     """An online learner of classes, or of labels by an indicator matrix."""
 
     classes_: Array
@@ -392,7 +393,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return codes, classes, weights
 
     @all_or_nothing
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
         """Learn until every row is right or the budget is spent.
 
@@ -427,7 +428,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return self
 
     @all_or_nothing
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Make one epoch over these rows.
 
@@ -537,8 +538,12 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return tags
 
 
-class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
+class OnlineRegressor(RegressorMixin, OnlineLearner):
     """An online learner of numbers."""
+
+    def _publish(self, kept: Kept) -> None:
+        super()._publish(kept)
+        self.coef_ = self.coef_[0]
 
     def _scheme(self, classes: int, labels: bool) -> str:
         return "one"
@@ -555,7 +560,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
         return target, None, weights
 
     @all_or_nothing
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
         """Learn until every row is within its tube or the budget is spent.
 
@@ -579,7 +584,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
         return self
 
     @all_or_nothing
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Make one epoch over these rows.
 

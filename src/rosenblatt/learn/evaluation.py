@@ -1,4 +1,4 @@
-"""How planes do on rows: errors, the smallest margin, the row that is most wrong. Chunk by chunk, so that Ctrl-C is heard.
+"""How planes do on rows: errors, the smallest margin, the row that is most wrong. Piece by piece: Ctrl-C is heard.
 
 The margin of a row is y·f for two classes, s_y − max s_r for many, and for one-vs-rest or labels one y_k·f_k a column.
 """
@@ -44,7 +44,7 @@ class Problem:
     @property
     def per_row(self) -> float:
         """Stored values a row."""
-        return self.rows.values.size / max(self.truth.shape[0], 1)
+        return float(self.rows.values.size / max(self.truth.shape[0], 1))
 
     def mass(self, index: Array) -> Array:
         """The weights of these rows."""
@@ -110,7 +110,7 @@ def _look_at_classes(truth: Array, scores: Array, encoded: Encoded) -> Look:
 
 
 def _by_row(seen: Array) -> Array:
-    return seen if seen.ndim == 1 else seen.any(axis=1)
+    return seen if seen.ndim == 1 else np.asarray(seen.any(axis=1))
 
 
 def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:

@@ -48,7 +48,7 @@ def pair_scores(pairs: Array, wins: Array, classes: int) -> Array:
             sums[:, b] += pairs[:, column]
             sums[:, a] -= pairs[:, column]
             column += 1
-    return votes + sums / (3 * (np.abs(sums) + 1))
+    return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
 
 
 @dataclass(frozen=True)
@@ -143,14 +143,14 @@ class History:
         The two entries of a multinomial update have one clock, so that the first of them counts 0.
         """
         births = np.append(0.0, self.clocks[mine] + self.shares[mine])
-        return np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0)
+        return np.asarray(np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0))
 
     def vectors(self, scheme: str) -> tuple[Any, Any, Any]:
         """All w_k, b_k and counts, written out."""
         X = self.support.toarray() if sp.issparse(self.support) else self.support
         moves = self.steps[:, None] * X[self.which]
         if self.coef.shape[0] == 1:
-            return _running(self.coef[0], self.intercept[0], moves, self.steps * self.bias) + (self.counts(),)
+            return (*_running(self.coef[0], self.intercept[0], moves, self.steps * self.bias), self.counts())
         if scheme == "multinomial":
             changes = np.zeros((self.which.size, *self.coef.shape))
             shifts = np.zeros((self.which.size, self.coef.shape[0]))

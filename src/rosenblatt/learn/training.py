@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -180,7 +180,7 @@ def errors_of(examples: Examples, kept: Kept, plan: Plan) -> int:
 # -- epochs ----------------------------------------------------------------------------------------------------------
 
 
-def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord]:
+def epochs(examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
     """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged."""
     state.radius2 = max(state.radius2, examples.radius2)
     state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[plan.bias]
@@ -189,7 +189,7 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord
     single = None if state.scheme == "ovo" else list(problems(examples, state.scheme, state.classes))
     while True:
         began, before = time.perf_counter(), state.updates
-        # A state that has no whole epoch yet is of no use to anyone when its first one breaks off: nothing to go back to.
+        # Of a state without a whole epoch nobody has any use when its first one breaks off: nothing to go back to.
         snapshot = state.copy() if state.epoch else None
         try:
             converged, loss = True, 0.0
