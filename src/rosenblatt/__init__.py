@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.learn.training import EpochRecord
+    from rosenblatt.show.recording import Step
+    from rosenblatt.show.trace import Trace, trace
 
 _HOMES = {
     "Perceptron": "estimators.perceptron",
@@ -26,6 +28,9 @@ _HOMES = {
     "SecondOrderPerceptron": "estimators.second_order",
     "Report": "estimators.report",
     "EpochRecord": "learn.training",
+    "trace": "show.trace",
+    "Trace": "show.trace",
+    "Step": "show.recording",
 }
 
 __all__ = [
@@ -38,8 +43,11 @@ __all__ = [
     "Perceptron",
     "Report",
     "SecondOrderPerceptron",
+    "Step",
+    "Trace",
     "VotedPerceptron",
     "__version__",
+    "trace",
 ]
 
 

@@ -84,6 +84,7 @@ class Plan:
     order: str | Array = "shuffle"
     keep: str = "last"
     record_errors: bool = False
+    watch: Callable[[Machine, Problem, int | None, int], None] | None = None  # told of each visit: its row and epoch
 
     def encode(self, epoch: int, bias: float) -> Encoded:
         """The rule as it is in this epoch."""
@@ -220,7 +221,10 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
         return _pick(machine, problem, plan, state, rule)
     order = plan.make_order(problem, state.seed)
     if plan.batch:
-        return _batch(machine, problem, plan, state, rule)
+        converged = _batch(machine, problem, plan, state, rule)
+        if plan.watch is not None:
+            plan.watch(machine, problem, None, state.epoch + 1)
+        return converged
     before = machine.updates
     _run(machine, problem, plan, state, rule, order)
     if machine.tally[VIOLATIONS] > 0:
@@ -249,7 +253,11 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
             piece = problem.present[piece]
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
-            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, piece.size)
+            visits = piece.size if plan.watch is None else 1
+            row = int(piece[int(tally[POSITION])])
+            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, visits)
+            if plan.watch is not None:
+                plan.watch(machine, problem, row, state.epoch + 1)
             if tally[LOGGED]:
                 machine.log = (*machine.log, _drain(machine, problem.rows, log))
             if machine.pocket is not None and tally[RUN] > 0 and not tally[HELD] and not tally[CHECKED]:

@@ -39,7 +39,7 @@ def mistake_bound(
         return (4 * radius2 + 4 * margin / rate) * plane.norm2 / plane.low**2
     length2, reach2 = plane.norm2, radius2
     if bias == "unit":
-        length2, reach2 = plane.norm2 + plane.bias2, radius2 + 1.0
+        length2, reach2 = plane.norm2 + plane.bias2, radius2 + 1
     elif bias == "radius" and radius2 > 0:
         length2, reach2 = plane.norm2 + plane.bias2 / radius2, 2 * radius2
     return ((2 if classes > 2 else 1) * reach2 + 2 * margin / rate) * length2 / plane.low**2

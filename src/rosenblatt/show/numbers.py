@@ -1,0 +1,59 @@
+"""Numbers as people write them: read exactly, printed briefly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+DIGITS = 4  # a fraction that ends within so many decimals is printed as a decimal
+
+
+def as_fraction(value: Any) -> Fraction:
+    """What a number says when it is printed: 0.2 is 1/5, not the double nearest to it.
+
+    >>> as_fraction(0.2), as_fraction("2/3"), as_fraction(np.float32(1.5))
+    (Fraction(1, 5), Fraction(2, 3), Fraction(3, 2))
+    """
+    if isinstance(value, Fraction | Decimal | str):
+        return Fraction(value)
+    if isinstance(value, int | np.integer):  # bool too
+        return Fraction(int(value))
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} is no fraction: exact=True needs finite numbers.")
+        return Fraction(str(value))
+    raise ValueError(f"{value!r} is no number that can be written as a fraction.")
+
+
+def fractions_of(values: Any) -> Any:
+    """An array of any numbers as an array of fractions, of the same shape."""
+    array = np.asarray(values, dtype=object)
+    out = np.empty(array.shape, dtype=object)
+    for place in np.ndindex(array.shape):
+        out[place] = as_fraction(array[place])
+    return out
+
+
+def written(value: Any) -> str:
+    """A number for a table: 0.6 for 3/5, 2/3 for 2/3, four digits of a float.
+
+    >>> [written(v) for v in (Fraction(3, 5), Fraction(2, 3), 1.0, 0.123456, -2)]
+    ['0.6', '2/3', '1', '0.1235', '−2']
+    """
+    if isinstance(value, Fraction):
+        scaled = value * 10**DIGITS
+        short = f"{scaled.numerator / 10**DIGITS:.{DIGITS}f}" if scaled.denominator == 1 else None
+        text = short.rstrip("0").rstrip(".") if short else str(value)
+    else:
+        text = f"{value:.{DIGITS}g}"
+    return ("0" if text in ("-0", "") else text).replace("-", "−")
+
+
+def vector(values: Iterable[Any]) -> str:
+    """A vector for a table: (1, 0.5)."""
+    return "(" + ", ".join(written(value) for value in values) + ")"

@@ -1,0 +1,362 @@
+"""`trace`: every visit of a run, written down.
+
+In floats the learner itself runs and tells of each visit, so that a trace is the learner to the bit; in fractions its
+slow twin `exact` does.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import rosenblatt
+from rosenblatt.estimators.online import OnlineLearner
+from rosenblatt.learn.training import default_epochs
+from rosenblatt.show.numbers import fractions_of
+from rosenblatt.show.recording import Step, in_floats, in_fractions, tuples
+from rosenblatt.show.table import table
+from rosenblatt.show.verdict import look
+
+Array = np.ndarray[Any, Any]
+VISITS = 20_000  # a trace that nobody limits ends after about so many
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Every step of a run. Made by `trace`; prints as a table that can be followed by hand.
+
+    Attributes
+    ----------
+    learner : str
+        The class of the learner.
+    parameters : dict
+        Its parameters; `random_state` is a number, so that the run can be repeated.
+    X : tuple of rows
+    y : tuple of labels
+    sample_weight : tuple or None
+    start : (coef, intercept)
+        Where the run began.
+    exact : bool
+        Whether the numbers are fractions.
+    steps : tuple of Step
+    outcome : str
+        "converged", "budget" or "early", as in `Report`.
+    coef, intercept : tuples or None
+        The model that is kept: the last w, their average or the pocket. None for a vote.
+    bound : number or None
+        The most updates there could have been, by the margin of the last w; as in `Report`.
+    """
+
+    learner: str
+    parameters: dict[str, Any]
+    X: tuple[tuple[Any, ...], ...]
+    y: tuple[Any, ...]
+    sample_weight: tuple[Any, ...] | None
+    start: tuple[tuple[tuple[Any, ...], ...], tuple[Any, ...]]
+    exact: bool
+    steps: tuple[Step, ...]
+    outcome: str
+    coef: tuple[tuple[Any, ...], ...] | None
+    intercept: tuple[Any, ...] | None
+    bound: Any
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    @property
+    def updates(self) -> tuple[Step, ...]:
+        """The steps that changed w."""
+        return tuple(step for step in self.steps if step.updated)
+
+    @property
+    def binary(self) -> bool:
+        """Whether two classes are learned by one plane."""
+        return len(self.start[1]) == 1 and not self.learner.endswith("Regressor")
+
+    def planes(self) -> tuple[Array, Array]:
+        """W (k, P, d) and b (k, P) as floats: the start, then after each update, of all planes."""
+        W, b = [np.array(self.start[0], dtype=float)], [np.array(self.start[1], dtype=float)]
+        for step in self.updates:
+            w, c = W[-1].copy(), b[-1].copy()
+            mine = slice(step.plane, step.plane + len(step.intercept))
+            w[mine], c[mine] = np.array(step.coef, dtype=float), np.array(step.intercept, dtype=float)
+            W.append(w)
+            b.append(c)
+        return np.array(W), np.array(b)
+
+    def angles(self, to: str = "final") -> Array:
+        """The angle, in degrees, between w after each step and another w.
+
+        Parameters
+        ----------
+        to : {"final", "widest"}, default="final"
+            The last w of the run, or that of the widest plane of two classes.
+
+        Returns
+        -------
+        ndarray of shape (steps,)
+            NaN where w is zero, or where no plane separates the rows.
+        """
+        if to not in ("final", "widest"):
+            raise ValueError(f'to must be "final" or "widest", got {to!r}.')
+        W = self.planes()[0].reshape(len(self.updates) + 1, -1)
+        goal = W[-1] if to == "final" else self._widest()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            units, goal = W / np.linalg.norm(W, axis=1, keepdims=True), goal / np.linalg.norm(goal)
+        # Twice the arc tangent keeps small angles, which the arc cosine rounds away.
+        angles = np.degrees(2 * np.arctan2(np.linalg.norm(units - goal, axis=1), np.linalg.norm(units + goal, axis=1)))
+        made = {step.number: k for k, step in enumerate(self.updates, 1)}
+        at = np.maximum.accumulate([0, *(made.get(step.number, 0) for step in self.steps)])[1:]
+        return np.asarray(angles[at], dtype=float)
+
+    def _widest(self) -> Array:
+        if self.binary:
+            fit_intercept = bool(self.parameters.get("fit_intercept", True))
+            verdict = look(np.array(self.X, dtype=float), np.array(self.y), fit_intercept)
+            if verdict.coef is not None:
+                return verdict.coef
+        return np.full(np.size(np.array(self.start[0], dtype=float)), np.nan)
+
+    def frame(self) -> Any:
+        """The steps as a pandas DataFrame, one row a visit.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns step, epoch, row, label, score, margin, updated, w1 …, b, margin_after, updates, angle_final and
+            angle_widest. With several planes, score, w and b are one column a plane.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:  # pragma: no cover
+            raise ImportError("Trace.frame needs pandas: pip install pandas") from error
+        columns: dict[str, list[Any]] = {
+            "step": [step.number for step in self.steps],
+            "epoch": [step.epoch for step in self.steps],
+            "row": [step.row for step in self.steps],
+            "label": [step.label for step in self.steps],
+            "updated": [step.updated for step in self.steps],
+            "updates": [step.updates for step in self.steps],
+            "margin": [step.margin for step in self.steps],
+            "margin_after": [step.margin_after for step in self.steps],
+        }
+        planes = max((len(step.intercept) for step in self.steps), default=len(self.start[1]))
+        for k in range(planes):
+            mark = "" if planes == 1 else f"_{k}"
+            columns[f"score{mark}"] = [None if step.scores is None else step.scores[k] for step in self.steps]
+            for j in range(len(self.start[0][0])):
+                columns[f"w{j + 1}{mark}"] = [step.coef[k][j] for step in self.steps]
+                columns[f"change{j + 1}{mark}"] = [step.change[k][j] for step in self.steps]
+            columns[f"b{mark}"] = [step.intercept[k] for step in self.steps]
+        columns["angle_final"] = list(self.angles())
+        columns["angle_widest"] = list(self.angles("widest"))
+        return pd.DataFrame(columns)
+
+    def __str__(self) -> str:
+        """The run as a table, and how it ended."""
+        return table(self)
+
+    # -- files -------------------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """The trace as JSON text: data, settings and steps.
+
+        Returns
+        -------
+        str
+            `Trace.from_json` reads it, runs it again and checks every step.
+        """
+        document = {field.name: _encode(getattr(self, field.name), field.name) for field in fields(self)}
+        return json.dumps({"format": FORMAT, **document}, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Trace:
+        """A trace from JSON, replayed: the run is made again and every step held against what the text says.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        Trace
+
+        Raises
+        ------
+        ValueError
+            Where the text is no trace, or a step is not what the run gives.
+        """
+        try:
+            document = json.loads(text)
+            if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
+                raise ValueError(f"it is not of format {FORMAT}")
+            document = {name: _decode(value) for name, value in document.items()}
+            steps = tuple(Step(**step) for step in document.pop("steps"))
+            stored = cls(**document, steps=steps)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise ValueError(f"This text is no trace: {error}.") from error
+        stored._check()
+        return stored
+
+    def _check(self) -> None:
+        kind = getattr(rosenblatt, self.learner, None) if self.learner in rosenblatt.__all__ else None
+        if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
+            raise ValueError(f"This trace is of {self.learner!r}, which rosenblatt does not have.")
+        again = trace(
+            self.X,
+            np.array(self.y),
+            kind(**self.parameters),
+            exact=self.exact,
+            coef_init=self.start[0] if any(map(any, self.start[0])) or any(self.start[1]) else None,
+            intercept_init=self.start[1] if any(map(any, self.start[0])) or any(self.start[1]) else None,
+            sample_weight=self.sample_weight,
+        )
+        for mine, other in zip(self.steps, again.steps, strict=False):
+            if not _same(mine, other):
+                raise ValueError(f"Step {mine.number} of this trace is not what the run gives: {mine} against {other}.")
+        for name in ("outcome", "coef", "intercept", "bound"):
+            if not _same(getattr(self, name), getattr(again, name)):
+                raise ValueError(f"The {name} of this trace is not what the run gives.")
+        if len(self.steps) != len(again.steps):
+            raise ValueError(f"This trace has {len(self.steps)} steps, the run {len(again.steps)}.")
+
+
+def _encode(value: Any, name: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Fraction):
+        return {"fraction": str(value)}
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_encode(item, name) for item in value]
+    if isinstance(value, Step):
+        return {field.name: _encode(getattr(value, field.name), field.name) for field in fields(Step)}
+    if isinstance(value, dict):
+        return {key: _encode(item, key) for key, item in value.items()}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ValueError(f"{name}={value!r} cannot be written as JSON: only numbers, texts and sequences can.")
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, dict) and list(value) == ["fraction"]:
+        return Fraction(value["fraction"])
+    if isinstance(value, dict):
+        return {key: _decode(item) for key, item in value.items()}
+    return tuple(_decode(item) for item in value) if isinstance(value, list) else value
+
+
+def _same(mine: Any, other: Any) -> bool:
+    """Equal, but that floats may differ by rounding: compiled code rounds a little otherwise on another processor."""
+    if isinstance(mine, Step) and isinstance(other, Step):
+        return all(_same(getattr(mine, field.name), getattr(other, field.name)) for field in fields(Step))
+    if isinstance(mine, tuple) and isinstance(other, tuple):
+        return len(mine) == len(other) and all(_same(a, b) for a, b in zip(mine, other, strict=True))
+    if isinstance(mine, float) and isinstance(other, float):
+        return math.isclose(mine, other, rel_tol=1e-9, abs_tol=1e-12)
+    return type(mine) is type(other) and bool(mine == other)
+
+
+def trace(
+    X: Any,
+    y: Any,
+    model: Any = None,
+    *,
+    exact: bool = False,
+    coef_init: Any = None,
+    intercept_init: Any = None,
+    sample_weight: Any = None,
+    **settings: Any,
+) -> Trace:
+    """Write down every step of a run.
+
+    The learner is the same, the order is the same, and so is the result: a trace ends where `model.fit` ends.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+    model : estimator, optional
+        An online learner of rosenblatt, which is copied and left as it is. By default
+        `Perceptron(order="cyclic", **settings)`; for a sequence of rows give `order=[4, 2, 0]`.
+    exact : bool, default=False
+        Work in fractions: a float means what it prints, 0.2 is 1/5. Refused for rules with square roots.
+    coef_init, intercept_init : array-like, optional
+        w(0) and b(0), in the shapes of `coef_` and `intercept_`; zero by default.
+    sample_weight : array-like of shape (n,), optional
+    **settings
+        Parameters of the default `Perceptron`, or, with a model, parameters to change.
+
+    Returns
+    -------
+    Trace
+        Without `max_epochs` it ends after some 20,000 visits, where the learner might go on.
+
+    Examples
+    --------
+    >>> from rosenblatt import trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> print(trace(X, y, fit_intercept=False, exact=True))
+    Perceptron: w = (0, 0) at the start
+    <BLANKLINE>
+    step  epoch  row  x        y   f = w·x  y·f         w
+       1      1    0  (1, 0)   +1        0    0 ≤ 0  →  (1, 0)
+       2      1    1  (0, −1)  −1        0    0 ≤ 0  →  (1, 1)
+       3      1    2  (0, 1)   +1        1    1 > 0
+       4      1    3  (−1, 0)  −1       −1    1 > 0
+       5      2    0  (1, 0)   +1        1    1 > 0
+       6      2    1  (0, −1)  −1       −1    1 > 0
+       7      2    2  (0, 1)   +1        1    1 > 0
+       8      2    3  (−1, 0)  −1       −1    1 > 0
+    <BLANKLINE>
+    converged after 2 updates in 8 steps; by the bound there could be 2
+    """
+    learner = _learner(model, settings)
+    rows = X.toarray() if sp.issparse(X) else np.asarray(X)
+    exact_rows: Any = fractions_of(rows) if exact else None
+    X = np.array(exact_rows, dtype=float) if exact else X
+    if learner.max_epochs is None:
+        cap = max(1, VISITS // max(len(rows), 1))
+        learner.set_params(max_epochs=min(default_epochs(rows.size, getattr(learner, "keep", "last")), cap))
+    learner.set_params(random_state=learner._new_seed())
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    if exact:
+        run = in_fractions(learner, exact_rows, X, y, coef_init, intercept_init, weights)
+        data = tuples(exact_rows)
+    else:
+        run = in_floats(learner, X, rows, y, coef_init, intercept_init, weights)
+        data = tuples(rows.astype(float))
+    return Trace(
+        learner=type(learner).__name__,
+        parameters={
+            name: tuples(np.asarray(value)) if isinstance(value, list | tuple | np.ndarray) else value
+            for name, value in learner.get_params(deep=False).items()
+        },
+        X=data,
+        y=tuples(np.asarray(y)),
+        sample_weight=None if weights is None else tuples(weights),
+        exact=bool(exact),
+        **run,
+    )
+
+
+def _learner(model: Any, settings: dict[str, Any]) -> Any:
+    if model is None:
+        from rosenblatt.estimators.perceptron import Perceptron
+
+        return Perceptron(**{"order": "cyclic", **settings})
+    if not isinstance(model, OnlineLearner):
+        raise TypeError(f"trace follows the online learners of rosenblatt, not {type(model).__name__}.")
+    return clone(model).set_params(**settings)

@@ -1,0 +1,457 @@
+"""Traces: the worked cases in fractions, and every learner's run as the learner itself makes it."""
+
+import json
+import math
+import warnings
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+
+from rosenblatt import (
+    AROW,
+    PAUM,
+    AveragedPerceptron,
+    PassiveAggressive,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    SecondOrderPerceptron,
+    Trace,
+    VotedPerceptron,
+    trace,
+)
+from rosenblatt.show import verdict
+
+KTH = [[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]]
+KTH_SIDES = [1, 1, 1, -1, -1, -1]
+MONS = [[3, 1], [1, -3], [-1, 3], [2.5, -1]], [1, -1, 1, 1]
+XOR = [[0, 0], [1, 1], [0, 1], [1, 0]], [-1, -1, 1, 1]
+
+
+def planes(run):
+    return [(*step.coef[0], *step.intercept) for step in run.updates]
+
+
+def exactly(*numbers):
+    return tuple(F(str(number)) for number in numbers)
+
+
+# -- the worked cases, in fractions ----------------------------------------------------------------------------------
+
+
+def test_cuhk_uses_the_whole_bound():
+    run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False, exact=True)
+    assert [(step.row, *step.coef[0]) for step in run.updates] == [(0, 1, 0), (1, 1, 1)]
+    assert all(isinstance(value, F) for step in run for value in step.coef[0])
+    assert (run.outcome, run.bound, len(run.updates), len(run)) == ("converged", 2, 2, 8)
+    assert run.angles()[[0, 1]] == pytest.approx([45, 0], abs=1e-9)
+    assert run.angles("widest")[-1] == pytest.approx(0, abs=1e-3)
+    for k, step in enumerate(run.updates, 1):  # after update k: w·u ≥ kγ and ‖w‖² ≤ kR²
+        assert sum(step.coef[0]) >= k
+        assert sum(value**2 for value in step.coef[0]) <= k
+
+
+@pytest.mark.parametrize("last", [[-2, -2], [-2, -1]])
+def test_kth_picks_rows(last):
+    way = [exactly(0.6, 0.9, -0.2), exactly(0.2, 1.1, 0), exactly(0.5, 1.0, 0.2)]
+    options = {"learning_rate": 0.2, "coef_init": [[1, 0.5]], "exact": True}
+    run = trace([*KTH[:5], last], KTH_SIDES, order=[4, 2, 0], **options)
+    assert [step.row for step in run.updates] == [4, 2, 0]
+    assert planes(run) == way
+    assert (run.outcome, run.bound) == ("converged", None)
+    in_order = trace([*KTH[:5], last], KTH_SIDES, **options)
+    assert [step.row for step in in_order.updates] == [2, 4, 0]
+    assert planes(in_order) == [exactly(0.6, 0.7, 0.2), exactly(0.2, 1.1, 0), exactly(0.5, 1.0, 0.2)]
+    text = str(run)
+    for number in ("(0.6, 0.9), −0.2", "(0.2, 1.1), 0", "(0.5, 1), 0.2", "−0.25 ≤ 0", "w = (1, 0.5), b = 0"):
+        assert number in text
+
+
+def test_mons_exercise_two():
+    run = trace(*MONS, coef_init=[[1, 1]], intercept_init=[-3], exact=True)
+    assert [(step.row, *step.intercept, *step.coef[0]) for step in run.updates] == [
+        (2, -2, 0, 4),
+        (3, -1, F(5, 2), 3),
+    ]
+    assert (run.outcome, run.steps[-1].epoch) == ("converged", 2)
+
+
+def test_mons_problem_1_2_is_one_line_from_both_sides():
+    run = trace([[0, 0], [1, -2]], [1, -1], coef_init=[[2, 3]], intercept_init=[1], exact=True)
+    turned = trace([[0, 0], [1, -2]], [-1, 1], coef_init=[[-2, -3]], intercept_init=[-1], exact=True)
+    assert not run.updates
+    assert not turned.updates
+    x = F(7)
+    assert 2 * x + 3 * (-F(2, 3) * x - F(1, 3)) + 1 == 0
+    assert [step.scores[0] for step in run] == [-step.scores[0] for step in turned] == [1, -3]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.fractions(-5, 5, max_denominator=9), min_size=5, max_size=5), st.sampled_from([1, -1]))
+def test_an_update_raises_the_margin_by_the_squared_length(numbers, side):
+    """Mons, exercise III, and NPFL: by exactly 1 + ‖x‖²."""
+    x, w, b = numbers[:2], numbers[2:4], numbers[4]
+    if side * (w[0] * x[0] + w[1] * x[1] + b) > 0:
+        side = -side
+    run = trace([x, [0, 0]], [side, -side], order=[0], max_epochs=1, coef_init=[w], intercept_init=[b], exact=True)
+    (step,) = run.updates
+    assert step.margin_after - step.margin == 1 + x[0] ** 2 + x[1] ** 2
+    assert step.change == ((side * x[0], side * x[1]),)
+    assert step.shift == (side,)
+
+
+def test_shanahan_quiz():
+    W, x = [[1, 2, -2], [3, -2, -1], [-1, 2, 4]], [1, -0.5, 3]
+    run = trace([x, [0] * 3, [0] * 3], [2, 1, 3], fit_intercept=False, order=[0], max_epochs=1, coef_init=W, exact=True)
+    (step,) = run.steps
+    assert step.scores == (-6, 1, 10)
+    assert step.margin == -9
+    assert step.coef == ((1, 2, -2), (4, F(-5, 2), 2), (-2, F(5, 2), 1))
+    assert "(−6, 1, 10)" in str(run)
+
+
+def test_shanahan_distances():
+    run = trace([[0, 4], [0, 0]], [1, -1], coef_init=[[3, 4]], intercept_init=[-12], exact=True)
+    assert not run.updates
+    squares = [step.scores[0] * abs(step.scores[0]) / 25 for step in run]  # f|f|/‖w‖²: the square, with its sign
+    assert squares == [F(4, 5) ** 2, -(F(12, 5) ** 2)]
+    assert F(1) ** 2 + F(2) ** 2 == 5
+
+
+def test_shanahan_zero_one_loss():
+    X, y = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
+    without = trace(X, y, fit_intercept=False, max_epochs=20, exact=True)
+    assert (without.outcome, without.bound) == ("budget", None)
+    assert trace(X, y, exact=True).outcome == "converged"
+    assert not trace(X, y, coef_init=[[3, 2]], intercept_init=[1], exact=True).updates
+    seen = verdict._computed(np.array(X, float), np.array([1.0, -1.0, 1.0]), False)
+    assert seen.rows == (0, 2)
+    assert seen.weights == pytest.approx((0.5, 0.5))
+    assert np.isnan(without.angles("widest")).all()
+
+
+def test_shanahan_page_in_floats():
+    """The scores of the interactive page: log losses from the trace of a run that makes no step."""
+    W, b = [[0.52, 0.68], [-0.82, 0.52], [0.20, -1.17]], [-0.18, -0.05, -0.06]
+    X = [
+        [0.5, 0.4],
+        [0.8, 0.3],
+        [0.3, 0.8],
+        [-0.4, 0.3],
+        [-0.3, 0.7],
+        [-0.7, 0.2],
+        [0.7, -0.4],
+        [0.5, -0.6],
+        [-0.4, -0.5],
+    ]
+    run = trace(X, [0, 0, 0, 1, 1, 1, 2, 2, 2], coef_init=W, intercept_init=b, exact=True, max_epochs=1)
+    assert not run.updates
+    losses = []
+    for step in run:
+        scores = np.array(step.scores, dtype=float)
+        losses.append(math.log(np.exp(scores).sum()) - scores[step.label])
+    assert np.round(losses, 2).tolist() == [0.70, 0.63, 0.64, 0.66, 0.63, 0.53, 0.58, 0.45, 0.67]
+
+
+def test_kth_xor_ends_by_budget_and_sign_units_solve_it():
+    X, y = XOR
+    run = trace(X, y, exact=True, max_epochs=30)
+    assert (run.outcome, run.bound) == ("budget", None)
+    seen = verdict._computed(np.array(X, float), np.array(y, float), True)
+    assert (seen.separable, seen.rows) == (False, (0, 1, 2, 3))
+    assert seen.weights == pytest.approx([0.25] * 4)
+    hidden = [[F(a + b) - F(1, 2), F(3, 2) - a - b] for a, b in X]
+    signs = [[1 if value > 0 else -1 for value in row] for row in hidden]
+    assert not trace(signs, y, coef_init=[[1, 1]], intercept_init=[-1], exact=True).updates
+
+
+def test_a_float_means_what_it_prints():
+    run = trace([[0.1], [-0.3]], [1, -1], learning_rate=0.2, exact=True)
+    assert ((F(1, 10),), (F(-3, 10),)) == run.X
+    assert run.updates[0].coef == ((F(1, 50),),)
+    thirds = trace(
+        [["1/3"], [np.float32(0.5)]], [1, -1], learning_rate=0.5, max_epochs=1, fit_intercept=False, exact=True
+    )
+    assert thirds.updates[0].coef == ((F(1, 6),),)
+
+
+# -- what fractions refuse -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (Perceptron(learning_rate="1/sqrt(t)"), "square roots"),
+        (Perceptron(learning_rate="line-search", update="batch"), "searches in floating point"),
+        (Perceptron(keep="pocket"), "pocket"),
+        (Perceptron(early_stopping=True), "early_stopping"),
+    ],
+)
+def test_what_is_not_rational_is_refused(model, why):
+    with pytest.raises(ValueError, match=why):
+        trace(*MONS, model, exact=True)
+
+
+def test_fractions_that_grow_without_end_are_refused():
+    with pytest.raises(ValueError, match="digits"):
+        trace(np.array(KTH * 4), KTH_SIDES * 4, AROW(max_epochs=9), exact=True)
+
+
+def test_sentences_for_what_cannot_be_traced():
+    with pytest.raises(TypeError, match="not LogisticRegression"):
+        trace(*MONS, LogisticRegression())
+    with pytest.raises(ValueError, match="1 class"):
+        trace([[1.0], [2.0]], [1, 1], exact=True)
+    with pytest.raises(ValueError, match="starts from zero"):
+        trace(*MONS, AROW(), coef_init=[[1, 1]], exact=True)
+    with pytest.raises(ValueError, match="finite"):
+        trace([[float("nan")], [1.0]], [0, 1], exact=True)
+    with pytest.raises(ValueError, match="no number"):
+        trace([[None], [1.0]], [0, 1], exact=True)
+    with pytest.raises(ValueError, match="final"):
+        trace(*MONS).angles("nowhere")
+
+
+# -- trace = learner -------------------------------------------------------------------------------------------------
+
+MODELS = [
+    Perceptron(),
+    Perceptron(order="cyclic", learning_rate=0.5, bias_step="radius"),
+    Perceptron(order="random", learning_rate="1/t"),
+    Perceptron(order="first", fit_intercept=False),
+    Perceptron(order="worst"),
+    Perceptron(order=[3, 1, 1, 0, 2]),
+    Perceptron(update="batch"),
+    Perceptron(update="batch", keep="average", learning_rate="1/t", multiclass="ovr"),
+    Perceptron(learning_rate=lambda epoch: 1 / epoch, multiclass="ovr"),
+    Perceptron(multiclass="ovo", margin=2.0),
+    AveragedPerceptron(),
+    AveragedPerceptron(multiclass="ovo"),
+    VotedPerceptron(),
+    PAUM(margin=(0.5, 2.0)),
+    PassiveAggressive(variant="PA"),
+    PassiveAggressive(variant="PA-I", C=0.25, keep="average"),
+    PassiveAggressive(variant="PA-II", multiclass="ovr"),
+    AROW(),
+    AROW(covariance="full", r=2.0),
+    SecondOrderPerceptron(),
+    SecondOrderPerceptron(covariance="full", multiclass="ovr"),
+]
+FLOATS_ONLY = [
+    Perceptron(keep="pocket"),
+    Perceptron(learning_rate="1/sqrt(t)"),
+    Perceptron(update="batch", learning_rate="line-search"),
+]
+CHAOTIC = (AROW, SecondOrderPerceptron, PassiveAggressive)  # rounding may turn a tie; the steps before it agree
+
+
+def named(model):
+    return f"{type(model).__name__}-{len(repr(model.get_params()))}"
+
+
+def fit(model, X, y, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y, **options)
+
+
+def same_as_learner(run, model):
+    if run.coef is None:
+        assert np.array_equal(run.planes()[0][:, 0] if run.binary else run.planes()[0], model.vectors_)
+    else:
+        assert np.array_equal(np.array(run.coef), np.atleast_2d(model.coef_))
+        assert np.array_equal(np.array(run.intercept), np.atleast_1d(model.intercept_))
+    assert len(run.updates) <= model.report_.updates == (run.steps[-1].updates if run.steps else 0)
+    assert (run.outcome, run.bound) == (model.report_.outcome, model.report_.bound)
+
+
+rows = st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4), st.integers(0, 2)), min_size=5, max_size=9).filter(
+    lambda found: len({label for *_, label in found}) >= 2
+)
+
+
+@pytest.mark.parametrize("model", [*MODELS, *FLOATS_ONLY], ids=named)
+@settings(max_examples=8, deadline=None)
+@given(found=rows, seed=st.integers(0, 99))
+def test_a_trace_is_the_learner(model, found, seed):
+    X = np.array([row[:2] for row in found], dtype=float)
+    y = np.array([label for *_, label in found])
+    model.set_params(max_epochs=6, random_state=seed)
+    run = trace(X, y, model)
+    same_as_learner(run, fit(model, X, y))
+    assert trace(sp.csr_matrix(X), y, model).steps[0].row == run.steps[0].row if run.steps else True
+
+
+@pytest.mark.parametrize("model", MODELS, ids=named)
+@settings(max_examples=8, deadline=None)
+@given(found=rows, seed=st.integers(0, 99))
+def test_fractions_are_the_learner_without_rounding(model, found, seed):
+    X = np.array([row[:2] for row in found], dtype=float)
+    y = np.array([label for *_, label in found])
+    model.set_params(max_epochs=3, random_state=seed)
+    if isinstance(model, AROW | SecondOrderPerceptron):  # their fractions double in length with every update
+        model.set_params(max_epochs=1)
+    floats, exact = trace(X, y, model), trace(X, y, model, exact=True)
+    for mine, other in zip(floats.steps, exact.steps, strict=False):
+        ties = other.margin is not None and abs(float(other.margin) - float(mine.margin)) > 1e-6
+        if isinstance(model, CHAOTIC) and (ties or mine.updated != other.updated):
+            return
+        assert (mine.row, mine.epoch, mine.updated, mine.updates) == (
+            other.row,
+            other.epoch,
+            other.updated,
+            other.updates,
+        )
+        assert np.allclose(np.array(mine.coef, float), np.array(other.coef, float), atol=1e-7)
+        assert np.allclose(np.array(mine.intercept, float), np.array(other.intercept, float), atol=1e-7)
+    assert len(floats) == len(exact)
+    if floats.coef is not None:
+        assert np.allclose(np.array(floats.coef), np.array(exact.coef, dtype=float), atol=1e-7)
+    if not isinstance(model, AveragedPerceptron) and getattr(model, "keep", "last") == "last":
+        assert floats.outcome == exact.outcome
+        if exact.bound is not None:
+            assert float(exact.bound) == pytest.approx(floats.bound)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_regression_and_weights(exact):
+    X, y = [[1.0], [2.0], [-1.0]], [3.0, 6.5, -3.0]
+    model = PassiveAggressiveRegressor(epsilon=0.25, order="cyclic", max_epochs=4)
+    run = trace(X, y, model, exact=exact)
+    assert np.allclose(np.array(run.coef, dtype=float), fit(model, X, y).coef_)
+    assert not run.binary
+    assert "not converged" in str(run) or "converged" in str(run)
+    weights = [2, 0.5, 0]
+    X, y = [[1.0, 1.0], [-1.0, 2.0], [2.0, 2.0]], [1, 0, 0]
+    for other in (Perceptron(order="cyclic", max_epochs=5), Perceptron(update="batch", max_epochs=5)):
+        run = trace(X, y, other, sample_weight=weights, exact=exact)
+        learner = fit(other, X, y, sample_weight=weights)
+        assert np.allclose(np.array(run.coef, dtype=float), learner.coef_)
+        assert len(run.updates) == learner.report_.updates
+        assert 2 not in {step.row for step in run}
+        again = Trace.from_json(run.to_json())
+        assert again == run
+
+
+def test_labels_by_indicator():
+    X, Y = [[1, 0], [0, 1], [1, 1], [-1, 0]], [[1, 0], [0, 1], [1, 1], [0, 0]]
+    model = Perceptron(order="cyclic", max_epochs=9)
+    for exact in (False, True):
+        run = trace(X, np.array(Y), model, exact=exact)
+        assert np.allclose(np.array(run.coef, dtype=float), fit(model, X, np.array(Y)).coef_)
+        assert run.steps[0].label == (1, 0)
+        assert Trace.from_json(run.to_json()) == run
+
+
+def test_a_watched_fit_is_the_only_slow_one():
+    model = Perceptron(random_state=0)
+    assert model._plan().watch is None
+    trace(*MONS, model)
+    assert "_plan" not in vars(model)
+    assert not hasattr(model, "coef_")
+
+
+# -- files, frames, tables -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("y", [[1, -1, 1, 1], ["no", "yes", "no", "no"], [0, 1, 2, 2]], ids=["sides", "names", "three"])
+def test_json_and_back(y, exact):
+    run = trace(MONS[0], y, order="shuffle", exact=exact, max_epochs=4)
+    assert Trace.from_json(run.to_json()) == run
+
+
+def test_a_changed_file_is_refused():
+    run = trace(*MONS, coef_init=[[1, 1]], intercept_init=[-3], exact=True)
+    document = json.loads(run.to_json())
+
+    def refused(match, **changes):
+        with pytest.raises(ValueError, match=match):
+            Trace.from_json(json.dumps({**document, **changes}))
+
+    step = {**document["steps"][2], "margin": {"fraction": "7"}}
+    refused("Step 3", steps=[*document["steps"][:2], step, *document["steps"][3:]])
+    refused("7 steps, the run 8", steps=document["steps"][:7])
+    refused("outcome", outcome="budget")
+    refused("does not have", learner="os")
+    refused("does not have", learner="Report")
+    refused("format", format=99)
+    refused("no trace", steps=3)
+    for text in ("[]", "{", "3"):
+        with pytest.raises(ValueError, match="no trace"):
+            Trace.from_json(text)
+    with pytest.raises(ValueError, match="learning_rate"):
+        trace(*MONS, learning_rate=lambda epoch: 1.0).to_json()
+
+
+def test_frame():
+    run = trace(*MONS, coef_init=[[1, 1]], intercept_init=[-3])
+    frame = run.frame()
+    assert frame["row"].tolist() == [0, 1, 2, 3] * 2
+    assert frame["w1"].tolist()[-1] == 2.5
+    assert frame["updated"].sum() == 2
+    assert frame["angle_final"].iloc[-1] == pytest.approx(0, abs=1e-5)
+    assert frame.loc[2, "change2"] == 3
+    many = trace(MONS[0], [0, 1, 2, 2], max_epochs=2).frame()
+    assert {"score_0", "score_2", "w2_1", "b_2"} <= set(many.columns)
+    assert many["angle_widest"].isna().all()
+    batch = trace(*MONS, update="batch", max_epochs=3).frame()
+    assert batch["row"].isna().all()
+
+
+def test_tables():
+    assert "all" in str(trace(*MONS, update="batch", max_epochs=2))
+    assert "of the pair that learned" in str(trace(MONS[0], [0, 1, 2, 2], multiclass="ovo"))
+    assert "more steps" in str(trace(*XOR, max_epochs=99))
+    assert "1 > 0.5" not in str(trace(*MONS, PAUM(margin=(0.5, 2.0), order="cyclic")))
+    assert "≤ 2" in str(trace(*MONS, PAUM(margin=(0.5, 2.0), order="cyclic")))
+    assert "≤ 1" in str(trace(*MONS, PassiveAggressive(order="cyclic")))
+    assert "margin" in str(trace(MONS[0], [0, 1, 2, 2], PAUM(order="cyclic", max_epochs=2)))
+    assert "stopped early" in str(trace(np.tile(XOR[0], (5, 1)), XOR[1] * 5, early_stopping=True, n_iter_no_change=1))
+
+
+# -- the verdict -----------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows, st.booleans())
+def test_the_verdict_shows_what_it_says(found, bias):
+    X = np.array([row[:2] for row in found], dtype=float)
+    y = np.array([label == found[0][2] for *_, label in found])
+    seen = verdict.look(X, y, bias)
+    signs = np.where(y, 1.0, -1.0)
+    if seen.separable:
+        assert (signs * (X @ seen.coef + seen.intercept)).min() == pytest.approx(seen.margin, rel=1e-4)
+        assert seen.margin > 0
+        assert "margin" in str(seen)
+        assert len(seen.support) >= 1
+    else:
+        picked = np.array(seen.rows)
+        mixed = (np.array(seen.weights) * signs[picked]) @ np.column_stack([X, np.full(len(X), float(bias))])[picked]
+        assert np.allclose(mixed, 0, atol=1e-6)
+        assert "cross" in str(seen)
+
+
+def test_the_proofs_decide_where_they_are(monkeypatch):
+    import rosenblatt
+
+    class Record:
+        separable, rows, weights = False, (0, 1), (F(1), F(3))
+
+    monkeypatch.setattr(rosenblatt, "separability", lambda X, y, fit_intercept: Record, raising=False)
+    monkeypatch.setattr(rosenblatt, "max_margin", lambda X, y, fit_intercept: None, raising=False)
+    seen = verdict.look([[0.0], [1.0]], [0, 1])
+    assert (seen.separable, seen.weights, seen.proven) == (False, (0.25, 0.75), True)
+
+    class Plane:
+        separable, coef, intercept = True, np.array([2.0]), -1.0
+
+    monkeypatch.setattr(rosenblatt, "separability", lambda X, y, fit_intercept: Plane)
+    monkeypatch.setattr(rosenblatt, "max_margin", lambda X, y, fit_intercept: Plane)
+    seen = verdict.look([[0.0], [1.0]], [0, 1])
+    assert (seen.margin, seen.support, seen.proven) == (0.5, (0, 1), True)
