@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.learn.training import EpochRecord
+    from rosenblatt.show.pictures.curves import (
+        EpochsDisplay,
+        LossesDisplay,
+        MarginsDisplay,
+        MistakesDisplay,
+        plot_epochs,
+        plot_losses,
+        plot_margins,
+        plot_mistakes,
+    )
+    from rosenblatt.show.pictures.hulls import HullsDisplay, plot_hulls
+    from rosenblatt.show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
+    from rosenblatt.show.pictures.words import WordsDisplay, plot_words
     from rosenblatt.show.recording import Step
     from rosenblatt.show.trace import Trace, trace
 
@@ -31,6 +44,23 @@ _HOMES = {
     "trace": "show.trace",
     "Trace": "show.trace",
     "Step": "show.recording",
+    "RegionsDisplay": "show.pictures.planes",
+    "RunDisplay": "show.pictures.planes",
+    "plot_regions": "show.pictures.planes",
+    "plot_run": "show.pictures.planes",
+    "animate": "show.pictures.planes",
+    "EpochsDisplay": "show.pictures.curves",
+    "MistakesDisplay": "show.pictures.curves",
+    "MarginsDisplay": "show.pictures.curves",
+    "LossesDisplay": "show.pictures.curves",
+    "plot_epochs": "show.pictures.curves",
+    "plot_mistakes": "show.pictures.curves",
+    "plot_margins": "show.pictures.curves",
+    "plot_losses": "show.pictures.curves",
+    "HullsDisplay": "show.pictures.hulls",
+    "plot_hulls": "show.pictures.hulls",
+    "WordsDisplay": "show.pictures.words",
+    "plot_words": "show.pictures.words",
 }
 
 __all__ = [
@@ -38,15 +68,32 @@ __all__ = [
     "PAUM",
     "AveragedPerceptron",
     "EpochRecord",
+    "EpochsDisplay",
+    "HullsDisplay",
+    "LossesDisplay",
+    "MarginsDisplay",
+    "MistakesDisplay",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
+    "RegionsDisplay",
     "Report",
+    "RunDisplay",
     "SecondOrderPerceptron",
     "Step",
     "Trace",
     "VotedPerceptron",
+    "WordsDisplay",
     "__version__",
+    "animate",
+    "plot_epochs",
+    "plot_hulls",
+    "plot_losses",
+    "plot_margins",
+    "plot_mistakes",
+    "plot_regions",
+    "plot_run",
+    "plot_words",
     "trace",
 ]
 

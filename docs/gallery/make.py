@@ -1,0 +1,60 @@
+"""The pictures of the gallery: python docs/gallery/make.py"""
+
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from rosenblatt.show.lab.points import lecture, separable
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import CountVectorizer
+
+import rosenblatt as rb
+
+HERE = Path(__file__).parent
+
+
+def save(name, axes):
+    axes.figure.savefig(HERE / f"{name}.png", dpi=90)
+    plt.close(axes.figure)
+
+
+def main():
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    points = separable(60, margin=0.25, seed=3)
+    model = rb.Perceptron(random_state=0).fit(points.X, points.y)
+    save("regions", rb.plot_regions(model, points.X, points.y))
+    save("margins", rb.plot_margins(model, points.X, points.y))
+    kth = lecture("KTH: from any start")
+    run = rb.trace(kth.X, kth.y, learning_rate=0.2, coef_init=[[1, 0.5]])
+    save("run", rb.plot_run(run))
+    rb.animate(run, HERE / "run.gif")
+    save("mistakes", rb.plot_mistakes(rb.trace(points.X, points.y)))
+    digits, labels = load_digits(return_X_y=True)
+    noisy = rb.Perceptron(random_state=0, max_epochs=20, record_errors=True).fit(digits, labels)
+    save("epochs", rb.plot_epochs(noisy))
+    save("losses", rb.plot_losses())
+    save("residuals", rb.plot_losses(["squared", "absolute", "Huber", "log-cosh"]))
+    save("hulls", rb.plot_hulls(points.X, points.y))
+    xor = lecture("KTH: XOR")
+    save("crossing", rb.plot_hulls(xor.X, xor.y))
+    text = [
+        "cheap money now",
+        "money offer now",
+        "cheap cheap offer",
+        "lunch with a friend",
+        "see you at lunch",
+        "my friend",
+    ]
+    counter = CountVectorizer()
+    words = rb.Perceptron(random_state=0).fit(counter.fit_transform(text).astype(np.float64), [1, 1, 1, 0, 0, 0])
+    save("words", rb.plot_words(words, counter.get_feature_names_out()))
+
+
+if __name__ == "__main__":
+    main()

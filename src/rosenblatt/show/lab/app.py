@@ -1,0 +1,135 @@
+"""The lab put together: tabs, keys, styles, and one session a visitor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import panel as pn
+from bokeh.models import ColumnDataSource, CustomJS
+
+from rosenblatt.show.lab.classes_page import ClassesPage
+from rosenblatt.show.lab.losses_page import LossesPage
+from rosenblatt.show.lab.network_page import NetworkPage
+from rosenblatt.show.lab.perceptron_page import PerceptronPage
+from rosenblatt.show.lab.rules_page import RulesPage
+from rosenblatt.show.lab.session import Session
+from rosenblatt.show.lab.share_page import SharePage
+from rosenblatt.show.lab.sharing import Snapshot
+
+PAGES = ("Perceptron", "Rules side by side", "Many classes", "Losses", "Network", "Share")
+
+STYLE = """
+body { margin: 0; font-family: system-ui, sans-serif; background: #fbfbf9; color: #1d1d1b; }
+"""
+SHEET = """
+:host { font-family: system-ui, sans-serif; font-size: 14px; }
+.board, .bk-clearfix { line-height: 1.6; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
+td, th { padding: 2px 9px; text-align: right; border-bottom: 1px solid #e2e2dc; }
+.won { font-weight: 700; background: #eef3ee; }
+.slope { color: #666; font-size: 12px; }
+h3 { margin: 0 0 4px; font-size: 15px; }
+:host(.hint) { color: #555; min-height: 21px; }
+:host(.keys) { color: #777; font-size: 12px; margin-top: 14px; }
+:host(.message) { color: #b03a00; }
+:host(.board) { background: #fff; border: 1px solid #e2e2dc; border-radius: 6px; padding: 8px 12px; }
+:host(.verdict) { padding: 6px 12px; border-left: 4px solid #0072B2; background: #eef4f8; }
+:host(.totals) { padding: 6px 0; }
+:host(.side) { flex: 1 1 230px; max-width: 300px; min-width: 220px; }
+:host(.middle) { flex: 3 1 420px; min-width: 320px; }
+:host(.half) { flex: 2 1 330px; min-width: 300px; }
+:host(.third) { flex: 1 1 300px; min-width: 280px; max-width: 560px; }
+"""
+
+# Keys go through a source too; typing in a field is left alone.
+KEYS = """
+document.addEventListener("keydown", (event) => {
+  const path = event.composedPath()
+  if (path.some((node) => ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName))) return
+  if (![" ", "ArrowLeft", "ArrowRight", "Home", "End", "r", "R", "Delete"].includes(event.key)) return
+  if (event.key === " " && path.some((node) => node.tagName === "BUTTON")) return
+  event.preventDefault()
+  keys.data = {key: [event.key], at: [Date.now()]}
+})
+"""
+
+
+class Lab:
+    """All pages of one visitor."""
+
+    def __init__(self, text: str | None = None) -> None:
+        self.session = Session()
+        self.perceptron = PerceptronPage(self.session)
+        self.rules = RulesPage(self.session)
+        self.classes = ClassesPage()
+        self.losses = LossesPage(self.session)
+        self.network = NetworkPage(self.session)
+        self.share = SharePage(self.session, self.take, self.restore, self.address)
+        self.pages = (self.perceptron, self.rules, self.classes, self.losses, self.network, self.share)
+        views = [(name, page.view) for name, page in zip(PAGES, self.pages, strict=True)]
+        self.tabs = pn.Tabs(*views, dynamic=True, sizing_mode="stretch_width")
+        self.tabs.param.watch(lambda event: self._look(event.new), "active")
+        self.keys = ColumnDataSource({"key": [], "at": []})
+        self.keys.on_change("data", lambda name, old, new: self._key(new))
+        title = pn.pane.HTML("<h2 style='margin:6px 0'>rosenblatt lab</h2>")
+        self.view = pn.Column(title, self.tabs, sizing_mode="stretch_width", margin=(0, 16))
+        if text is not None:
+            self.perceptron.open(text)
+
+    def _look(self, page: int) -> None:
+        for number, one in enumerate(self.pages):
+            if isinstance(one, RulesPage | LossesPage | NetworkPage | SharePage):
+                one.shown = number == page
+        now = self.pages[page]
+        if isinstance(now, NetworkPage):
+            now.look()
+        elif isinstance(now, RulesPage | LossesPage | SharePage):
+            now.draw()
+
+    def _key(self, data: Any) -> None:
+        if self.tabs.active == 0:
+            self.perceptron.key(str(data["key"][0]))
+
+    def address(self) -> str:
+        """Where this page is, without a query."""
+        location = pn.state.location
+        if location is None or not location.href:
+            return "/"
+        return str(location.href).split("?")[0].split("#")[0]
+
+    def take(self) -> Snapshot:
+        """All that is shown."""
+        return self.session.snapshot(self.tabs.active, self.classes.state())
+
+    def restore(self, shot: Snapshot) -> None:
+        """Show what a snapshot shows."""
+        self.classes.restore(shot.many)
+        self.session.restore(shot)
+        self.perceptron.draw(fit=True)
+        self.tabs.active = max(0, min(int(shot.page), len(PAGES) - 1))
+
+    def listen(self, document: Any) -> None:
+        """Hear keys in this document."""
+        document.js_on_event("document_ready", CustomJS(args={"keys": self.keys}, code=KEYS))
+
+
+def build(text: str | None = None) -> Any:
+    """The page for a new visitor: the CSV of the command line, or the state in the link."""
+    lab = Lab(text)
+    packed = pn.state.session_args.get("state") if pn.state.session_args else None
+    if packed:
+        try:
+            lab.restore(Snapshot.from_link(packed[0].decode()))
+        except ValueError as error:
+            lab.perceptron.say(str(error))
+    if pn.state.curdoc is not None:
+        lab.listen(pn.state.curdoc)
+    return lab.view
+
+
+def prepare() -> None:
+    """Styles for all pages."""
+    pn.extension(raw_css=[STYLE], notifications=False)
+    for kind in (pn.pane.HTML, pn.Column, pn.FlexBox, pn.Card):
+        if SHEET not in kind.param.stylesheets.default:
+            kind.param.stylesheets.default = [*kind.param.stylesheets.default, SHEET]

@@ -1,0 +1,183 @@
+"""The picture that points are moved on: Bokeh figures, and the small scripts that make a drag live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from bokeh.events import Pan
+from bokeh.models import ColumnDataSource, CustomJS, LinearColorMapper, PointDrawTool, Range1d
+from bokeh.plotting import figure
+from bokeh.transform import factor_cmap, factor_mark
+
+from rosenblatt.show.pictures.drawing import COLOURS
+
+Array = np.ndarray[Any, Any]
+CODES = [str(k) for k in range(6)]
+SHAPES = ["circle", "square", "triangle", "diamond", "inverted_triangle", "plus"]
+GRID = 90  # points a side of a picture of curved regions
+EVERY_MS = 40  # a drag is reported so often at most
+FAR = 1e3
+
+# PointDrawTool moves points in the browser and tells Python when they are dropped. During the drag this tells it too,
+# through a second source, so that nothing comes back to the points under the pointer.
+LIVE = """
+const now = Date.now()
+if (now - (live.tags[0] ?? 0) < every) return
+live.tags[0] = now
+live.data = {x: Array.from(points.data.x), y: Array.from(points.data.y), label: Array.from(points.data.label)}
+"""
+
+
+def points_source(X: Array, y: Array) -> ColumnDataSource:
+    """Points as Bokeh moves them; a label is the code of a class, as text."""
+    return ColumnDataSource({"x": list(X[:, 0]), "y": list(X[:, 1]), "label": [str(int(k)) for k in y]})
+
+
+def arrays(data: Any) -> tuple[Array, Array]:
+    """Rows and codes of a source; a label that the browser left out counts as 0."""
+    X = np.column_stack([np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)]).reshape(-1, 2)
+    return X, np.array([int(label) if str(label) in CODES else 0 for label in data["label"]], dtype=int)
+
+
+class Canvas:
+    """A figure with points that can be dragged, added and deleted, and layers under them."""
+
+    def __init__(self, points: ColumnDataSource, title: str = "", draggable: bool = True, height: int = 460) -> None:
+        self.points = points
+        self.live = ColumnDataSource({"x": [], "y": [], "label": []}, tags=[0])
+        self.figure = figure(
+            height=height,
+            sizing_mode="stretch_width",
+            x_range=Range1d(-3, 3),
+            y_range=Range1d(-3, 3),
+            title=title,
+            tools="wheel_zoom,reset,save",
+            toolbar_location="above",
+            match_aspect=True,
+            x_axis_label="x₁",
+            y_axis_label="x₂",
+            min_width=280,
+        )
+        self.figure.toolbar.logo = None
+        self.mapper = LinearColorMapper(palette=list(COLOURS[:6]), low=-0.5, high=5.5)
+        self.image = self._layer("image", {"image": [], "x": [], "y": [], "dw": [], "dh": []})
+        self.regions = self._layer("regions", {"xs": [], "ys": [], "colour": []})
+        self.hulls = self._layer("hulls", {"xs": [], "ys": [], "colour": []})
+        self.lines = self._layer("lines", {"xs": [], "ys": [], "colour": [], "dash": [], "width": []})
+        self.arrows = self._layer("arrows", {"xs": [], "ys": [], "colour": []})
+        self.marks = self._layer("marks", {"x": [], "y": [], "colour": [], "size": []})
+        self.cross = self._layer("cross", {"x": [], "y": []})
+        self._draw()
+        if draggable:
+            self._make_draggable()
+
+    def _layer(self, name: str, columns: dict[str, list[Any]]) -> ColumnDataSource:
+        return ColumnDataSource(columns, name=name)
+
+    def _draw(self) -> None:
+        plot = self.figure
+        plot.image(source=self.image, color_mapper=self.mapper, alpha=0.22, level="underlay")
+        plot.patches("xs", "ys", source=self.regions, fill_color="colour", fill_alpha=0.14, line_color=None)
+        plot.patches("xs", "ys", source=self.hulls, fill_color="colour", fill_alpha=0.22, line_color="colour")
+        plot.multi_line("xs", "ys", source=self.lines, color="colour", line_dash="dash", line_width="width")
+        plot.multi_line("xs", "ys", source=self.arrows, color="colour", line_width=3)
+        plot.scatter("x", "y", source=self.marks, size="size", fill_color=None, line_color="colour", line_width=3)
+        plot.scatter("x", "y", source=self.cross, marker="x", size=18, line_color="#D55E00", line_width=4)
+        self.dots = plot.scatter(
+            "x",
+            "y",
+            source=self.points,
+            size=13,
+            fill_color=factor_cmap("label", list(COLOURS[:6]), CODES),
+            marker=factor_mark("label", SHAPES, CODES),
+            line_color="white",
+            nonselection_fill_alpha=0.9,
+            selection_line_color="black",
+            selection_line_width=3,
+        )
+
+    def _make_draggable(self) -> None:
+        self.tool = PointDrawTool(renderers=[self.dots], empty_value="0", add=True)
+        self.figure.add_tools(self.tool)
+        self.figure.toolbar.active_drag = self.tool
+        self.figure.toolbar.active_tap = self.tool
+        script = CustomJS(args={"points": self.points, "live": self.live, "every": EVERY_MS}, code=LIVE)
+        self.figure.js_on_event(Pan, script)
+
+    def fit_window(self, X: Array) -> None:
+        """Show all points, with room around them."""
+        if not len(X):
+            return
+        low, high = X.min(axis=0), X.max(axis=0)
+        half = max(float((high - low).max()) / 2 * 1.35, 0.6)
+        middle = (low + high) / 2
+        for axis, centre in ((self.figure.x_range, middle[0]), (self.figure.y_range, middle[1])):
+            axis.update(start=float(centre - half), end=float(centre + half))
+            axis.update(reset_start=float(centre - half), reset_end=float(centre + half))
+
+    @property
+    def window(self) -> tuple[float, float, float, float]:
+        """Left, right, bottom, top."""
+        across, up = self.figure.x_range, self.figure.y_range
+        return float(across.start), float(across.end), float(up.start), float(up.end)
+
+    def show_halves(self, w: Array, b: float, band: float = 0.0) -> None:
+        """The two sides of a plane, the line between them, its margin band and the arrow w."""
+        size = float(np.linalg.norm(w))
+        if not size:
+            whole = {"xs": [], "ys": [], "colour": []}
+            self.regions.data = whole
+            self.lines.data = {**whole, "dash": [], "width": []}
+            self.arrows.data = whole
+            return
+        unit = w / size
+        foot = -b / size * unit
+        along = np.array([-unit[1], unit[0]]) * FAR
+        ends = np.array([foot - along, foot + along])
+        sides = [np.vstack([ends, ends[::-1] + sign * FAR * unit]) for sign in (-1, 1)]
+        self.regions.data = {
+            "xs": [list(side[:, 0]) for side in sides],
+            "ys": [list(side[:, 1]) for side in sides],
+            "colour": list(COLOURS[:2]),
+        }
+        shifts = [0.0, band, -band] if band > 0 else [0.0]
+        lines = [ends + shift * unit for shift in shifts]
+        self.lines.data = {
+            "xs": [list(one[:, 0]) for one in lines],
+            "ys": [list(one[:, 1]) for one in lines],
+            "colour": ["black"] * len(lines),
+            "dash": ["solid", "dashed", "dashed"][: len(lines)],
+            "width": [2.5, 1.2, 1.2][: len(lines)],
+        }
+        self.show_arrows([foot], [unit], ["black"])
+
+    def show_arrows(self, feet: list[Array], units: list[Array], colours: list[str]) -> None:
+        """Arrows of one length, each from its foot along its unit vector."""
+        left, right, _, _ = self.window
+        length = 0.13 * (right - left)
+        xs, ys = [], []
+        for foot, unit in zip(feet, units, strict=True):
+            tip, side = foot + length * unit, np.array([-unit[1], unit[0]])
+            barbs = [tip - 0.25 * length * unit + sign * 0.15 * length * side for sign in (1, -1)]
+            path = np.array([foot, tip, barbs[0], tip, barbs[1]])
+            xs.append(list(path[:, 0]))
+            ys.append(list(path[:, 1]))
+        self.arrows.data = {"xs": xs, "ys": ys, "colour": colours}
+
+    def show_regions(self, predict: Any) -> None:
+        """Regions of any model: `predict` gives a code for each row of a grid over the window."""
+        left, right, bottom, top = self.window
+        across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
+        grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+        codes = np.asarray(predict(grid), dtype=np.uint8).reshape(GRID, GRID)
+        self.image.data = {"image": [codes], "x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
+
+    def show_marks(self, places: Array, colours: list[str]) -> None:
+        """Rings around places."""
+        self.marks.data = {
+            "x": list(places[:, 0]),
+            "y": list(places[:, 1]),
+            "colour": colours,
+            "size": [26] * len(places),
+        }

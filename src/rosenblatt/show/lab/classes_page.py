@@ -1,0 +1,218 @@
+"""Many classes: regions, lines and arrows of W, b, which are turned by hand or by gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from rosenblatt.show.lab.canvas import Canvas, arrays, points_source
+from rosenblatt.show.lab.classes import LOSSES, PENALTIES, START, Assessment, assess
+from rosenblatt.show.lab.points import THREE
+from rosenblatt.show.pictures.drawing import COLOURS
+
+Array = np.ndarray[Any, Any]
+NUDGE, PERIOD_MS = 0.1, 100
+COLUMNS = ("w₁", "w₂", "b")
+
+
+class ClassesPage:
+    """The canvas, the table of W and b with gradients, the table of points, the loss."""
+
+    def __init__(self) -> None:
+        self.W, self.b = START[0].copy(), START[1].copy()
+        self.source = points_source(THREE.X, THREE.y)
+        self.canvas = Canvas(self.source)
+        self.canvas.fit_window(np.array([[-1.0, -1.0], [1.0, 1.0]]))
+        self.source.on_change("data", lambda name, old, new: self.draw())
+        self.canvas.live.on_change("data", lambda name, old, new: self.draw(new))
+        self.running: Any = None
+        self._make_controls()
+        self.view = self._layout()
+        self.seen = self.draw()
+
+    def _make_controls(self) -> None:
+        wide = {"sizing_mode": "stretch_width"}
+        self.loss = pn.widgets.Select(name="Loss", options=list(LOSSES), **wide)
+        self.penalty = pn.widgets.Select(name="Penalty", options=list(PENALTIES), **wide)
+        self.strength = pn.widgets.FloatInput(name="λ", value=0.1, start=0.0, step=0.01, **wide)
+        self.rate = pn.widgets.FloatInput(name="Step size", value=0.1, start=0.001, step=0.05, **wide)
+        self.label = pn.widgets.RadioButtonGroup(options={"0": "0", "1": "1", "2": "2"}, value="0")
+        self.once = pn.widgets.Button(name="One step down the gradient", css_classes=["descend"])
+        self.start = pn.widgets.Button(name="Run gradient descent", button_type="primary", css_classes=["descent"])
+        self.shuffle = pn.widgets.Button(name="Random W, b")
+        self.reset = pn.widgets.Button(name="As in the lecture")
+        for widget in (self.loss, self.penalty, self.strength):
+            widget.param.watch(lambda event: self.draw(), "value")
+        self.label.param.watch(lambda event: self.canvas.tool.update(empty_value=event.new), "value")
+        self.once.on_click(lambda event: self.descend())
+        self.start.on_click(lambda event: self.toggle())
+        self.shuffle.on_click(lambda event: self.place(*self._random()))
+        self.reset.on_click(lambda event: self.restart())
+        self.cells: dict[tuple[int, int], Any] = {}
+        self.buttons: dict[tuple[int, int, int], Any] = {}
+        for k in range(3):
+            for j in range(3):
+                self.cells[k, j] = pn.pane.HTML("", css_classes=["cell"], width=74)
+                for sign in (-1, 1):
+                    button = pn.widgets.Button(
+                        name="+" if sign > 0 else "−",
+                        width=30,
+                        css_classes=[f"nudge-{k}-{j}-{'up' if sign > 0 else 'down'}"],
+                    )
+                    button.on_click(lambda event, k=k, j=j, sign=sign: self.nudge(k, j, sign * NUDGE))
+                    self.buttons[k, j, sign] = button
+        self.losses = pn.pane.HTML("", css_classes=["totals"], **wide)
+        self.rows = pn.pane.HTML("", css_classes=["scores"], **wide)
+
+    def _random(self) -> tuple[Array, Array]:
+        rng = np.random.default_rng()
+        return rng.normal(0, 1, (3, 2)).round(2), rng.normal(0, 0.3, 3).round(2)
+
+    def restart(self) -> None:
+        """The points and weights of the lecture."""
+        self.W, self.b = START[0].copy(), START[1].copy()
+        self.source.data = dict(points_source(THREE.X, THREE.y).data)
+        self.draw()
+
+    def place(self, W: Array, b: Array) -> None:
+        """Other weights."""
+        self.W, self.b = W, b
+        self.draw()
+
+    def nudge(self, k: int, j: int, by: float) -> None:
+        """Turn one weight (j = 2 is the bias) a little."""
+        if j == 2:
+            self.b[k] += by
+        else:
+            self.W[k, j] += by
+        self.draw()
+
+    def descend(self) -> None:
+        """One step against the gradient."""
+        self.W = self.W - self.rate.value * self.seen.dW
+        self.b = self.b - self.rate.value * self.seen.db
+        self.draw()
+
+    def toggle(self) -> None:
+        """Run gradient descent, or stop it."""
+        if self.running is None:
+            self.running = pn.state.add_periodic_callback(self.descend, period=PERIOD_MS)
+        else:
+            self.running.stop()
+            self.running = None
+        self.start.name = "Run gradient descent" if self.running is None else "Stop"
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def assess(self, data: Any = None) -> Assessment:
+        """What the weights do on the points now."""
+        X, y = arrays(self.source.data if data is None else data)
+        y = np.minimum(y, 2)
+        if not len(y):
+            nothing = np.zeros((0, 3))
+            return Assessment(nothing, np.zeros(0), 0.0, 0.0, np.zeros((3, 2)), np.zeros(3), 0)
+        return assess(self.W, self.b, X, y, self.loss.value, self.penalty.value, self.strength.value or 0.0)
+
+    def draw(self, data: Any = None) -> Assessment:
+        """Everything, from W, b and the points."""
+        self.seen = seen = self.assess(data)
+        self.canvas.show_regions(lambda grid: (grid @ self.W.T + self.b).argmax(axis=1))
+        self._show_lines()
+        for (k, j), cell in self.cells.items():
+            value, slope = (self.b[k], seen.db[k]) if j == 2 else (self.W[k, j], seen.dW[k, j])
+            cell.object = f"<b>{value:.2f}</b><br><span class='slope'>∇ {slope:.3f}</span>"
+        self.losses.object = (
+            f"data loss <b>{seen.data_loss:.4f}</b> + penalty <b>{seen.penalty:.4f}</b> = "
+            f"<b>{seen.data_loss + seen.penalty:.4f}</b>; {seen.errors} of {len(seen.losses)} points wrong"
+        )
+        self.rows.object = self._table(data)
+        return seen
+
+    def _show_lines(self) -> None:
+        xs, ys, feet, units, colours = [], [], [], [], []
+        for k in range(3):
+            size = float(np.linalg.norm(self.W[k]))
+            if not size:
+                continue
+            unit = self.W[k] / size
+            foot, along = -self.b[k] / size * unit, np.array([-unit[1], unit[0]]) * 1e3
+            xs.append([foot[0] - along[0], foot[0] + along[0]])
+            ys.append([foot[1] - along[1], foot[1] + along[1]])
+            feet.append(foot)
+            units.append(unit)
+            colours.append(COLOURS[k])
+        lines = len(xs)
+        self.canvas.lines.data = {
+            "xs": xs, "ys": ys, "colour": colours, "dash": ["solid"] * lines, "width": [2.0] * lines,
+        }  # fmt: skip
+        self.canvas.show_arrows(feet, units, colours)
+
+    def _table(self, data: Any = None) -> str:
+        X, y = arrays(self.source.data if data is None else data)
+        head = "<tr><th>x₁</th><th>x₂</th><th>class</th><th>s₀</th><th>s₁</th><th>s₂</th><th>loss</th></tr>"
+        lines = []
+        for x, label, scores, loss in zip(X, y, self.seen.scores, self.seen.losses, strict=True):
+            cells = "".join(
+                f"<td class='{'won' if score == scores.max() else ''}'>{score:.2f}</td>" for score in scores
+            )
+            colour = COLOURS[min(int(label), 2)]
+            lines.append(
+                f"<tr><td>{x[0]:.2f}</td><td>{x[1]:.2f}</td><td style='color:{colour}'><b>{label}</b></td>"
+                f"{cells}<td>{loss:.2f}</td></tr>"
+            )
+        return f"<table>{head}{''.join(lines)}</table>" if lines else "Click on the canvas to add points."
+
+    def _layout(self) -> Any:
+        cells: list[Any] = [pn.pane.HTML("")]
+        cells += [pn.pane.HTML(f"<b>{name}</b>", width=74) for name in COLUMNS]
+        for k in range(3):
+            cells.append(pn.pane.HTML(f"<b style='color:{COLOURS[k]}'>class {k}</b>", width=58))
+            for j in range(3):
+                pair = pn.Row(self.buttons[k, j, -1], self.buttons[k, j, 1], margin=0)
+                cells.append(pn.Column(self.cells[k, j], pair, margin=0))
+        grid = pn.GridBox(*cells, ncols=4)
+        hint = (
+            "Drag points. A line is where a class scores 0 (not a border between classes); its arrow is W of the class. "
+            "Buttons turn a weight by 0.1; ∇ is the gradient of the loss."
+        )
+        middle = pn.Column(
+            pn.pane.HTML(hint, css_classes=["hint"]),
+            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"),
+            pn.Row(pn.pane.HTML("New points"), self.label),
+            css_classes=["middle"],
+        )
+        side = pn.Column(
+            grid, self.losses, pn.FlexBox(self.once, self.start, self.shuffle, self.reset), css_classes=["half"]
+        )
+        choices = pn.Column(self.loss, self.penalty, self.strength, self.rate, self.rows, css_classes=["side"])
+        return pn.FlexBox(middle, side, choices, css_classes=["page"], sizing_mode="stretch_width")
+
+    # -- sharing -----------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot keeps of this page."""
+        X, y = arrays(self.source.data)
+        return {
+            "W": self.W.tolist(),
+            "b": self.b.tolist(),
+            "x": X[:, 0].tolist(),
+            "y": X[:, 1].tolist(),
+            "labels": y.tolist(),
+            "loss": self.loss.value,
+            "penalty": self.penalty.value,
+            "strength": self.strength.value,
+            "rate": self.rate.value,
+        }
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Show what a snapshot kept."""
+        if not kept:
+            return
+        self.W, self.b = np.array(kept["W"], dtype=float).reshape(3, 2), np.array(kept["b"], dtype=float).reshape(3)
+        places = np.column_stack([kept["x"], kept["y"]]).reshape(-1, 2)
+        self.source.data = dict(points_source(places, np.array(kept["labels"], dtype=int)).data)
+        self.loss.value, self.penalty.value = kept["loss"], kept["penalty"]
+        self.strength.value, self.rate.value = kept["strength"], kept["rate"]
+        self.draw()

@@ -1,0 +1,99 @@
+"""Losses: the curves of the margin, and where each point lies on them now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import panel as pn
+from bokeh.models import ColumnDataSource, Range1d
+from bokeh.plotting import figure
+
+from rosenblatt.show.lab.session import Session
+from rosenblatt.show.losses import OF_MARGIN
+from rosenblatt.show.pictures.drawing import COLOURS
+
+AT = np.linspace(-4, 4, 401)
+DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", "solid", "dashed")
+
+
+class LossesPage:
+    """Curves, with the points of the perceptron page at the step that it shows."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.shown = False
+        self.choice = pn.widgets.CheckButtonGroup(
+            options=list(OF_MARGIN), value=["0/1", "perceptron", "hinge", "log"], css_classes=["wrap"]
+        )
+        self.scale = pn.widgets.RadioButtonGroup(
+            options={"y·f as it is": "functional", "y·f/‖w‖": "geometric"}, value="functional"
+        )
+        self.curves = ColumnDataSource({"xs": [], "ys": [], "colour": [], "dash": [], "name": []})
+        self.dots = ColumnDataSource({"x": [], "y": [], "colour": [], "row": []})
+        self.figure = figure(
+            height=440,
+            sizing_mode="stretch_width",
+            x_range=Range1d(-4, 4),
+            y_range=Range1d(-0.2, 5),
+            tools="wheel_zoom,pan,hover,reset,save",
+            tooltips=[("row", "@row"), ("margin", "@x{0.00}"), ("loss", "@y{0.00}")],
+            x_axis_label="margin y·f",
+            y_axis_label="loss",
+        )
+        self.figure.toolbar.logo = None
+        self.figure.multi_line(
+            "xs", "ys", source=self.curves, color="colour", line_dash="dash", line_width=2.5, legend_group="name"
+        )
+        self.figure.scatter("x", "y", source=self.dots, color="colour", size=9, line_color="white")
+        self.table = pn.pane.HTML("", css_classes=["scores"])
+        self.hint = pn.pane.HTML("", css_classes=["hint"])
+        for widget in (self.choice, self.scale):
+            widget.param.watch(lambda event: self.draw(), "value")
+        self.view = pn.Column(
+            self.hint,
+            pn.FlexBox(self.choice, self.scale),
+            pn.pane.Bokeh(self.figure, sizing_mode="stretch_width"),
+            self.table,
+            sizing_mode="stretch_width",
+        )
+        session.listeners.append(self.draw)
+
+    def margins(self) -> Any:
+        """The margin of every point under the plane of this step."""
+        session = self.session
+        assert session.run is not None
+        w, b = session.run.W[session.step], session.run.b[session.step]
+        margins = np.where(session.binary() > 0, 1.0, -1.0) * (session.rows @ w + b)
+        size = float(np.linalg.norm(w))
+        return margins / size if self.scale.value == "geometric" and size else margins
+
+    def draw(self) -> None:
+        """The curves that are chosen, and the points on them; only while the page is looked at."""
+        if not self.shown:
+            return
+        names = [name for name in OF_MARGIN if name in self.choice.value]
+        colours = {name: COLOURS[k % 8] for k, name in enumerate(OF_MARGIN)}
+        self.curves.data = {
+            "xs": [list(AT)] * len(names),
+            "ys": [list(OF_MARGIN[name](AT)) for name in names],
+            "colour": [colours[name] for name in names],
+            "dash": [DASHES[list(OF_MARGIN).index(name)] for name in names],
+            "name": names,
+        }
+        ready = self.session.ready
+        if ready is not None:
+            self.hint.object, self.table.object = ready, ""
+            self.dots.data = {"x": [], "y": [], "colour": [], "row": []}
+            return
+        margins = self.margins()
+        self.hint.object = f"The points of the perceptron page after {self.session.step} updates, on every curve."
+        self.dots.data = {
+            "x": [float(m) for _ in names for m in margins],
+            "y": [float(value) for name in names for value in OF_MARGIN[name](margins)],
+            "colour": [colours[name] for name in names for _ in margins],
+            "row": [row for _ in names for row in range(len(margins))],
+        }
+        means = "".join(f"<td>{OF_MARGIN[name](margins).mean():.3f}</td>" for name in names)
+        head = "".join(f"<th>{name}</th>" for name in names)
+        self.table.object = f"<table><tr><th></th>{head}</tr><tr><td>mean loss</td>{means}</tr></table>"

@@ -1,0 +1,162 @@
+"""Networks: the same points learned by layers of units before one's eyes, and a small Mark I."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import panel as pn
+from sklearn.neural_network import MLPClassifier
+
+import rosenblatt
+from rosenblatt.show.lab.canvas import Canvas
+from rosenblatt.show.lab.points import LECTURES
+from rosenblatt.show.lab.session import Session
+
+PERIOD_MS, EPOCHS_A_TICK = 120, 10
+Array = np.ndarray[Any, Any]
+
+
+def new_network(units: int, activation: str, rate: float, seed: int) -> Any:
+    """A network of one hidden layer: ours where this version has it, else scikit-learn's."""
+    common = {"hidden_layer_sizes": (units,), "activation": activation, "random_state": seed}
+    if hasattr(rosenblatt, "MultilayerPerceptron"):
+        return rosenblatt.MultilayerPerceptron(**common, learning_rate_init=rate)
+    return MLPClassifier(**common, learning_rate_init=rate, solver="adam")
+
+
+def mark_one(seed: int) -> Any:
+    """A small Mark I, or None where this version has none."""
+    if not hasattr(rosenblatt, "MarkI"):
+        return None
+    return rosenblatt.MarkI(random_state=seed)
+
+
+class NetworkPage:
+    """The network's regions while it learns, and what a Mark I makes of the same points."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.shown = False
+        self.network: Any = None
+        self.epochs = 0
+        self.running: Any = None
+        self.canvas = Canvas(session.source, title="Network", height=400)
+        self.canvas.live.on_change("data", lambda name, old, new: session.moved(new))
+        self.machine = Canvas(session.source, title="Mark I", height=400, draggable=False)
+        self.units = pn.widgets.IntSlider(name="Hidden units", start=1, end=24, value=8)
+        self.activation = pn.widgets.Select(name="Units", options=["tanh", "logistic", "relu"])
+        self.rate = pn.widgets.FloatInput(name="Learning rate", value=0.05, start=0.0001, step=0.01)
+        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0)
+        self.start = pn.widgets.Button(name="Learn", button_type="primary", css_classes=["learn"])
+        self.again = pn.widgets.Button(name="Start again")
+        self.xor = pn.widgets.Button(name="Load XOR", css_classes=["load-xor"])
+        self.words = pn.pane.HTML("", css_classes=["board", "network"])
+        self.mark_words = pn.pane.HTML("", css_classes=["board"])
+        self.hint = pn.pane.HTML("", css_classes=["hint"])
+        self.start.on_click(lambda event: self.toggle())
+        self.again.on_click(lambda event: self.renew())
+        self.xor.on_click(lambda event: self._load())
+        for widget in (self.units, self.activation, self.rate, self.seed):
+            widget.param.watch(lambda event: self.renew(), "value")
+        self.view = self._layout()
+        session.listeners.append(self.points_changed)
+
+    def _load(self) -> None:
+        self.session.load(LECTURES["KTH: XOR"])
+        self.canvas.fit_window(self.session.X)
+
+    def renew(self) -> None:
+        """Forget what was learned."""
+        self.network, self.epochs = None, 0
+        self.draw()
+
+    def toggle(self) -> None:
+        """Learn, or pause."""
+        if self.running is None:
+            self.running = pn.state.add_periodic_callback(self.tick, period=PERIOD_MS)
+        else:
+            self.running.stop()
+            self.running = None
+        self.start.name = "Learn" if self.running is None else "Pause"
+
+    def tick(self) -> None:
+        """Some epochs more."""
+        if self.session.ready is not None:
+            return
+        if self.network is None:
+            self.network = new_network(self.units.value, self.activation.value, self.rate.value, self.seed.value)
+        X, y = self.session.X, self.session.binary()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(EPOCHS_A_TICK):
+                self.network.partial_fit(X, y, classes=np.array([0, 1]))
+        self.epochs += EPOCHS_A_TICK
+        self.draw()
+
+    def points_changed(self) -> None:
+        """The network goes on learning from where it is; the Mark I starts anew."""
+        if self.shown:
+            self.draw(machine=True)
+
+    def draw(self, machine: bool = False) -> None:
+        """Regions and errors now."""
+        session = self.session
+        self.hint.object = session.ready or "No single plane solves XOR; a layer of hidden units does."
+        if session.ready is not None:
+            return
+        if machine:
+            self._draw_machine()
+        if self.network is None:
+            self.canvas.image.data = {"image": [], "x": [], "y": [], "dw": [], "dh": []}
+            self.words.object = "Not trained yet: press Learn."
+            return
+        self.canvas.show_regions(self.network.predict)
+        wrong = int((self.network.predict(session.X) != session.binary()).sum())
+        solved = " Solved." if not wrong else ""
+        whose = "" if hasattr(rosenblatt, "MultilayerPerceptron") else " (scikit-learn's network)"
+        self.words.object = (
+            f"<b>{wrong} of {len(session.y)}</b> points wrong after {self.epochs} epochs.{solved}{whose}"
+        )
+
+    def _draw_machine(self) -> None:
+        session = self.session
+        machine = mark_one(self.seed.value)
+        self.machine.fit_window(session.X)
+        if machine is None:
+            self.mark_words.object = "This version of rosenblatt has no Mark I yet."
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            machine.fit(session.X, session.binary())
+        self.machine.show_regions(machine.predict)
+        wrong = int((machine.predict(session.X) != session.binary()).sum())
+        self.mark_words.object = (
+            f"<b>{wrong} of {len(session.y)}</b> points wrong. Its association units are wired at random and stay as they "
+            "are; only the weights of the response unit are learned."
+        )
+
+    def look(self) -> None:
+        """The page came into sight."""
+        self.canvas.fit_window(self.session.X)
+        self.draw(machine=True)
+
+    def _layout(self) -> Any:
+        controls = pn.Column(
+            self.xor,
+            self.units,
+            self.activation,
+            self.rate,
+            self.seed,
+            pn.Row(self.start, self.again),
+            css_classes=["side"],
+        )
+        net = pn.Column(
+            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"), self.words, css_classes=["half"]
+        )
+        mark = pn.Column(
+            pn.pane.Bokeh(self.machine.figure, sizing_mode="stretch_width"), self.mark_words, css_classes=["half"]
+        )
+        page = pn.FlexBox(controls, net, mark, css_classes=["page"], sizing_mode="stretch_width")
+        return pn.Column(self.hint, page, sizing_mode="stretch_width")

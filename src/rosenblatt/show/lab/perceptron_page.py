@@ -1,0 +1,326 @@
+"""The page where a perceptron is stepped through: points, plane, arithmetic, bound and verdict."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import panel as pn
+
+from rosenblatt.show.lab.board import against_bound, board
+from rosenblatt.show.lab.canvas import Canvas
+from rosenblatt.show.lab.points import GENERATORS, LECTURES, BadTable, read_table
+from rosenblatt.show.lab.runs import ORDERS
+from rosenblatt.show.lab.session import Session
+from rosenblatt.show.numbers import written
+from rosenblatt.show.pictures.drawing import COLOURS
+from rosenblatt.show.pictures.hulls import crossing_of, hull
+
+Array = np.ndarray[Any, Any]
+PERIOD_MS = 700
+COMPONENTS = "first two principal components"
+
+
+class PerceptronPage:
+    """Controls left, canvas in the middle, board right; all fold under one another on a narrow screen."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.canvas = Canvas(session.source)
+        self.canvas.live.on_change("data", lambda name, old, new: session.moved(new))
+        self.playing: Any = None
+        self._busy = False
+        self._make_controls()
+        self._make_player()
+        self.board = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
+        self.verdict = pn.pane.HTML("", css_classes=["verdict"], sizing_mode="stretch_width")
+        self.bound = pn.pane.HTML("", css_classes=["bound"], sizing_mode="stretch_width")
+        self.hint = pn.pane.HTML("", css_classes=["hint"], sizing_mode="stretch_width")
+        self.view = self._layout()
+        session.listeners.append(self.draw)
+        self.draw(fit=True)
+
+    # -- controls ----------------------------------------------------------------------------------------------------
+
+    def _make_controls(self) -> None:
+        wide = {"sizing_mode": "stretch_width"}
+        self.example = pn.widgets.Select(name="Lecture's example", options=[*LECTURES, "own points"], **wide)
+        self.generator = pn.widgets.Select(name="Generator", options=list(GENERATORS), **wide)
+        self.size = pn.widgets.IntSlider(name="Points", start=4, end=200, value=40, **wide)
+        self.gap = pn.widgets.FloatSlider(name="Margin", start=0.0, end=1.0, step=0.05, value=0.2, **wide)
+        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, **wide)
+        self.make = pn.widgets.Button(name="Make points", button_type="primary", **wide)
+        self.upload = pn.widgets.FileInput(accept=".csv,text/csv", **wide)
+        self.target = pn.widgets.Select(name="Label column", options=[], visible=False, **wide)
+        self.first = pn.widgets.Select(name="Horizontal", options=[], visible=False, **wide)
+        self.second = pn.widgets.Select(name="Vertical", options=[], visible=False, **wide)
+        self.message = pn.pane.HTML("", css_classes=["message"], **wide)
+        self.label = pn.widgets.RadioButtonGroup(name="New points", options={"−": "0", "+": "1"}, value="1")
+        self.relabel = pn.widgets.Button(name="Change class")
+        self.delete = pn.widgets.Button(name="Delete")
+        self.clear = pn.widgets.Button(name="Clear")
+        self.bias = pn.widgets.Select(name="Bias step", options=["none", "unit", "radius"], **wide)
+        self.rate = pn.widgets.FloatInput(name="Learning rate η", value=1.0, start=0.001, step=0.1, **wide)
+        self.margin = pn.widgets.FloatInput(name="Margin asked τ", value=0.0, start=0.0, step=0.1, **wide)
+        self.order = pn.widgets.Select(name="Order", options=list(ORDERS), **wide)
+        self.rows = pn.widgets.TextInput(name="These rows", placeholder="4, 2, 0", visible=False, **wide)
+        self.example.param.watch(lambda event: self._choose(event.new), "value")
+        self.make.on_click(lambda event: self._generate())
+        self.upload.param.watch(lambda event: self._read(event.new), "value")
+        for widget in (self.first, self.second):
+            widget.param.watch(lambda event: self._columns(), "value")
+        self.target.param.watch(lambda event: self._retarget(event.new), "value")
+        self.label.param.watch(lambda event: self.canvas.tool.update(empty_value=event.new), "value")
+        self.canvas.tool.empty_value = "1"
+        self.relabel.on_click(lambda event: self._edit("relabel"))
+        self.delete.on_click(lambda event: self._edit("delete"))
+        self.clear.on_click(lambda event: self._clear())
+        for widget, name in ((self.bias, "bias"), (self.rate, "rate"), (self.margin, "margin"), (self.order, "order")):
+            widget.param.watch(lambda event, name=name: self._set(name, event.new), "value")
+        self.rows.param.watch(lambda event: self._set("rows", event.new), "value")
+
+    def _choose(self, name: str) -> None:
+        if name in LECTURES and not self._busy:
+            self.session.load(LECTURES[name])
+            self.draw(fit=True)
+
+    def _generate(self) -> None:
+        points = GENERATORS[self.generator.value](self.size.value, self.gap.value, self.seed.value)
+        self._own()
+        self.session.load(points)
+        self.draw(fit=True)
+
+    def _own(self) -> None:
+        self._busy = True
+        self.example.value = "own points"
+        self._busy = False
+
+    def _edit(self, action: str) -> None:
+        self.say(self.session.edit(action))
+
+    def _clear(self) -> None:
+        self.session.full = None
+        self.session._place(np.zeros((0, 2)), np.zeros(0, dtype=int))
+        self.session.relearn(0)
+
+    def _set(self, name: str, value: Any) -> None:
+        if not self._busy and value is not None:
+            self.session.set(**{name: value})
+
+    def say(self, text: str) -> None:
+        """A sentence under the controls."""
+        self.message.object = escape(text)
+
+    # -- the user's own CSV ------------------------------------------------------------------------------------------
+
+    def _read(self, data: bytes | None) -> None:
+        if data is None:
+            return
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            self.say("The file is no text in UTF-8: save it as CSV (UTF-8) and try again.")
+            return
+        self._text = text
+        self.open(text)
+
+    def open(self, text: str, target: str | None = None) -> None:
+        """Show a CSV, or say what is wrong with it."""
+        try:
+            table = read_table(text, target)
+        except BadTable as error:
+            self.say(str(error))
+            return
+        self._text, self.session.table = text, table
+        self._busy = True
+        names = list(table.names)
+        self.target.options = [*names, table.target]
+        self.target.value = table.target
+        self.first.options = [COMPONENTS, *names] if len(names) > 2 else names
+        self.first.value = names[0]
+        self.second.options = names
+        self.second.value = names[min(1, len(names) - 1)]
+        self.target.visible = self.first.visible = self.second.visible = True
+        self._busy = False
+        self._own()
+        self.say("")
+        self._columns()
+
+    def _retarget(self, name: str) -> None:
+        if not self._busy:
+            self.open(self._text, name)
+
+    def _columns(self) -> None:
+        table = self.session.table
+        if self._busy or table is None or self.first.value is None:
+            return
+        if self.first.value == COMPONENTS:
+            points, mean, directions = table.projected()
+            self.session.load(points, (table.values, mean, directions))
+        else:
+            self.session.load(table.points(self.first.value, self.second.value))
+        self.draw(fit=True)
+
+    # -- playing -----------------------------------------------------------------------------------------------------
+
+    def _make_player(self) -> None:
+        self.rewind = pn.widgets.Button(name="⏮ Rewind", css_classes=["rewind"])
+        self.back = pn.widgets.Button(name="◀ Back", css_classes=["back"])
+        self.play = pn.widgets.Button(name="▶ Play", button_type="primary", css_classes=["play"])
+        self.step = pn.widgets.Button(name="Step ▶", css_classes=["step"])
+        self.end = pn.widgets.Button(name="End ⏭", css_classes=["end"])
+        self.slider = pn.widgets.IntSlider(name="Update", start=0, end=1, value=0, sizing_mode="stretch_width")
+        session = self.session
+        self.rewind.on_click(lambda event: session.go(0))
+        self.back.on_click(lambda event: session.go(session.step - 1))
+        self.step.on_click(lambda event: session.go(session.step + 1))
+        self.end.on_click(lambda event: session.go(10**9))
+        self.play.on_click(lambda event: self.toggle())
+        self.slider.param.watch(lambda event: None if self._busy else session.go(event.new), "value")
+
+    def toggle(self) -> None:
+        """Play, or pause."""
+        if self.playing is not None:
+            self.playing.stop()
+            self.playing = None
+        elif self.session.run is not None:
+            if self.session.step == self.session.run.updates:
+                self.session.go(0)
+            self.playing = pn.state.add_periodic_callback(self.tick, period=PERIOD_MS)
+        self.play.name = "▶ Play" if self.playing is None else "⏸ Pause"
+
+    def tick(self) -> None:
+        """One step of playing."""
+        run = self.session.run
+        if run is None or self.session.step >= run.updates:
+            if self.playing is not None:
+                self.toggle()
+            return
+        self.session.go(self.session.step + 1)
+
+    def key(self, name: str) -> None:
+        """A key was pressed: arrows step, space plays, Home rewinds, End goes to the end."""
+        session = self.session
+        if name == " ":
+            self.toggle()
+        elif name in ("ArrowLeft", "ArrowRight"):
+            session.go(session.step + (1 if name == "ArrowRight" else -1))
+        elif name in ("Home", "End"):
+            session.go(0 if name == "Home" else 10**9)
+        elif name in ("r", "R"):
+            self._edit("relabel")
+        elif name == "Delete":
+            self._edit("delete")
+
+    # -- drawing -----------------------------------------------------------------------------------------------------
+
+    def draw(self, fit: bool = False) -> None:
+        """Everything, from the session."""
+        session = self.session
+        self._show_settings()
+        if fit:
+            self.canvas.fit_window(session.X)
+            self.canvas.figure.xaxis.axis_label, self.canvas.figure.yaxis.axis_label = session.axes
+        self.hint.object = escape(session.ready or session.note)
+        if session.run is None or session.verdict is None:
+            self.canvas.show_halves(np.zeros(2), 0.0)
+            self.canvas.show_marks(np.zeros((0, 2)), [])
+            self._show_hulls()
+            self.board.object = self.bound.object = ""
+            self.verdict.object = "No verdict yet."
+            return
+        run, k = session.run, session.step
+        w, b = session.plane()
+        self.canvas.show_halves(w, b, self._band(w, b))
+        visited = session.X[[run.rows[k - 1]]] if k else np.zeros((0, 2))
+        self.canvas.show_marks(visited, [COLOURS[4]] * len(visited))
+        radius2 = float((session.rows**2).sum(axis=1).max())
+        self.board.object = board(run, k, session.rows, session.binary(), session.settings, radius2)
+        self.bound.object = against_bound(run, k)
+        self._show_hulls()
+        self.verdict.object = self._verdict_words()
+
+    def _show_settings(self) -> None:
+        session = self.session
+        self._busy = True
+        settings = session.settings
+        self.bias.value, self.rate.value, self.margin.value = settings.bias, settings.rate, settings.margin
+        self.order.value, self.rows.value = settings.order, settings.rows
+        self.rows.visible = settings.order == "these rows"
+        self.gap.visible = self.generator.value in ("separable", "rings")
+        options = {name: str(k) for k, name in enumerate(session.classes)}
+        if self.label.options != options:
+            self.label.options = options
+            self.label.value = str(len(options) - 1)
+        updates = session.run.updates if session.run is not None else 0
+        self.slider.param.update(end=max(1, updates), value=session.step, disabled=updates == 0)
+        self._busy = False
+
+    def _band(self, w: Array, b: float) -> float:
+        """The margin of the plane as it stands, 0 when a row is on the wrong side."""
+        size = float(np.linalg.norm(w))
+        if not size:
+            return 0.0
+        signs = np.where(self.session.binary() > 0, 1.0, -1.0)
+        return max(0.0, float((signs * (self.session.X @ w + b)).min() / size))
+
+    def _show_hulls(self) -> None:
+        session, verdict = self.session, self.session.verdict
+        empty: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
+        self.canvas.cross.data = {"x": [], "y": []}
+        if verdict is None or verdict.separable or session.full is not None:
+            self.canvas.hulls.data = empty
+            return
+        rows, positive = np.array(verdict.rows), session.binary() > 0
+        parts = [hull(session.X[rows[positive[rows] == side]]) for side in (False, True)]
+        parts = [part for part in parts if len(part)]
+        self.canvas.hulls.data = {
+            "xs": [list(part[:, 0]) for part in parts],
+            "ys": [list(part[:, 1]) for part in parts],
+            "colour": list(COLOURS[: len(parts)]),
+        }
+        point = crossing_of(session.X, positive, verdict)
+        if point is not None and session.settings.bias != "none":
+            self.canvas.cross.data = {"x": [float(point[0])], "y": [float(point[1])]}
+
+    def _verdict_words(self) -> str:
+        verdict = self.session.verdict
+        assert verdict is not None
+        through = " through the origin" if self.session.settings.bias == "none" else ""
+        if verdict.separable:
+            return f"<b>Separable</b>{through}, with a margin of {written(verdict.margin)}."
+        named = ", ".join(str(row) for row in verdict.rows)
+        return f"<b>Not separable</b>{through}: rows {named} show it, their hulls cross."
+
+    def _layout(self) -> Any:
+        wide = {"sizing_mode": "stretch_width"}
+        data = pn.Column(
+            self.example,
+            pn.Card(
+                self.generator, self.size, self.gap, self.seed, self.make, title="Make points", collapsed=True, **wide
+            ),
+            pn.Card(self.upload, self.target, self.first, self.second, title="Own CSV", collapsed=True, **wide),
+            self.message,
+            pn.Row(pn.pane.HTML("New points"), self.label),
+            pn.Row(self.relabel, self.delete, self.clear),
+            pn.Card(self.bias, self.rate, self.margin, self.order, self.rows, title="How it learns", **wide),
+            css_classes=["side"],
+        )
+        middle = pn.Column(
+            self.hint,
+            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"),
+            pn.FlexBox(self.rewind, self.back, self.play, self.step, self.end),
+            self.slider,
+            css_classes=["middle"],
+        )
+        keys = "Click adds a point, drag moves it. Keys: ← → step, space plays, Home rewinds, End, R changes class."
+        right = pn.Column(
+            pn.pane.HTML("<h3>On the board</h3>"),
+            self.board,
+            self.bound,
+            self.verdict,
+            pn.pane.HTML(keys, css_classes=["keys"]),
+            css_classes=["side"],
+        )
+        return pn.FlexBox(data, middle, right, css_classes=["page"], **wide)

@@ -1,0 +1,128 @@
+"""Share: the state as a link or file, and exports of picture, trace and code."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from html import escape
+
+import numpy as np
+import panel as pn
+
+from rosenblatt.show.lab.session import Session
+from rosenblatt.show.lab.sharing import Snapshot
+from rosenblatt.show.trace import trace
+
+MOST_VISITS = 5_000  # of an exported trace
+
+
+class SharePage:
+    """Links and files out, a file in."""
+
+    def __init__(
+        self,
+        session: Session,
+        take: Callable[[], Snapshot],
+        restore: Callable[[Snapshot], None],
+        address: Callable[[], str],
+    ) -> None:
+        self.session, self.take, self.restore, self.address = session, take, restore, address
+        self.shown = False
+        self.link = pn.widgets.TextInput(name="Link", css_classes=["link"], sizing_mode="stretch_width")
+        self.code = pn.widgets.TextAreaInput(
+            name="Python that reproduces it",
+            rows=12,
+            css_classes=["code"],
+            sizing_mode="stretch_width",
+            max_length=200_000,
+        )
+        self.message = pn.pane.HTML("", css_classes=["message"])
+        self.upload = pn.widgets.FileInput(accept=".json", css_classes=["restore"])
+        self.upload.param.watch(lambda event: self._open(event.new), "value")
+        button = {"button_type": "default", "width": 190}
+        self.files = {
+            "state": pn.widgets.FileDownload(
+                callback=self.state_file, filename="lab.json", label="State (lab.json)", **button
+            ),
+            "picture": pn.widgets.FileDownload(
+                callback=self.picture, filename="lab.png", label="Picture (lab.png)", **button
+            ),
+            "trace": pn.widgets.FileDownload(
+                callback=self.trace_file, filename="trace.json", label="Trace (trace.json)", **button
+            ),
+            "code": pn.widgets.FileDownload(
+                callback=self.code_file, filename="lab.py", label="Code (lab.py)", **button
+            ),
+        }
+        self.view = pn.Column(
+            pn.pane.HTML("<h3>Share what you see</h3>"),
+            self.link,
+            pn.FlexBox(*self.files.values()),
+            pn.Row(pn.pane.HTML("Restore from a file:"), self.upload),
+            self.message,
+            self.code,
+            sizing_mode="stretch_width",
+        )
+
+    def draw(self) -> None:
+        """The link and the code of this moment."""
+        shot = self.take()
+        query = shot.to_link()
+        self.link.value = f"{self.address()}{query}" if query else "Too many points for a link: use the file."
+        self.code.value = shot.code()
+
+    def _open(self, data: bytes | None) -> None:
+        if data is None:
+            return
+        try:
+            shot = Snapshot.from_json(data.decode("utf-8", errors="replace"))
+            self.restore(shot)
+            self.message.object = "Restored."
+        except ValueError as error:
+            self.message.object = escape(str(error))
+
+    def state_file(self) -> io.BytesIO:
+        """The state as a file."""
+        return io.BytesIO(self.take().to_json().encode())
+
+    def code_file(self) -> io.BytesIO:
+        """The code as a file."""
+        return io.BytesIO(self.take().code().encode())
+
+    def trace_file(self) -> io.BytesIO:
+        """Every visit of the run, as JSON that `Trace.from_json` replays."""
+        session = self.session
+        if session.ready is not None:
+            return io.BytesIO(session.ready.encode())
+        n, start = len(session.y), session.settings.start
+        initial = {"coef_init": [list(start[:2])], "intercept_init": [start[2]]} if any(start) else {}
+        run = trace(
+            session.X,
+            session.binary(),
+            max_epochs=max(1, MOST_VISITS // n),
+            **session.settings.parameters(n),
+            **initial,
+        )
+        return io.BytesIO(run.to_json().encode())
+
+    def picture(self) -> io.BytesIO:
+        """The plane of this step as a PNG."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        from rosenblatt.show.pictures.drawing import frame_of, line, scatter, window
+
+        session, out = self.session, io.BytesIO()
+        drawing = Figure(figsize=(7, 5.5), layout="constrained")
+        FigureCanvasAgg(drawing)
+        ax = drawing.add_subplot()
+        if session.run is not None:
+            frame = frame_of(session.X)
+            w, b = session.plane()
+            ax.plot(*line(w, b, frame), color="black", linewidth=2)
+            scatter(ax, session.X, session.y, np.unique(session.y))
+            window(ax, frame, session.axes)
+            ax.set_title(f"after {session.step} of {session.run.updates} updates")
+        drawing.savefig(out, format="png", dpi=130)
+        out.seek(0)
+        return out

@@ -1,0 +1,454 @@
+"""Curves: what happened in each epoch, mistakes against their bound, margins and losses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rosenblatt.show.losses import OF_MARGIN, OF_RESIDUAL
+from rosenblatt.show.pictures.drawing import COLOURS, axes
+
+if TYPE_CHECKING:
+    from rosenblatt.show.trace import Trace
+
+Array = np.ndarray[Any, Any]
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+
+
+@dataclass
+class EpochsDisplay:
+    """Updates made in each epoch, and errors left at its end: two things, told apart.
+
+    Use `from_estimator` or `from_report`.
+
+    Attributes
+    ----------
+    epochs, updates : ndarray
+    errors : ndarray
+        NaN in epochs whose errors were not counted (record_errors=True counts them).
+    ax_, figure_ : set by `plot`
+    """
+
+    epochs: Array
+    updates: Array
+    errors: Array
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Any = None) -> EpochsDisplay:
+        """Draw the epochs of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator with a `report_`
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        EpochsDisplay
+        """
+        return cls.from_report(model.report_, ax=ax)
+
+    @classmethod
+    def from_report(cls, report: Any, *, ax: Any = None) -> EpochsDisplay:
+        """Draw the epochs of a report.
+
+        Parameters
+        ----------
+        report : Report
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        EpochsDisplay
+        """
+        records = report.epochs
+        errors = np.array([math.nan if record.errors is None else record.errors for record in records], dtype=float)
+        if errors.size and report.errors is not None and math.isnan(errors[-1]):
+            errors[-1] = report.errors
+        numbers = np.array([record.epoch for record in records])
+        return cls(numbers, np.array([record.updates for record in records]), errors).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> EpochsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(ax)
+        ax.plot(self.epochs, self.updates, color=COLOURS[0], marker="o", markersize=4, label="updates during the epoch")
+        ax.plot(self.epochs, self.errors, color=COLOURS[1], marker="s", markersize=4, label="errors after the epoch")
+        ax.set(xlabel="epoch", ylabel="rows", ylim=(0, None))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@dataclass
+class MistakesDisplay:
+    """Mistakes so far against Novikoff's bound.
+
+    Use `from_trace`.
+
+    Attributes
+    ----------
+    visits, mistakes : ndarray
+        Mistakes after each visit, from 0 visits on.
+    bound : float or None
+    ax_, figure_ : set by `plot`
+    """
+
+    visits: Array
+    mistakes: Array
+    bound: float | None
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_trace(cls, trace: Trace, *, ax: Any = None) -> MistakesDisplay:
+        """Draw the mistakes of a run.
+
+        Parameters
+        ----------
+        trace : Trace
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        MistakesDisplay
+        """
+        counts = np.array([0, *(step.updates for step in trace.steps)])
+        bound = None if trace.bound is None else float(trace.bound)
+        return cls(np.arange(counts.size), counts, bound).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> MistakesDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(ax)
+        ax.step(self.visits, self.mistakes, where="post", color=COLOURS[0], label="mistakes so far")
+        if self.bound is not None:
+            ax.axhline(self.bound, color=COLOURS[4], linestyle="--", label=f"bound {self.bound:.4g}")
+        ax.set(xlabel="rows visited", ylabel="mistakes", ylim=(0, None))
+        ax.set_title("" if self.bound is not None else "no bound holds for this run")
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@dataclass
+class MarginsDisplay:
+    """The distribution of margins: for each value, the share of rows whose margin is no larger.
+
+    Use `from_estimator` or `from_predictions`.
+
+    Attributes
+    ----------
+    margins : ndarray
+        Sorted; y·f of two classes, s_y − max s_r of many, divided by ‖w‖ where the model has one plane.
+    shares : ndarray
+    geometric : bool
+    ax_, figure_ : set by `plot`
+    """
+
+    margins: Array
+    shares: Array
+    geometric: bool
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> MarginsDisplay:
+        """Draw the margins of rows under a fitted classifier.
+
+        Parameters
+        ----------
+        model : fitted classifier with a `decision_function`
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        MarginsDisplay
+        """
+        coef = np.atleast_2d(getattr(model, "coef_", np.zeros((0, 0))))
+        length = float(np.linalg.norm(coef)) if len(coef) == 1 else 0.0
+        margins = margins_of(y, model.decision_function(X), np.asarray(model.classes_))
+        return cls._of(margins / (length or 1.0), bool(length), ax)
+
+    @classmethod
+    def from_predictions(cls, y: Any, scores: Any, *, ax: Any = None) -> MarginsDisplay:
+        """Draw the margins that scores give.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels; sorted, they are the columns of `scores`, or the negative and the positive class.
+        scores : array-like of shape (n,) or (n, K)
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        MarginsDisplay
+        """
+        return cls._of(margins_of(y, scores, np.unique(np.asarray(y))), False, ax)
+
+    @classmethod
+    def _of(cls, margins: Array, geometric: bool, ax: Any) -> MarginsDisplay:
+        shares = np.arange(1, margins.size + 1) / margins.size
+        return cls(np.sort(margins), shares, geometric).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> MarginsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(ax)
+        ax.step(self.margins, self.shares, where="post", color=COLOURS[0])
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.axvspan(min(self.margins[0], 0), 0, color=COLOURS[4], alpha=0.15, label="on the wrong side")
+        kind = "geometric margin" if self.geometric else "margin"
+        ax.set(xlabel=kind, ylabel="share of rows up to this margin", ylim=(0, 1.02))
+        ax.legend(loc="lower right")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def margins_of(y: Any, scores: Any, classes: Array) -> Array:
+    """y·f of two classes, or s_y − max s_r of many."""
+    labels, found = np.asarray(y), np.asarray(scores, dtype=float)
+    if found.ndim == 1:
+        return np.where(labels == classes[-1], found, -found)
+    codes, at = np.searchsorted(classes, labels), np.arange(labels.size)
+    others = found.copy()
+    others[at, codes] = -np.inf
+    return np.asarray(found[at, codes] - others.max(axis=1))
+
+
+@dataclass
+class LossesDisplay:
+    """Loss functions of the margin (or of the residual), and where rows lie on them.
+
+    Use `from_losses`, `from_estimator` or `from_predictions`.
+
+    Attributes
+    ----------
+    margin : ndarray
+        The margins (or residuals) of the curves.
+    curves : dict of ndarray
+    points : ndarray
+        Margins of rows, marked on every curve; may be empty.
+    label : str
+        What the horizontal axis is.
+    ax_, figure_ : set by `plot`
+    """
+
+    margin: Array
+    curves: dict[str, Array]
+    points: Array
+    label: str
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_losses(cls, losses: Sequence[str] | None = None, *, points: Any = (), ax: Any = None) -> LossesDisplay:
+        """Draw losses by name.
+
+        Parameters
+        ----------
+        losses : sequence of str, optional
+            Of the margin: "0/1", "perceptron", "hinge", "squared hinge", "log", "exponential", "modified Huber" (the
+            default is all of these); or of the residual: "squared", "absolute", "Huber", "log-cosh".
+        points : array-like, optional
+            Margins to mark.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        LossesDisplay
+        """
+        names = list(OF_MARGIN) if losses is None else list(losses)
+        home = OF_RESIDUAL if names and names[0] in OF_RESIDUAL else OF_MARGIN
+        wrong = [name for name in names if name not in home]
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} is not among {', '.join(OF_MARGIN)} or {', '.join(OF_RESIDUAL)}.")
+        label = "margin y·f" if home is OF_MARGIN else "residual y − f"
+        at = np.linspace(-3, 3, 601)
+        curves = {name: np.asarray(home[name](at)) for name in names}
+        return cls(at, curves, np.asarray(points, dtype=float), label).plot(ax=ax)
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, y: Any, *, losses: Sequence[str] | None = None, ax: Any = None
+    ) -> LossesDisplay:
+        """Draw losses of the margin with the rows of a fitted classifier on them.
+
+        Parameters
+        ----------
+        model : fitted classifier with a `decision_function`
+        X, y : rows and labels
+        losses : sequence of str, optional
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        LossesDisplay
+        """
+        margins = margins_of(y, model.decision_function(X), np.asarray(model.classes_))
+        return cls.from_losses(losses, points=margins, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, scores: Any, *, losses: Sequence[str] | None = None, ax: Any = None
+    ) -> LossesDisplay:
+        """Draw losses of the margin with the margins that scores give on them.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+        scores : array-like of shape (n,) or (n, K)
+        losses : sequence of str, optional
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        LossesDisplay
+        """
+        return cls.from_losses(losses, points=margins_of(y, scores, np.unique(np.asarray(y))), ax=ax)
+
+    def plot(self, ax: Any = None) -> LossesDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(ax)
+        for k, (name, values) in enumerate(self.curves.items()):
+            ax.plot(self.margin, values, color=COLOURS[k % 8], linestyle=DASHES[k % 7], linewidth=2, label=name)
+            on = np.clip(self.points, self.margin[0], self.margin[-1])
+            ax.scatter(on, np.interp(on, self.margin, values), s=14, color=COLOURS[k % 8], zorder=3)
+        ax.set(xlabel=self.label, ylabel="loss", ylim=(-0.1, 4))
+        ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def plot_epochs(report: Any, *, ax: Any = None) -> Any:
+    """Updates and errors per epoch, told apart.
+
+    Parameters
+    ----------
+    report : Report, or a fitted estimator that has one
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot_epochs
+    >>> model = Perceptron(random_state=0).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> plot_epochs(model).get_xlabel()
+    'epoch'
+    """
+    return EpochsDisplay.from_report(getattr(report, "report_", report), ax=ax).ax_
+
+
+def plot_mistakes(trace: Trace, *, ax: Any = None) -> Any:
+    """The mistake count of a run against Novikoff's bound.
+
+    Parameters
+    ----------
+    trace : Trace
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot_mistakes, trace
+    >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
+    >>> [text.get_text() for text in plot_mistakes(run).get_legend().get_texts()]
+    ['mistakes so far', 'bound 2']
+    """
+    return MistakesDisplay.from_trace(trace, ax=ax).ax_
+
+
+def plot_margins(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
+    """The margin distribution of rows under a model.
+
+    Parameters
+    ----------
+    model : fitted classifier with a `decision_function`
+    X, y : rows and labels
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot_margins
+    >>> X, y = [[0.0], [1.0], [3.0]], [0, 0, 1]
+    >>> plot_margins(Perceptron(random_state=0).fit(X, y), X, y).get_xlabel()
+    'geometric margin'
+    """
+    return MarginsDisplay.from_estimator(model, X, y, ax=ax).ax_
+
+
+def plot_losses(losses: Sequence[str] | None = None, *, points: Any = (), ax: Any = None) -> Any:
+    """The loss functions of the margin, or of the residual.
+
+    Parameters
+    ----------
+    losses : sequence of str, optional
+        See `LossesDisplay.from_losses`.
+    points : array-like, optional
+        Margins to mark on the curves.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot_losses
+    >>> len(plot_losses(["hinge", "log"]).get_lines())
+    2
+    """
+    return LossesDisplay.from_losses(losses, points=points, ax=ax).ax_

@@ -1,0 +1,140 @@
+"""Two hulls: apart, with the widest plane between them, or crossing, with the rows that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from rosenblatt.show.pictures.drawing import COLOURS, axes, frame_of, line, scatter, two_features, window
+from rosenblatt.show.verdict import Verdict, look
+
+Array = np.ndarray[Any, Any]
+
+
+def hull(points: Array) -> Array:
+    """The corners of the convex hull of points in the plane, in order; of points on a line, its two ends."""
+    distinct = np.unique(points, axis=0)
+    try:
+        return np.asarray(distinct[ConvexHull(distinct).vertices])
+    except (QhullError, ValueError):
+        if len(distinct) < 2:
+            return distinct
+        along = (distinct - distinct[0]) @ (distinct[-1] - distinct[0])
+        return distinct[[int(along.argmin()), int(along.argmax())]]
+
+
+@dataclass
+class HullsDisplay:
+    """The hulls of two classes, and what they say about separability.
+
+    Use `from_data`.
+
+    Attributes
+    ----------
+    X, y : ndarray
+    verdict : Verdict
+    hulls : (ndarray, ndarray)
+        The corners of each class's hull.
+    crossing : ndarray or None
+        A point of both hulls, where they cross.
+    ax_, figure_ : set by `plot`
+    """
+
+    X: Array
+    y: Array
+    verdict: Verdict
+    hulls: tuple[Array, Array]
+    crossing: Array | None
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_data(cls, X: Any, y: Any, *, ax: Any = None) -> HullsDisplay:
+        """Decide whether two classes can be separated, and draw why.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, 2)
+        y : array-like of shape (n,)
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        HullsDisplay
+        """
+        rows, labels = two_features(X, "A picture of hulls"), np.asarray(y)
+        classes = np.unique(labels)
+        if classes.size != 2:
+            raise ValueError(f"Hulls are drawn for two classes; y has {classes.size}.")
+        verdict = look(rows, labels)
+        crossing = crossing_of(rows, labels == classes[1], verdict)
+        hulls = hull(rows[labels == classes[0]]), hull(rows[labels == classes[1]])
+        return cls(rows, labels, verdict, hulls, crossing).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> HullsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(ax)
+        frame = frame_of(self.X)
+        for k, corners in enumerate(self.hulls):
+            ax.fill(*corners.T, facecolor=COLOURS[k], edgecolor=COLOURS[k], alpha=0.2, linewidth=1.5)
+        scatter(ax, self.X, self.y, np.unique(self.y))
+        if self.verdict.coef is not None and self.verdict.intercept is not None:
+            w, b, margin = self.verdict.coef, self.verdict.intercept, self.verdict.margin or 0.0
+            ax.plot(*line(w, b, frame), color="black", label="widest plane")
+            for shift in (-margin, margin):
+                ax.plot(*line(w, b + shift, frame), color="black", linewidth=0.8, linestyle="--")
+        if self.crossing is not None:
+            witness = self.X[list(self.verdict.rows)]
+            ax.scatter(*witness.T, s=180, facecolor="none", edgecolor="black", zorder=4, label="rows that show it")
+            ax.scatter(
+                *self.crossing, marker="x", s=120, color=COLOURS[4], linewidth=3, zorder=5, label="in both hulls"
+            )
+        window(ax, frame)
+        ax.set_title(str(self.verdict))
+        ax.legend(loc="best", fontsize="small")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def crossing_of(X: Array, positive: Array, verdict: Verdict) -> Array | None:
+    """A point of both hulls, from the witness of a verdict; None when there is none."""
+    if verdict.separable or not verdict.rows:
+        return None
+    rows, weights = np.array(verdict.rows), np.array(verdict.weights)
+    mine = positive[rows]
+    total = weights[mine].sum()
+    return np.asarray(weights[mine] @ X[rows[mine]] / total) if total > 0 else None
+
+
+def plot_hulls(X: Any, y: Any, *, ax: Any = None) -> Any:
+    """A picture of the verdict on two classes: disjoint hulls, or rows whose hulls cross.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, 2)
+    y : array-like of shape (n,)
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot_hulls
+    >>> plot_hulls([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).get_title()
+    'not separable: the hulls of rows 0, 1, 2, 3 cross'
+    """
+    return HullsDisplay.from_data(X, y, ax=ax).ax_

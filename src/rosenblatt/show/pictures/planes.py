@@ -1,0 +1,319 @@
+"""Planes in the space of two features: regions, margins, the run of planes while learning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from rosenblatt.show.numbers import vector, written
+from rosenblatt.show.pictures.drawing import (
+    COLOURS,
+    GRID,
+    axes,
+    frame_of,
+    line,
+    matplotlib,
+    scatter,
+    two_features,
+    window,
+)
+
+if TYPE_CHECKING:
+    from rosenblatt.show.trace import Trace
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class RegionsDisplay:
+    """Regions of a model over two features, with its plane, margins and the rows that hold them.
+
+    Use `from_estimator`.
+
+    Attributes
+    ----------
+    X, y : ndarray
+    classes : ndarray
+    grid : (ndarray, ndarray)
+        The x₁ and x₂ of the picture's points.
+    codes : ndarray of shape (GRID, GRID)
+        The class predicted at each, as an index into `classes`.
+    coef, intercept : ndarray or None
+        Planes, where the model has them.
+    margin : float or None
+        Geometric margin of two classes, negative where a row is on the wrong side.
+    support : ndarray of int
+        Rows at the margin.
+    ax_, figure_ : set by `plot`
+    """
+
+    X: Array
+    y: Array
+    classes: Array
+    grid: tuple[Array, Array]
+    codes: Array
+    coef: Array | None
+    intercept: Array | None
+    margin: float | None
+    support: Array
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> RegionsDisplay:
+        """Draw a fitted classifier and the rows it is shown with.
+
+        Parameters
+        ----------
+        model : fitted classifier
+        X : array-like of shape (n, 2)
+        y : array-like of shape (n,)
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        RegionsDisplay
+        """
+        rows, labels = two_features(X, "A picture of regions"), np.asarray(y)
+        left, right, bottom, top = frame_of(rows)
+        across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
+        points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+        classes = np.asarray(model.classes_)
+        codes = np.searchsorted(classes, model.predict(points)).reshape(GRID, GRID)
+        coef, intercept, margin, support = None, None, None, np.zeros(0, dtype=int)
+        if hasattr(model, "coef_") and np.atleast_2d(model.coef_).shape[1] == 2:
+            coef, intercept = np.atleast_2d(model.coef_).astype(float), np.atleast_1d(model.intercept_).astype(float)
+            if len(coef) == 1 and classes.size == 2 and coef.any():
+                sides = np.where(labels == classes[1], 1.0, -1.0)
+                distances = sides * (rows @ coef[0] + intercept[0]) / np.linalg.norm(coef[0])
+                margin = float(distances.min())
+                support = np.flatnonzero(distances <= margin + 1e-6 * max(1.0, abs(margin)))
+        shown = cls(rows, labels, classes, (across, up), codes, coef, intercept, margin, support)
+        return shown.plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> RegionsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        self
+        """
+        from matplotlib.colors import ListedColormap
+
+        ax = axes(ax)
+        across, up = self.grid
+        colours = ListedColormap([COLOURS[k % 8] for k in range(max(2, self.classes.size))])
+        ax.pcolormesh(
+            across, up, self.codes, cmap=colours, vmin=0, vmax=colours.N - 1, alpha=0.18, shading="nearest", zorder=0,
+            rasterized=True,
+        )  # fmt: skip
+        frame = (across[0], across[-1], up[0], up[-1])
+        if self.coef is not None and self.intercept is not None and len(self.coef) == 1:
+            w, b = self.coef[0], float(self.intercept[0])
+            ax.plot(*line(w, b, frame), color="black", linewidth=1.6, label="plane")
+            if self.margin is not None and self.margin > 0:
+                reach = self.margin * float(np.linalg.norm(w))
+                for shift in (-reach, reach):
+                    ax.plot(*line(w, b + shift, frame), color="black", linewidth=0.9, linestyle="--")
+                held = self.X[self.support]
+                ax.scatter(
+                    held[:, 0], held[:, 1], s=160, facecolor="none", edgecolor="black", label="at the margin", zorder=4
+                )
+        scatter(ax, self.X, self.y, self.classes)
+        window(ax, frame)
+        ax.legend(loc="best", fontsize="small")
+        if self.margin is not None:
+            ax.set_title(f"margin {self.margin:.4g}" if self.margin > 0 else "rows on the wrong side")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+@dataclass
+class RunDisplay:
+    """The planes of a run, one after each update, the early ones faint.
+
+    Use `from_trace`.
+
+    Attributes
+    ----------
+    X, y : ndarray
+    coef, intercept : ndarray of shape (k, 2) and (k,)
+        The start and then one plane an update.
+    rows : list of int or None
+        The row that made each update.
+    ax_, figure_ : set by `plot`
+    """
+
+    X: Array
+    y: Array
+    coef: Array
+    intercept: Array
+    rows: list[int | None]
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_trace(cls, trace: Trace, *, ax: Any = None) -> RunDisplay:
+        """Draw the run of two classes over two features.
+
+        Parameters
+        ----------
+        trace : Trace
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        RunDisplay
+        """
+        return cls._of(trace).plot(ax=ax)
+
+    @classmethod
+    def _of(cls, trace: Trace) -> RunDisplay:
+        if not trace.binary:
+            raise ValueError("A run of planes is drawn for two classes, which have one plane.")
+        X = two_features(np.array(trace.X, dtype=float), "A run of planes")
+        W, b = trace.planes()
+        return cls(X, np.array(trace.y), W[:, 0], b[:, 0], [step.row for step in trace.updates])
+
+    def plot(self, ax: Any = None, until: int | None = None) -> RunDisplay:
+        """Draw the planes up to an update.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        until : int, optional
+            How many updates to draw; all by default.
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(ax)
+        frame = frame_of(self.X)
+        last = len(self.rows) if until is None else min(until, len(self.rows))
+        for k in range(last + 1):
+            share = (k + 1) / (last + 1)
+            style = {"color": "black", "alpha": 0.12 + 0.88 * share**3, "linewidth": 0.8 + share}
+            ax.plot(*line(self.coef[k], self.intercept[k], frame), **style)
+        w, b = self.coef[last], self.intercept[last]
+        if w.any():
+            foot = -b * w / (w @ w)
+            tip = w / np.linalg.norm(w) * 0.12 * (frame[1] - frame[0])
+            arrow = {"width": 0.006, "angles": "xy", "scale_units": "xy", "scale": 1, "color": COLOURS[4], "zorder": 5}
+            ax.quiver(*foot, *tip, **arrow)
+        scatter(ax, self.X, self.y, np.unique(self.y))
+        row = self.rows[last - 1] if last else None
+        if row is not None:
+            ax.scatter(*self.X[row], s=220, facecolor="none", edgecolor=COLOURS[4], linewidth=2, zorder=4)
+        window(ax, frame)
+        ax.legend(loc="best", fontsize="small")
+        ax.set_title(f"update {last} of {len(self.rows)}: w = {vector(w)}, b = {written(b)}", fontsize="medium")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def plot_regions(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
+    """The plane and regions of a model over two features, with margins and the rows that hold them.
+
+    Parameters
+    ----------
+    model : fitted classifier
+    X : array-like of shape (n, 2)
+    y : array-like of shape (n,)
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot_regions
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> plot_regions(Perceptron(fit_intercept=False, order="cyclic").fit(X, y), X, y).get_title()
+    'margin 0.7071'
+    """
+    return RegionsDisplay.from_estimator(model, X, y, ax=ax).ax_
+
+
+def plot_run(trace: Trace, *, ax: Any = None) -> Any:
+    """The run of planes during learning, two classes over two features.
+
+    Parameters
+    ----------
+    trace : Trace
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import plot_run, trace
+    >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
+    >>> plot_run(run).get_title()
+    'update 2 of 2: w = (1, 1), b = 0'
+    """
+    return RunDisplay.from_trace(trace, ax=ax).ax_
+
+
+def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
+    """An animation of a run: the plane moves at each update.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of two classes over two features.
+    path : str or Path, optional
+        A file to write: .gif, .mp4 (needs ffmpeg) or .html, which holds its pictures and needs no other file.
+    seconds : float, default=0.7
+        How long each plane is shown.
+
+    Returns
+    -------
+    matplotlib.animation.FuncAnimation
+
+    Examples
+    --------
+    >>> from rosenblatt import animate, trace
+    >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
+    >>> movie = animate(run)
+    >>> movie._draw_was_started = True  # nobody watches this one
+    >>> sum(1 for _ in movie.new_frame_seq())
+    3
+    """
+    plt = matplotlib()
+    from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
+
+    shown = RunDisplay._of(trace)
+    figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
+
+    def draw(k: int) -> list[Any]:
+        ax.clear()
+        shown.plot(ax, until=k)
+        return []
+
+    movie: Any = FuncAnimation(figure, draw, frames=len(shown.rows) + 1, interval=1000 * seconds, init_func=lambda: [])
+    if path is not None:
+        kind, rate = Path(path).suffix.lower(), cast(Any, 1 / seconds)
+        if kind == ".html":
+            Path(path).write_text(movie.to_jshtml(), encoding="utf-8")
+        elif kind == ".gif":
+            movie.save(path, writer=PillowWriter(fps=rate))
+        elif kind == ".mp4":
+            if not FFMpegWriter.isAvailable():
+                raise RuntimeError("An MP4 needs ffmpeg on the path; a .gif or .html file needs nothing.")
+            movie.save(path, writer=FFMpegWriter(fps=rate))
+        else:
+            raise ValueError(f"{str(path)!r} must end in .gif, .mp4 or .html.")
+        movie._draw_was_started = True  # saved: no warning that it was never shown
+        plt.close(figure)
+    return movie

@@ -1,0 +1,121 @@
+"""The weights of a text model, as its strongest words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.show.pictures.drawing import COLOURS, axes
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class WordsDisplay:
+    """The words that speak most for and against a class.
+
+    Use `from_estimator`.
+
+    Attributes
+    ----------
+    words : list of str
+        From the most negative to the most positive.
+    weights : ndarray
+    label : the class they speak for
+    ax_, figure_ : set by `plot`
+    """
+
+    words: list[str]
+    weights: Array
+    label: Any
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, names: Any = None, *, label: Any = None, most: int = 10, ax: Any = None
+    ) -> WordsDisplay:
+        """Draw the strongest weights of a linear model.
+
+        Parameters
+        ----------
+        model : fitted linear classifier
+        names : sequence of str, optional
+            The word of each column, as `vectorizer.get_feature_names_out()` gives them; by default the names that the
+            model was fitted with, or the numbers of the columns.
+        label : optional
+            The class; of two classes the positive one by default, of more it must be given.
+        most : int, default=10
+            Words for each side.
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        WordsDisplay
+        """
+        coef, classes = np.atleast_2d(model.coef_), list(model.classes_)
+        if label is None:
+            if len(coef) > 1:
+                raise ValueError(f"Of several classes name one, label=…: {classes}.")
+            label = classes[-1]
+        if label not in classes:
+            raise ValueError(f"label={label!r} is not among {classes}.")
+        weights = coef[classes.index(label)] if len(coef) > 1 else coef[0] * (1 if label == classes[-1] else -1)
+        if names is None:
+            names = getattr(model, "feature_names_in_", [f"column {j}" for j in range(weights.size)])
+        names = list(names)
+        if len(names) != weights.size:
+            raise ValueError(f"names has {len(names)} words, the model {weights.size} columns.")
+        order = np.argsort(weights, kind="stable")
+        low = [j for j in order[:most] if weights[j] < 0]
+        high = [j for j in order[-most:] if weights[j] > 0]
+        chosen = [*low, *high]
+        return cls([str(names[j]) for j in chosen], weights[chosen], label).plot(ax=ax)
+
+    def plot(self, ax: Any = None) -> WordsDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(ax, size=(6.0, max(2.5, 0.26 * len(self.words) + 1)))
+        places = np.arange(len(self.words))
+        ax.barh(places, self.weights, color=[COLOURS[0] if weight > 0 else COLOURS[1] for weight in self.weights])
+        ax.set_yticks(places, self.words)
+        ax.axvline(0, color="black", linewidth=0.8)
+        ax.set(xlabel=f"weight for class {self.label}", ylabel="word")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def plot_words(model: Any, names: Any = None, *, label: Any = None, most: int = 10, ax: Any = None) -> Any:
+    """The strongest words of a text model.
+
+    Parameters
+    ----------
+    model : fitted linear classifier
+    names : sequence of str, optional
+    label : optional
+    most : int, default=10
+    ax : matplotlib axes, optional
+        All as in `WordsDisplay.from_estimator`.
+
+    Returns
+    -------
+    matplotlib axes
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, plot_words
+    >>> model = Perceptron(random_state=0).fit([[2, 0], [0, 1]], ["spam", "ham"])
+    >>> [tick.get_text() for tick in plot_words(model, ["money", "friend"]).get_yticklabels()]
+    ['friend', 'money']
+    """
+    return WordsDisplay.from_estimator(model, names, label=label, most=most, ax=ax).ax_

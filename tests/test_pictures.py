@@ -1,0 +1,232 @@
+"""Pictures: what they show, not only that they are there."""
+
+import builtins
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import rosenblatt as rb
+from rosenblatt.show.pictures import drawing
+from rosenblatt.show.pictures.hulls import hull
+
+CUHK = np.array([[1, 0], [0, -1], [0, 1], [-1, 0]], dtype=float), np.array([1, -1, 1, -1])
+XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]], dtype=float), np.array([0, 0, 1, 1])
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def model():
+    return rb.Perceptron(fit_intercept=False, order="cyclic", record_errors=True).fit(*CUHK)
+
+
+@pytest.fixture
+def run():
+    return rb.trace(*CUHK, fit_intercept=False)
+
+
+def drawn(axes):
+    """The picture as pixels: it was rendered, and not as a blank."""
+    axes.figure.canvas.draw()
+    pixels = np.asarray(axes.figure.canvas.buffer_rgba())
+    assert pixels.std() > 1
+    assert axes.get_xlabel()
+    assert axes.get_ylabel()
+    return pixels
+
+
+def test_regions(model):
+    shown = rb.RegionsDisplay.from_estimator(model, *CUHK)
+    assert shown.margin == pytest.approx(np.sqrt(0.5))
+    assert shown.support.tolist() == [0, 1, 2, 3]
+    across, up = shown.grid
+    assert shown.codes[-1, -1] == 1  # above the line x₁ + x₂ = 0
+    assert shown.codes[0, 0] == 0
+    agree = (across[None, :] + up[:, None] > 0) == (shown.codes == 1)
+    assert agree.mean() > 0.99
+    x, y = shown.ax_.get_lines()[0].get_data()
+    assert np.allclose(x + y, 0)
+    for dashed, sign in zip(shown.ax_.get_lines()[1:3], (1, -1), strict=True):
+        x, y = dashed.get_data()
+        assert np.allclose((x + y) / np.sqrt(2), sign * shown.margin)
+    drawn(shown.ax_)
+    assert rb.plot_regions(model, *CUHK, ax=shown.ax_) is shown.ax_
+
+
+def test_regions_of_other_models():
+    X, y = XOR
+    three = rb.Perceptron(order="cyclic").fit([[0, 0], [3, 0], [0, 3]], [0, 1, 2])
+    shown = rb.RegionsDisplay.from_estimator(three, [[0, 0], [3, 0], [0, 3]], [0, 1, 2])
+    assert set(np.unique(shown.codes)) == {0, 1, 2}
+    assert shown.margin is None
+    voted = rb.VotedPerceptron(order="cyclic", max_epochs=2).fit(*CUHK)
+    assert rb.RegionsDisplay.from_estimator(voted, *CUHK).coef is None
+    wrong = LogisticRegression().fit(X, [0, 1, 1, 1])
+    shown = rb.RegionsDisplay.from_estimator(wrong, X, y)
+    assert shown.margin < 0
+    assert "wrong side" in shown.ax_.get_title()
+    with pytest.raises(ValueError, match="two features"):
+        rb.plot_regions(wrong, [[1, 2, 3]], [0])
+
+
+def test_run(run):
+    shown = rb.RunDisplay.from_trace(run)
+    assert shown.coef.tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert shown.rows == [0, 1]
+    lines = shown.ax_.get_lines()
+    assert len(lines) == 3
+    assert np.isnan(lines[0].get_xdata()).all()  # w = 0 is no plane
+    x, y = lines[2].get_data()
+    assert np.allclose(x + y, 0)
+    assert lines[0].get_alpha() < lines[2].get_alpha()
+    drawn(rb.plot_run(run))
+    start = shown.plot(until=0)
+    assert "update 0 of 2" in start.ax_.get_title()
+    with pytest.raises(ValueError, match="two classes"):
+        rb.plot_run(rb.trace([[0, 0], [3, 0], [0, 3]], [0, 1, 2]))
+
+
+def test_animation(run, tmp_path):
+    rb.animate(run, tmp_path / "run.gif", seconds=0.2)
+    from PIL import Image
+
+    with Image.open(tmp_path / "run.gif") as movie:
+        assert movie.n_frames == 3
+    rb.animate(run, tmp_path / "run.html")
+    text = (tmp_path / "run.html").read_text()
+    assert text.count("data:image/png") >= 3
+    with pytest.raises(ValueError, match="must end in"):
+        rb.animate(run, tmp_path / "run.txt")
+
+
+@pytest.mark.parametrize("available", [True, False])
+def test_mp4_needs_ffmpeg(run, tmp_path, monkeypatch, available):
+    from matplotlib.animation import FFMpegWriter, FuncAnimation
+
+    monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: available)
+    saved = []
+    monkeypatch.setattr(FuncAnimation, "save", lambda self, path, writer: saved.append((path, type(writer))))
+    if available:
+        rb.animate(run, tmp_path / "run.mp4")
+        assert saved == [(tmp_path / "run.mp4", FFMpegWriter)]
+    else:
+        with pytest.raises(RuntimeError, match="ffmpeg"):
+            rb.animate(run, tmp_path / "run.mp4")
+
+
+def test_epochs(model):
+    shown = rb.EpochsDisplay.from_estimator(model)
+    assert (shown.epochs.tolist(), shown.updates.tolist(), shown.errors.tolist()) == ([1, 2], [2, 0], [0, 0])
+    labels = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert labels == ["updates during the epoch", "errors after the epoch"]
+    drawn(shown.ax_)
+    uncounted = rb.Perceptron(fit_intercept=False, order="cyclic").fit(*CUHK)
+    assert np.isnan(rb.EpochsDisplay.from_estimator(uncounted).errors).tolist() == [True, False]
+    assert rb.plot_epochs(model.report_).get_xlabel() == "epoch"
+
+
+def test_mistakes(run):
+    shown = rb.MistakesDisplay.from_trace(run)
+    assert shown.mistakes.tolist() == [0, 1, 2, 2, 2, 2, 2, 2, 2]
+    assert shown.bound == 2
+    assert shown.ax_.get_lines()[1].get_ydata() == [2, 2]
+    drawn(shown.ax_)
+    assert "no bound" in rb.plot_mistakes(rb.trace(*XOR, max_epochs=3)).get_title()
+
+
+def test_margins(model):
+    shown = rb.MarginsDisplay.from_estimator(model, *CUHK)
+    assert np.allclose(shown.margins, np.sqrt(0.5))
+    assert shown.shares.tolist() == [0.25, 0.5, 0.75, 1]
+    drawn(shown.ax_)
+    many = rb.MarginsDisplay.from_predictions([0, 1, 2], [[1, 0, 0], [0, 3, 1], [5, 0, 1]])
+    assert many.margins.tolist() == [-4, 1, 2]
+    assert many.ax_.get_xlabel() == "margin"
+    voted = rb.VotedPerceptron(order="cyclic", max_epochs=2).fit(*CUHK)
+    assert not rb.MarginsDisplay.from_estimator(voted, *CUHK).geometric
+
+
+def test_losses(model):
+    shown = rb.LossesDisplay.from_losses()
+    at = np.argmin(np.abs(shown.margin))  # margin 0
+    expected = {"0/1": 1, "perceptron": 0, "hinge": 1, "squared hinge": 1, "log": np.log(2), "exponential": 1}
+    for name, value in {**expected, "modified Huber": 1}.items():
+        assert shown.curves[name][at] == pytest.approx(value, abs=1e-9)
+    assert shown.curves["modified Huber"][0] == 12
+    drawn(shown.ax_)
+    residual = rb.LossesDisplay.from_losses(["squared", "absolute", "Huber", "log-cosh"])
+    assert residual.label == "residual y − f"
+    assert [curve[0] for curve in residual.curves.values()] == pytest.approx([9, 3, 2.5, np.log(np.cosh(3))])
+    marked = rb.LossesDisplay.from_estimator(model, *CUHK, losses=["hinge"])
+    assert marked.points.tolist() == [1, 1, 1, 1]
+    marked = rb.LossesDisplay.from_predictions([0, 1], [-0.5, -0.5], losses=["hinge"])
+    assert marked.points.tolist() == [0.5, -0.5]
+    assert marked.ax_.collections[0].get_offsets().tolist() == [[0.5, 0.5], [-0.5, 1.5]]
+    with pytest.raises(ValueError, match="'nothing' is not among"):
+        rb.plot_losses(["hinge", "nothing"])
+
+
+def test_hulls():
+    shown = rb.HullsDisplay.from_data(*XOR)
+    assert shown.crossing.tolist() == pytest.approx([0.5, 0.5])
+    assert sorted(map(tuple, shown.hulls[0].tolist())) == [(0, 0), (1, 1)]
+    drawn(shown.ax_)
+    X, y = [[0, 0], [2, 0], [1, 1], [5, 0], [5, 2]], ["a", "a", "a", "b", "b"]
+    apart = rb.HullsDisplay.from_data(X, y)
+    assert apart.crossing is None
+    assert apart.verdict.margin == pytest.approx(1.5)
+    assert len(apart.hulls[0]) == 3
+    x, _ = apart.ax_.get_lines()[0].get_data()
+    assert np.allclose(x, 3.5)
+    assert rb.plot_hulls(X, y).get_title() == "separable, with a margin of 1.5"
+    with pytest.raises(ValueError, match="two classes"):
+        rb.plot_hulls(X, [0, 1, 2, 0, 1])
+    assert hull(np.array([[1.0, 1.0], [1.0, 1.0]])).tolist() == [[1, 1]]
+
+
+def test_words():
+    model = rb.Perceptron(order="cyclic").fit([[2, 0, 0, 1], [0, 1, 0, 1]], ["spam", "ham"])
+    shown = rb.WordsDisplay.from_estimator(model, ["money", "friend", "never", "the"], most=3)
+    assert shown.words[0] == "friend"
+    assert shown.words[-1] == "money"
+    assert shown.label == "spam"
+    assert "never" not in shown.words
+    assert [bar.get_width() for bar in shown.ax_.patches] == shown.weights.tolist()
+    drawn(shown.ax_)
+    turned = rb.WordsDisplay.from_estimator(model, label="ham")
+    assert turned.words[0] == "column 0"
+    three = rb.Perceptron(order="cyclic").fit([[1, 0], [0, 1], [-1, -1]], [0, 1, 2])
+    assert rb.plot_words(three, label=1).get_xlabel() == "weight for class 1"
+    for options, match in [({}, "name one"), ({"label": 7}, "not among"), ({"label": 1, "names": ["a"]}, "1 words")]:
+        with pytest.raises(ValueError, match=match):
+            rb.plot_words(three, **options)
+
+
+def test_without_matplotlib_a_sentence_says_how_to_get_it(monkeypatch):
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ImportError, match=r"pip install \"rosenblatt\[plot\]\""):
+        rb.plot_losses()
+
+
+def test_frame_and_line():
+    assert drawing.frame_of(np.array([[0.0, 0.0], [10.0, 2.0]])) == (-1.5, 11.5, -1.5, 3.5)
+    x, y = drawing.line(np.array([0.0, 2.0]), -2.0, (0, 1, 0, 1))
+    assert np.allclose(y, 1)
+    assert x[0] != x[1]
