@@ -9,12 +9,12 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from rosenblatt.show.lab.points import lecture, separable
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
 import rosenblatt as rb
+from rosenblatt.show.lab.points import lecture, separable
 
 HERE = Path(__file__).parent
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import panel as pn
+import panel.reactive
+import panel.theme.base
 from bokeh.models import ColumnDataSource, CustomJS
+from panel.io.resources import LOCAL_DIST
 
 from rosenblatt.show.lab.classes_page import ClassesPage
 from rosenblatt.show.lab.losses_page import LossesPage
@@ -38,19 +41,24 @@ h3 { margin: 0 0 4px; font-size: 15px; }
 :host(.side) { flex: 1 1 230px; max-width: 300px; min-width: 220px; }
 :host(.middle) { flex: 3 1 420px; min-width: 320px; }
 :host(.half) { flex: 2 1 330px; min-width: 300px; }
+:host(.table) { flex: 1 1 330px; min-width: 320px; max-width: 440px; }
 :host(.third) { flex: 1 1 300px; min-width: 280px; max-width: 560px; }
 """
 
-# Keys go through a source too; typing in a field is left alone.
+# Keys go through a source too; typing in a field is left alone. One listener a page, whatever tab is drawn anew.
 KEYS = """
-document.addEventListener("keydown", (event) => {
-  const path = event.composedPath()
-  if (path.some((node) => ["INPUT", "TEXTAREA", "SELECT"].includes(node.tagName))) return
-  if (![" ", "ArrowLeft", "ArrowRight", "Home", "End", "r", "R", "Delete"].includes(event.key)) return
-  if (event.key === " " && path.some((node) => node.tagName === "BUTTON")) return
-  event.preventDefault()
-  keys.data = {key: [event.key], at: [Date.now()]}
-})
+const known = ["ArrowLeft", "ArrowRight", "Home", "End", " ", "r", "R", "Delete"]
+if (!window.rosenblattKeys) {
+  document.addEventListener("keydown", (event) => {
+    const path = event.composedPath()
+    const inside = (names) => path.some((node) => names.includes(node.tagName))
+    if (!known.includes(event.key) || inside(["INPUT", "TEXTAREA", "SELECT"])) return
+    if (event.key === " " && inside(["BUTTON"])) return
+    event.preventDefault()
+    window.rosenblattKeys.data = {key: [event.key], at: [Date.now()]}
+  })
+}
+window.rosenblattKeys = keys
 """
 
 
@@ -65,12 +73,15 @@ class Lab:
         self.losses = LossesPage(self.session)
         self.network = NetworkPage(self.session)
         self.share = SharePage(self.session, self.take, self.restore, self.address)
-        self.pages = (self.perceptron, self.rules, self.classes, self.losses, self.network, self.share)
+        pages: list[Any] = [self.perceptron, self.rules, self.classes, self.losses, self.network, self.share]
+        self.pages = pages
         views = [(name, page.view) for name, page in zip(PAGES, self.pages, strict=True)]
         self.tabs = pn.Tabs(*views, dynamic=True, sizing_mode="stretch_width")
         self.tabs.param.watch(lambda event: self._look(event.new), "active")
         self.keys = ColumnDataSource({"key": [], "at": []})
         self.keys.on_change("data", lambda name, old, new: self._key(new))
+        listen = CustomJS(args={"keys": self.keys}, code=KEYS)
+        self.perceptron.canvas.figure.js_on_change("inner_width", listen)
         title = pn.pane.HTML("<h2 style='margin:6px 0'>rosenblatt lab</h2>")
         self.view = pn.Column(title, self.tabs, sizing_mode="stretch_width", margin=(0, 16))
         if text is not None:
@@ -108,10 +119,6 @@ class Lab:
         self.perceptron.draw(fit=True)
         self.tabs.active = max(0, min(int(shot.page), len(PAGES) - 1))
 
-    def listen(self, document: Any) -> None:
-        """Hear keys in this document."""
-        document.js_on_event("document_ready", CustomJS(args={"keys": self.keys}, code=KEYS))
-
 
 def build(text: str | None = None) -> Any:
     """The page for a new visitor: the CSV of the command line, or the state in the link."""
@@ -122,13 +129,18 @@ def build(text: str | None = None) -> Any:
             lab.restore(Snapshot.from_link(packed[0].decode()))
         except ValueError as error:
             lab.perceptron.say(str(error))
-    if pn.state.curdoc is not None:
-        lab.listen(pn.state.curdoc)
     return lab.view
 
 
 def prepare() -> None:
-    """Styles for all pages."""
+    """Styles for all pages, all of them from this server.
+
+    Panel turns the address of its style sheets into one of a content network where it draws a widget that belongs to no
+    document yet, such as one of a tab that is not looked at. The lab asks no other host for anything.
+    """
+    for module in (panel.reactive, panel.theme.base):
+        if hasattr(module, "CDN_DIST"):
+            module.CDN_DIST = LOCAL_DIST  # type: ignore[attr-defined]
     pn.extension(raw_css=[STYLE], notifications=False)
     for kind in (pn.pane.HTML, pn.Column, pn.FlexBox, pn.Card):
         if SHEET not in kind.param.stylesheets.default:

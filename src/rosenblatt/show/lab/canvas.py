@@ -15,7 +15,8 @@ from rosenblatt.show.pictures.drawing import COLOURS
 Array = np.ndarray[Any, Any]
 CODES = [str(k) for k in range(6)]
 SHAPES = ["circle", "square", "triangle", "diamond", "inverted_triangle", "plus"]
-GRID = 90  # points a side of a picture of curved regions
+GRID = 90  # points a side of a picture of curved regions; across it is WIDE times as wide
+WIDE = 2
 EVERY_MS = 40  # a drag is reported so often at most
 FAR = 1e3
 
@@ -26,6 +27,16 @@ const now = Date.now()
 if (now - (live.tags[0] ?? 0) < every) return
 live.tags[0] = now
 live.data = {x: Array.from(points.data.x), y: Array.from(points.data.y), label: Array.from(points.data.label)}
+"""
+
+# One unit is as long across as up, whatever the shape of the picture: otherwise w would not look square to its line.
+EQUAL = """
+const [w, h] = [plot.inner_width, plot.inner_height]
+if (!w || !h) return
+const half = (plot.y_range.end - plot.y_range.start) / 2 * w / h
+const middle = (plot.x_range.end + plot.x_range.start) / 2
+if (Math.abs(plot.x_range.end - middle - half) < 1e-6 * half) return
+plot.x_range.setv({start: middle - half, end: middle + half})
 """
 
 
@@ -46,15 +57,14 @@ class Canvas:
     def __init__(self, points: ColumnDataSource, title: str = "", draggable: bool = True, height: int = 460) -> None:
         self.points = points
         self.live = ColumnDataSource({"x": [], "y": [], "label": []}, tags=[0])
-        self.figure = figure(
+        self.figure: Any = figure(
             height=height,
             sizing_mode="stretch_width",
-            x_range=Range1d(-3, 3),
-            y_range=Range1d(-3, 3),
+            x_range=Range1d(start=-3, end=3),
+            y_range=Range1d(start=-3, end=3),
             title=title,
             tools="wheel_zoom,reset,save",
             toolbar_location="above",
-            match_aspect=True,
             x_axis_label="x₁",
             y_axis_label="x₂",
             min_width=280,
@@ -68,9 +78,14 @@ class Canvas:
         self.arrows = self._layer("arrows", {"xs": [], "ys": [], "colour": []})
         self.marks = self._layer("marks", {"x": [], "y": [], "colour": [], "size": []})
         self.cross = self._layer("cross", {"x": [], "y": []})
+        self.numbers = self._layer("numbers", {"x": [], "y": [], "text": []})
         self._draw()
         if draggable:
             self._make_draggable()
+        script = CustomJS(args={"plot": self.figure}, code=EQUAL)
+        for name in ("inner_width", "inner_height"):
+            self.figure.js_on_change(name, script)
+        self.figure.y_range.js_on_change("end", script)
 
     def _layer(self, name: str, columns: dict[str, list[Any]]) -> ColumnDataSource:
         return ColumnDataSource(columns, name=name)
@@ -96,9 +111,12 @@ class Canvas:
             selection_line_color="black",
             selection_line_width=3,
         )
+        plot.text(
+            "x", "y", "text", source=self.numbers, x_offset=9, y_offset=-7, text_font_size="11px", text_color="#444"
+        )
 
     def _make_draggable(self) -> None:
-        self.tool = PointDrawTool(renderers=[self.dots], empty_value="0", add=True)
+        self.tool: Any = PointDrawTool(renderers=[self.dots], empty_value="0", add=True)
         self.figure.add_tools(self.tool)
         self.figure.toolbar.active_drag = self.tool
         self.figure.toolbar.active_tap = self.tool
@@ -126,7 +144,7 @@ class Canvas:
         """The two sides of a plane, the line between them, its margin band and the arrow w."""
         size = float(np.linalg.norm(w))
         if not size:
-            whole = {"xs": [], "ys": [], "colour": []}
+            whole: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
             self.regions.data = whole
             self.lines.data = {**whole, "dash": [], "width": []}
             self.arrows.data = whole
@@ -154,8 +172,8 @@ class Canvas:
 
     def show_arrows(self, feet: list[Array], units: list[Array], colours: list[str]) -> None:
         """Arrows of one length, each from its foot along its unit vector."""
-        left, right, _, _ = self.window
-        length = 0.13 * (right - left)
+        _, _, bottom, top = self.window
+        length = 0.16 * (top - bottom)
         xs, ys = [], []
         for foot, unit in zip(feet, units, strict=True):
             tip, side = foot + length * unit, np.array([-unit[1], unit[0]])
@@ -168,9 +186,11 @@ class Canvas:
     def show_regions(self, predict: Any) -> None:
         """Regions of any model: `predict` gives a code for each row of a grid over the window."""
         left, right, bottom, top = self.window
-        across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
+        middle, half = (left + right) / 2, WIDE * (top - bottom) / 2
+        left, right = middle - half, middle + half
+        across, up = np.linspace(left, right, WIDE * GRID), np.linspace(bottom, top, GRID)
         grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-        codes = np.asarray(predict(grid), dtype=np.uint8).reshape(GRID, GRID)
+        codes = np.asarray(predict(grid), dtype=np.uint8).reshape(GRID, WIDE * GRID)
         self.image.data = {"image": [codes], "x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
 
     def show_marks(self, places: Array, colours: list[str]) -> None:
@@ -181,3 +201,8 @@ class Canvas:
             "colour": colours,
             "size": [26] * len(places),
         }
+
+    def show_numbers(self, X: Array, most: int = 40) -> None:
+        """The number of each row beside its point, unless there are many."""
+        few = X if len(X) <= most else X[:0]
+        self.numbers.data = {"x": list(few[:, 0]), "y": list(few[:, 1]), "text": [str(k) for k in range(len(few))]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,15 @@ class ClassesPage:
         self.source = points_source(THREE.X, THREE.y)
         self.canvas = Canvas(self.source)
         self.canvas.fit_window(np.array([[-1.0, -1.0], [1.0, 1.0]]))
-        self.source.on_change("data", lambda name, old, new: self.draw())
-        self.canvas.live.on_change("data", lambda name, old, new: self.draw(new))
+        self.source.on_change("data", lambda name, old, new: self._moved(None))
+        self.canvas.live.on_change("data", lambda name, old, new: self._moved(new))
         self.running: Any = None
         self._make_controls()
         self.view = self._layout()
         self.seen = self.draw()
+
+    def _moved(self, data: Any) -> None:
+        self.draw(data)
 
     def _make_controls(self) -> None:
         wide = {"sizing_mode": "stretch_width"}
@@ -61,7 +65,7 @@ class ClassesPage:
                         width=30,
                         css_classes=[f"nudge-{k}-{j}-{'up' if sign > 0 else 'down'}"],
                     )
-                    button.on_click(lambda event, k=k, j=j, sign=sign: self.nudge(k, j, sign * NUDGE))
+                    button.on_click(partial(self._pressed, k, j, sign * NUDGE))
                     self.buttons[k, j, sign] = button
         self.losses = pn.pane.HTML("", css_classes=["totals"], **wide)
         self.rows = pn.pane.HTML("", css_classes=["scores"], **wide)
@@ -88,6 +92,9 @@ class ClassesPage:
         else:
             self.W[k, j] += by
         self.draw()
+
+    def _pressed(self, k: int, j: int, by: float, event: Any) -> None:
+        self.nudge(k, j, by)
 
     def descend(self) -> None:
         """One step against the gradient."""
@@ -174,7 +181,7 @@ class ClassesPage:
                 cells.append(pn.Column(self.cells[k, j], pair, margin=0))
         grid = pn.GridBox(*cells, ncols=4)
         hint = (
-            "Drag points. A line is where a class scores 0 (not a border between classes); its arrow is W of the class. "
+            "Drag points. A line is where a class scores 0 (no border between classes), its arrow is W of the class. "
             "Buttons turn a weight by 0.1; ∇ is the gradient of the loss."
         )
         middle = pn.Column(
@@ -186,7 +193,9 @@ class ClassesPage:
         side = pn.Column(
             grid, self.losses, pn.FlexBox(self.once, self.start, self.shuffle, self.reset), css_classes=["half"]
         )
-        choices = pn.Column(self.loss, self.penalty, self.strength, self.rate, self.rows, css_classes=["side"])
+        choices = pn.Column(
+            pn.Row(self.loss, self.penalty), pn.Row(self.strength, self.rate), self.rows, css_classes=["table"]
+        )
         return pn.FlexBox(middle, side, choices, css_classes=["page"], sizing_mode="stretch_width")
 
     # -- sharing -----------------------------------------------------------------------------------------------------

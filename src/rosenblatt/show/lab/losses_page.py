@@ -31,20 +31,18 @@ class LossesPage:
         )
         self.curves = ColumnDataSource({"xs": [], "ys": [], "colour": [], "dash": [], "name": []})
         self.dots = ColumnDataSource({"x": [], "y": [], "colour": [], "row": []})
-        self.figure = figure(
+        self.figure: Any = figure(
             height=440,
             sizing_mode="stretch_width",
-            x_range=Range1d(-4, 4),
-            y_range=Range1d(-0.2, 5),
+            x_range=Range1d(start=-4, end=4),
+            y_range=Range1d(start=-0.2, end=5),
             tools="wheel_zoom,pan,hover,reset,save",
             tooltips=[("row", "@row"), ("margin", "@x{0.00}"), ("loss", "@y{0.00}")],
             x_axis_label="margin y·f",
             y_axis_label="loss",
         )
         self.figure.toolbar.logo = None
-        self.figure.multi_line(
-            "xs", "ys", source=self.curves, color="colour", line_dash="dash", line_width=2.5, legend_group="name"
-        )
+        self.figure.multi_line("xs", "ys", source=self.curves, color="colour", line_dash="dash", line_width=2.5)
         self.figure.scatter("x", "y", source=self.dots, color="colour", size=9, line_color="white")
         self.table = pn.pane.HTML("", css_classes=["scores"])
         self.hint = pn.pane.HTML("", css_classes=["hint"])
@@ -95,5 +93,5 @@ class LossesPage:
             "row": [row for _ in names for row in range(len(margins))],
         }
         means = "".join(f"<td>{OF_MARGIN[name](margins).mean():.3f}</td>" for name in names)
-        head = "".join(f"<th>{name}</th>" for name in names)
+        head = "".join(f"<th style='color:{colours[name]}'>■ {name}</th>" for name in names)
         self.table.object = f"<table><tr><th></th>{head}</tr><tr><td>mean loss</td>{means}</tr></table>"

@@ -45,10 +45,11 @@ class NetworkPage:
         self.canvas = Canvas(session.source, title="Network", height=400)
         self.canvas.live.on_change("data", lambda name, old, new: session.moved(new))
         self.machine = Canvas(session.source, title="Mark I", height=400, draggable=False)
-        self.units = pn.widgets.IntSlider(name="Hidden units", start=1, end=24, value=8)
-        self.activation = pn.widgets.Select(name="Units", options=["tanh", "logistic", "relu"])
-        self.rate = pn.widgets.FloatInput(name="Learning rate", value=0.05, start=0.0001, step=0.01)
-        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0)
+        wide = {"sizing_mode": "stretch_width"}
+        self.units = pn.widgets.IntSlider(name="Hidden units", start=1, end=24, value=8, **wide)
+        self.activation = pn.widgets.Select(name="Units", options=["tanh", "logistic", "relu"], **wide)
+        self.rate = pn.widgets.FloatInput(name="Learning rate", value=0.05, start=0.0001, step=0.01, **wide)
+        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, **wide)
         self.start = pn.widgets.Button(name="Learn", button_type="primary", css_classes=["learn"])
         self.again = pn.widgets.Button(name="Start again")
         self.xor = pn.widgets.Button(name="Load XOR", css_classes=["load-xor"])
@@ -86,7 +87,9 @@ class NetworkPage:
         if self.session.ready is not None:
             return
         if self.network is None:
-            self.network = new_network(self.units.value, self.activation.value, self.rate.value, self.seed.value)
+            self.network = new_network(
+                self.units.value or 1, self.activation.value, self.rate.value or 0.05, self.seed.value or 0
+            )
         X, y = self.session.X, self.session.binary()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -122,7 +125,7 @@ class NetworkPage:
 
     def _draw_machine(self) -> None:
         session = self.session
-        machine = mark_one(self.seed.value)
+        machine = mark_one(self.seed.value or 0)
         self.machine.fit_window(session.X)
         if machine is None:
             self.mark_words.object = "This version of rosenblatt has no Mark I yet."
@@ -133,8 +136,8 @@ class NetworkPage:
         self.machine.show_regions(machine.predict)
         wrong = int((machine.predict(session.X) != session.binary()).sum())
         self.mark_words.object = (
-            f"<b>{wrong} of {len(session.y)}</b> points wrong. Its association units are wired at random and stay as they "
-            "are; only the weights of the response unit are learned."
+            f"<b>{wrong} of {len(session.y)}</b> points wrong. Its association units are wired at random and stay as "
+            "they are; only the weights of the response unit are learned."
         )
 
     def look(self) -> None:

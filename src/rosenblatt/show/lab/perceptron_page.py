@@ -76,8 +76,8 @@ class PerceptronPage:
         self.relabel.on_click(lambda event: self._edit("relabel"))
         self.delete.on_click(lambda event: self._edit("delete"))
         self.clear.on_click(lambda event: self._clear())
-        for widget, name in ((self.bias, "bias"), (self.rate, "rate"), (self.margin, "margin"), (self.order, "order")):
-            widget.param.watch(lambda event, name=name: self._set(name, event.new), "value")
+        for control, name in ((self.bias, "bias"), (self.rate, "rate"), (self.margin, "margin"), (self.order, "order")):
+            control.param.watch(lambda event, name=name: self._set(name, event.new), "value")
         self.rows.param.watch(lambda event: self._set("rows", event.new), "value")
 
     def _choose(self, name: str) -> None:
@@ -110,7 +110,7 @@ class PerceptronPage:
 
     def say(self, text: str) -> None:
         """A sentence under the controls."""
-        self.message.object = escape(text)
+        self.message.object = escape(text, quote=False)
 
     # -- the user's own CSV ------------------------------------------------------------------------------------------
 
@@ -165,11 +165,11 @@ class PerceptronPage:
     # -- playing -----------------------------------------------------------------------------------------------------
 
     def _make_player(self) -> None:
-        self.rewind = pn.widgets.Button(name="⏮ Rewind", css_classes=["rewind"])
+        self.rewind = pn.widgets.Button(name="|◀ Rewind", css_classes=["rewind"])
         self.back = pn.widgets.Button(name="◀ Back", css_classes=["back"])
         self.play = pn.widgets.Button(name="▶ Play", button_type="primary", css_classes=["play"])
         self.step = pn.widgets.Button(name="Step ▶", css_classes=["step"])
-        self.end = pn.widgets.Button(name="End ⏭", css_classes=["end"])
+        self.end = pn.widgets.Button(name="End ▶|", css_classes=["end"])
         self.slider = pn.widgets.IntSlider(name="Update", start=0, end=1, value=0, sizing_mode="stretch_width")
         session = self.session
         self.rewind.on_click(lambda event: session.go(0))
@@ -188,7 +188,7 @@ class PerceptronPage:
             if self.session.step == self.session.run.updates:
                 self.session.go(0)
             self.playing = pn.state.add_periodic_callback(self.tick, period=PERIOD_MS)
-        self.play.name = "▶ Play" if self.playing is None else "⏸ Pause"
+        self.play.name = "▶ Play" if self.playing is None else "Pause"
 
     def tick(self) -> None:
         """One step of playing."""
@@ -222,7 +222,8 @@ class PerceptronPage:
         if fit:
             self.canvas.fit_window(session.X)
             self.canvas.figure.xaxis.axis_label, self.canvas.figure.yaxis.axis_label = session.axes
-        self.hint.object = escape(session.ready or session.note)
+        self.hint.object = escape(session.ready or session.note, quote=False)
+        self.canvas.show_numbers(session.X)
         if session.run is None or session.verdict is None:
             self.canvas.show_halves(np.zeros(2), 0.0)
             self.canvas.show_marks(np.zeros((0, 2)), [])
@@ -266,23 +267,26 @@ class PerceptronPage:
         return max(0.0, float((signs * (self.session.X @ w + b)).min() / size))
 
     def _show_hulls(self) -> None:
+        """The hulls of the witness, and a point of both; through the origin there are none, and its rows are ringed."""
         session, verdict = self.session, self.session.verdict
-        empty: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
-        self.canvas.cross.data = {"x": [], "y": []}
-        if verdict is None or verdict.separable or session.full is not None:
-            self.canvas.hulls.data = empty
-            return
-        rows, positive = np.array(verdict.rows), session.binary() > 0
-        parts = [hull(session.X[rows[positive[rows] == side]]) for side in (False, True)]
-        parts = [part for part in parts if len(part)]
+        parts: list[Array] = []
+        point = None
+        if verdict is not None and not verdict.separable and session.full is None:
+            rows, positive = np.array(verdict.rows), session.binary() > 0
+            if session.settings.bias == "none":
+                rings = [*self.canvas.marks.data["colour"], *["black"] * len(rows)]
+                seen = np.column_stack([self.canvas.marks.data["x"], self.canvas.marks.data["y"]]).reshape(-1, 2)
+                self.canvas.show_marks(np.vstack([seen, session.X[rows]]), rings)
+            else:
+                parts = [hull(session.X[rows[positive[rows] == side]]) for side in (False, True)]
+                point = crossing_of(session.X, positive, verdict)
         self.canvas.hulls.data = {
             "xs": [list(part[:, 0]) for part in parts],
             "ys": [list(part[:, 1]) for part in parts],
             "colour": list(COLOURS[: len(parts)]),
         }
-        point = crossing_of(session.X, positive, verdict)
-        if point is not None and session.settings.bias != "none":
-            self.canvas.cross.data = {"x": [float(point[0])], "y": [float(point[1])]}
+        at = [] if point is None else [[float(value)] for value in point]
+        self.canvas.cross.data = {"x": at[0], "y": at[1]} if at else {"x": [], "y": []}
 
     def _verdict_words(self) -> str:
         verdict = self.session.verdict
@@ -291,7 +295,8 @@ class PerceptronPage:
         if verdict.separable:
             return f"<b>Separable</b>{through}, with a margin of {written(verdict.margin)}."
         named = ", ".join(str(row) for row in verdict.rows)
-        return f"<b>Not separable</b>{through}: rows {named} show it, their hulls cross."
+        why = "a mix of y·x of them is zero" if through else "their hulls cross"
+        return f"<b>Not separable</b>{through}: rows {named} show it, {why}."
 
     def _layout(self) -> Any:
         wide = {"sizing_mode": "stretch_width"}
@@ -303,7 +308,7 @@ class PerceptronPage:
             pn.Card(self.upload, self.target, self.first, self.second, title="Own CSV", collapsed=True, **wide),
             self.message,
             pn.Row(pn.pane.HTML("New points"), self.label),
-            pn.Row(self.relabel, self.delete, self.clear),
+            pn.FlexBox(self.relabel, self.delete, self.clear),
             pn.Card(self.bias, self.rate, self.margin, self.order, self.rows, title="How it learns", **wide),
             css_classes=["side"],
         )

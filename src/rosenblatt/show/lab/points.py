@@ -102,9 +102,7 @@ def separable(n: int = 40, margin: float = 0.2, seed: int = 0) -> Points:
     f[:2] = np.array([1.0, -1.0]) * np.abs(f[:2])  # both classes are there
     X[:2] += (f[:2] - (X[:2] @ w + b))[:, None] * w
     X += (np.sign(f) * np.maximum(0, margin - np.abs(f)))[:, None] * w
-    return Points(
-        X.round(3) if margin > 0.01 else X, (f > 0).astype(int), note=f"Separable, with a margin of {margin:g}."
-    )
+    return Points(X, (f > 0).astype(int), note=f"Separable, with a margin of at least {margin:g}.")
 
 
 def xor(n: int = 40, margin: float = 0.2, seed: int = 0) -> Points:

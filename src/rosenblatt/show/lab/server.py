@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 HOST = "127.0.0.1"
 LARGEST = 150 * 1024 * 1024  # bytes of a file that is dropped on the page
+
+
+@dataclass(frozen=True)
+class Served:
+    """A lab that is running beside the caller."""
+
+    port: int
+    thread: Any
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+        return f"http://{HOST}:{self.port}/"
+
+    def stop(self) -> None:
+        """End it."""
+        self.thread.stop()
 
 
 def free_port() -> int:
@@ -22,7 +40,7 @@ def start(pn: Any, build: Callable[[], Any], *, port: int, open_browser: bool, b
     port = port or free_port()
     if block:
         print(f"The lab is at http://{HOST}:{port} (Ctrl-C ends it)", flush=True)
-    return pn.serve(
+    running = pn.serve(
         build,
         address=HOST,
         port=port,
@@ -33,3 +51,4 @@ def start(pn: Any, build: Callable[[], Any], *, port: int, open_browser: bool, b
         websocket_max_message_size=LARGEST,
         verbose=False,
     )
+    return Served(port, running)

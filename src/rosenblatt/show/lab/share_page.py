@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from html import escape
+from typing import Any
 
 import numpy as np
 import panel as pn
@@ -96,13 +97,12 @@ class SharePage:
             return io.BytesIO(session.ready.encode())
         n, start = len(session.y), session.settings.start
         initial = {"coef_init": [list(start[:2])], "intercept_init": [start[2]]} if any(start) else {}
-        run = trace(
-            session.X,
-            session.binary(),
-            max_epochs=max(1, MOST_VISITS // n),
+        parameters: dict[str, Any] = {
+            "max_epochs": max(1, MOST_VISITS // n),
             **session.settings.parameters(n),
             **initial,
-        )
+        }
+        run = trace(session.X, session.binary(), **parameters)
         return io.BytesIO(run.to_json().encode())
 
     def picture(self) -> io.BytesIO:

@@ -1,0 +1,654 @@
+"""The lab without a browser: its points, runs, boards, links and pages, driven as the browser would."""
+
+import base64
+import json
+import time
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rosenblatt
+from rosenblatt import Trace
+from rosenblatt.show import lab
+from rosenblatt.show.lab import __main__ as command
+from rosenblatt.show.lab import app, classes, network_page, rules_page, server
+from rosenblatt.show.lab.board import against_bound, board
+from rosenblatt.show.lab.canvas import Canvas, arrays
+from rosenblatt.show.lab.classes import START, assess
+from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE, BadTable, read_table, separable
+from rosenblatt.show.lab.runs import Settings, learn
+from rosenblatt.show.lab.sharing import Snapshot
+from rosenblatt.show.verdict import look
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prepared():
+    app.prepare()
+
+
+@pytest.fixture
+def page():
+    return app.Lab()
+
+
+def moved(session, row, x, y):
+    data = {name: list(values) for name, values in session.source.data.items()}
+    data["x"][row], data["y"][row] = x, y
+    return data
+
+
+# -- points ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_generators(name):
+    points = GENERATORS[name](50, 0.3, 1)
+    assert points.X.shape == (50, 2)
+    assert set(points.y) == {0, 1}
+    assert look(points.X, points.y).separable == (name == "separable")
+    assert np.array_equal(points.X, GENERATORS[name](50, 0.3, 1).X)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.25, 1.0])
+def test_separable_points_have_their_margin(margin):
+    for seed in range(5):
+        points = separable(30, margin, seed)
+        assert look(points.X, points.y).margin >= margin * (1 - 1e-4)
+
+
+def test_tables():
+    table = read_table("a, b ,c\n1,2,x\n3,4,y\n")
+    assert table.names == ("a", "b")
+    points = table.points("b", "a")
+    assert (points.X.tolist(), points.y.tolist(), points.classes) == ([[2, 1], [4, 3]], [0, 1], ("x", "y"))
+    assert read_table("c,a\nx,1\ny,2\n", target="c").values.tolist() == [[1], [2]]
+    shown, mean, directions = table.projected()
+    assert mean.tolist() == [2, 3]
+    assert np.allclose(np.abs(directions[0]), np.sqrt(0.5))
+    assert shown.axes == ("component 1", "component 2")
+    alone, _, directions = read_table("a,c\n1,x\n2,y\n").projected()
+    assert alone.X.shape == (2, 2)
+    assert directions.shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "is empty"),
+        (" \n\n", "is empty"),
+        ("a,b\n", "no rows"),
+        ("a\n1\n", "one column"),
+        ("a,b\n1,x\n", "one label only"),
+        ("a,b\n1,x\ntwo,y\n", "Line 3, column 'a': 'two' is no number"),
+        ("a,b\n1,x\ninf,y\n", "not finite"),
+        ("a,b\n1,x\n1,2,y\n", "Line 3 has 3 values"),
+        ("a,b\n" + "".join(f"1,{k}\n" for k in range(9)), "9 different labels"),
+    ],
+)
+def test_bad_tables_get_a_sentence(text, sentence):
+    with pytest.raises(BadTable, match=sentence):
+        read_table(text)
+
+
+def test_a_table_of_a_million_rows_is_sampled():
+    text = "a,b,c\n" + "\n".join(f"{k},{k % 7},{'xy'[k % 2]}" for k in range(1_000_000))
+    began = time.perf_counter()
+    table = read_table(text)
+    assert time.perf_counter() - began < 10
+    assert len(table.labels) == 500
+    assert table.values[-1, 0] == 999_999
+    assert "1,000,000 rows: 500 of them" in table.note
+    with pytest.raises(BadTable, match="no column 'd'"):
+        read_table("a,b\n1,x\n2,y\n", target="d")
+
+
+# -- runs and boards -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LECTURES)
+def test_a_run_of_the_lab_is_a_trace(name):
+    points = LECTURES[name]
+    settings = replace(Settings(), **points.settings)
+    run = learn(points.X, points.y, settings)
+    *w, b = settings.start
+    start = {"coef_init": [w], "intercept_init": [b]} if any(settings.start) else {}
+    told = rosenblatt.trace(points.X, points.y, max_epochs=500, **settings.parameters(len(points.y)), **start)
+    assert [step.row for step in told.updates][: run.updates] == run.rows.tolist()
+    assert np.allclose(told.planes()[0][: run.updates + 1, 0], run.W)
+    assert run.converged == (told.outcome == "converged")
+    assert run.bound == told.bound
+
+
+@pytest.mark.parametrize("order", ["shuffle", "random", "first", "worst"])
+@pytest.mark.parametrize("bias", ["unit", "radius"])
+def test_runs_by_other_settings(order, bias):
+    points = separable(20, 0.3, 2)
+    settings = Settings(order=order, bias=bias, seed=3, margin=0.1)
+    run = learn(points.X, points.y, settings)
+    assert run.converged
+    assert (np.where(points.y, 1, -1) * (points.X @ run.W[-1] + run.b[-1])).min() > 0.1
+    radius2 = (points.X**2).sum(axis=1).max()
+    for k in range(1, run.updates + 1):
+        side = 1 if points.y[run.rows[k - 1]] else -1
+        assert np.allclose(run.W[k] - run.W[k - 1], side * points.X[run.rows[k - 1]])
+        assert f"Update {k} of" in board(run, k, points.X, points.y, settings, radius2)
+
+
+def test_the_board_has_the_lectures_numbers():
+    points = LECTURES["KTH: from any start"]
+    settings = replace(Settings(), **points.settings)
+    run = learn(points.X, points.y, settings)
+    text = board(run, 1, points.X, points.y, settings, 0.0)
+    for line in (
+        "row 4, x = (2, −2), y = −1",
+        "f = w·x + b = 1·2 + 0.5·(−2) + 0 = 1",
+        "y·f = −1 ≤ 0: a mistake",
+        "w ← (1, 0.5) + 0.2·(−1)·(2, −2) = <b>(0.6, 0.9)</b>",
+        "b ← 0 + 0.2·(−1) = <b>−0.2</b>",
+    ):
+        assert line in text
+    assert "converged" in board(run, 3, points.X, points.y, settings, 0.0)
+    assert "no bound" in against_bound(run, 1)
+    wide = separable(10, 0.3).X @ np.ones((2, 6))
+    y = (wide[:, 0] > np.median(wide[:, 0])).astype(int)
+    many = learn(wide, y, Settings(margin=5.0))
+    assert "f = w·x + b = " in board(many, many.updates, wide, y, Settings(margin=5.0), 1.0)
+    assert "less than the margin" in "".join(board(many, k, wide, y, Settings(margin=5.0), 1.0) for k in range(9))
+
+
+def test_these_rows():
+    assert Settings(order="these rows", rows="4; 2, 0, 99").sequence(6) == [4, 2, 0]
+    assert Settings(order="these rows", rows="none").sequence(6) == "cyclic"
+
+
+# -- many classes ----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_of_many_classes_has_the_lectures_numbers():
+    seen = assess(*START, THREE.X, THREE.y, "softmax", "L2", 0.1)
+    assert seen.losses.round(2).tolist() == [0.70, 0.63, 0.64, 0.66, 0.63, 0.53, 0.58, 0.45, 0.67]
+    assert (round(seen.data_loss, 2), round(seen.penalty, 3), seen.errors) == (0.61, 0.308, 0)
+    data = assess(*START, THREE.X, THREE.y, "softmax", "none", 0.1)
+    assert data.dW.round(3).tolist() == [[-0.097, -0.076], [0.118, -0.046], [-0.021, 0.121]]
+    assert data.db.round(3).tolist() == [0.008, 0.008, -0.016]
+
+
+@pytest.mark.parametrize("loss", classes.LOSSES)
+@pytest.mark.parametrize("penalty", classes.PENALTIES)
+def test_gradients_are_those_of_the_loss(loss, penalty):
+    rng = np.random.default_rng(4)
+    W, b = rng.normal(size=(3, 2)), rng.normal(size=3)
+
+    def total(W, b):
+        seen = assess(W, b, THREE.X, THREE.y, loss, penalty, 0.3)
+        return seen.data_loss + seen.penalty
+
+    seen, tiny = assess(W, b, THREE.X, THREE.y, loss, penalty, 0.3), 1e-6
+    for place in np.ndindex(3, 2):
+        step = np.zeros((3, 2))
+        step[place] = tiny
+        assert (total(W + step, b) - total(W - step, b)) / (2 * tiny) == pytest.approx(seen.dW[place], abs=1e-5)
+    for k in range(3):
+        step = np.eye(3)[k] * tiny
+        assert (total(W, b + step) - total(W, b - step)) / (2 * tiny) == pytest.approx(seen.db[k], abs=1e-5)
+
+
+def test_weights_are_turned_and_descend(page, monkeypatch):
+    many = page.classes
+    many.nudge(0, 0, 0.1)
+    many.buttons[1, 2, -1].clicks += 1
+    assert many.W[0, 0] == pytest.approx(0.62)
+    assert many.b[1] == pytest.approx(-0.15)
+    assert "0.62" in many.cells[0, 0].object
+    before = many.seen.data_loss + many.seen.penalty
+    for _ in range(20):
+        many.once.clicks += 1
+    assert many.seen.data_loss + many.seen.penalty < before
+    many.loss.value, many.penalty.value = "perceptron", "none"
+    assert "penalty <b>0.0000</b>" in many.losses.object
+    many.shuffle.clicks += 1
+    many.W[1] = 0
+    many.draw()
+    assert len(many.canvas.lines.data["xs"]) == 2
+    many.reset.clicks += 1
+    assert np.array_equal(many.W, START[0])
+    data = {name: list(values) for name, values in many.source.data.items()}
+    data["x"][0] = -0.9
+    many._moved(data)
+    assert "-0.90" in many.rows.object
+    many.source.data = {"x": [], "y": [], "label": []}
+    assert "add points" in many.rows.object
+    many.label.value = "2"
+    assert many.canvas.tool.empty_value == "2"
+    many.restore({})
+    many.restart()
+    assert len(many.state()["x"]) == 9
+    played(monkeypatch, many.toggle, many.start, "Stop", "Run gradient descent")
+
+
+class Ticker:
+    def __init__(self):
+        self.stopped = False
+
+    def stop(self):
+        self.stopped = True
+
+
+def played(monkeypatch, toggle, button, on, off):
+    import panel as pn
+
+    tickers = []
+    monkeypatch.setattr(
+        pn.state, "add_periodic_callback", lambda *rest, **more: tickers.append(Ticker()) or tickers[-1]
+    )
+    toggle()
+    assert button.name == on
+    toggle()
+    assert button.name == off
+    assert tickers[-1].stopped
+
+
+# -- the perceptron page ---------------------------------------------------------------------------------------------
+
+
+def test_stepping_through_cuhk(page):
+    one = page.perceptron
+    assert "Start" in one.board.object
+    one.step.clicks += 1
+    assert "(1, 0)" in one.board.object
+    assert len(one.canvas.lines.data["xs"]) == 1  # a row is on the line: no band
+    one.key("ArrowRight")
+    assert "(1, 1)" in one.board.object
+    assert one.bound.object == "2 updates of at most 2 by the bound."
+    assert len(one.canvas.lines.data["xs"]) == 3
+    line = np.array([one.canvas.lines.data["xs"][0], one.canvas.lines.data["ys"][0]])
+    assert np.allclose(line.sum(axis=0), 0)
+    assert (one.canvas.marks.data["x"], one.canvas.marks.data["y"]) == ([0], [-1])
+    one.back.clicks += 1
+    assert page.session.step == 1
+    one.end.clicks += 1
+    one.rewind.clicks += 1
+    assert page.session.step == 0
+    one.slider.value = 2
+    assert page.session.step == 2
+    for key, step in (("Home", 0), ("End", 2), ("ArrowLeft", 1), ("x", 1)):
+        page._key({"key": [key]})
+        assert page.session.step == step
+    page.tabs.active = 2
+    page._key({"key": ["Home"]})
+    assert page.session.step == 1
+
+
+def test_playing(page, monkeypatch):
+    one = page.perceptron
+    played(monkeypatch, lambda: one.key(" "), one.play, "Pause", "▶ Play")
+    one.key(" ")
+    for _ in range(4):
+        one.tick()
+    assert page.session.step == 2
+    assert one.playing is None
+    one.toggle()  # from the end it begins anew
+    assert page.session.step == 0
+    one.toggle()
+
+
+def test_dragging_changes_the_verdict(page):
+    one, session = page.perceptron, page.session
+    assert "<b>Separable</b> through the origin" in one.verdict.object
+    session.go(2)
+    session.moved(moved(session, 1, 0.9, 0.1))
+    assert "Not separable" in one.verdict.object
+    assert "a mix of y·x" in one.verdict.object
+    assert one.canvas.marks.data["colour"].count("black") == len(session.verdict.rows)
+    one.bias.value = "unit"
+    session.moved(moved(session, 1, 0.5, 0.5))
+    assert session.verdict.separable is False
+    assert "their hulls cross" in one.verdict.object
+    assert len(one.canvas.cross.data["x"]) == 1
+    assert len(one.canvas.hulls.data["xs"]) == 2
+    steps = len(session.listeners)
+    session.moved(dict(session.source.data) | {"x": list(session.X[:, 0]), "y": list(session.X[:, 1])})
+    assert len(session.listeners) == steps
+
+
+def test_a_drag_of_200_points_takes_less_than_100_ms(page):
+    page.session.load(GENERATORS["noise"](200))
+    times = []
+    for k in range(15):
+        data = moved(page.session, 0, 0.01 * k, 0.0)
+        began = time.perf_counter()
+        page.session.moved(data)
+        times.append(time.perf_counter() - began)
+    import numba
+
+    if not numba.config.DISABLE_JIT:
+        assert sorted(times)[7] < 0.1
+
+
+def test_editing_points(page):
+    one, session = page.perceptron, page.session
+    one.delete.clicks += 1
+    assert "select it first" in one.message.object
+    session.source.selected.indices = [0, 2]
+    one.key("r")
+    assert session.y.tolist() == [0, 0, 0, 0]
+    assert "one class" in one.hint.object
+    assert one.verdict.object == "No verdict yet."
+    session.source.selected.indices = [0]
+    one.key("Delete")
+    assert len(session.y) == 3
+    one.clear.clicks += 1
+    assert "canvas is empty" in one.hint.object
+    session.go(1)
+    assert session.step == 0
+    one.toggle()
+    one.tick()
+    session.source.data = {"x": [1.0, -1.0], "y": [0.0, 0.0], "label": ["1", ""]}
+    assert session.y.tolist() == [1, 0]
+    assert "Separable" in one.verdict.object
+    one.label.value = "0"
+    assert one.canvas.tool.empty_value == "0"
+
+
+def test_settings_and_generators(page):
+    one, session = page.perceptron, page.session
+    one.example.value = "KTH: from any start"
+    assert (one.rate.value, one.order.value, one.rows.value) == (0.2, "these rows", "4, 2, 0")
+    assert session.run.rows.tolist() == [4, 2, 0]
+    one.rows.value = "2"
+    assert session.run.rows[0] == 2
+    one.order.value = "cyclic"
+    assert session.run.rows.tolist() == [2, 4, 0]
+    one.generator.value = "rings"
+    one.make.clicks += 1
+    assert one.example.value == "own points"
+    assert len(session.y) == 40
+    assert one.gap.visible
+    one.margin.value = 0.5
+    assert session.settings.margin == 0.5
+
+
+def test_own_csv(page):
+    one, session = page.perceptron, page.session
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    lines = "".join(f"{a},{b},{c},{'yes' if a + c > 0 else 'no'}\n" for a, b, c in X)
+    one.upload.value = f"a,b,c,d\n{lines}".encode()
+    assert session.classes == ("no", "yes")
+    assert session.axes == ("a", "b")
+    one.first.value = "first two principal components"
+    assert session.full is not None
+    assert session.run.W.shape[1] == 3
+    assert "in front of or behind" in one.hint.object
+    session.go(10**9)
+    w, b = session.plane()
+    _, mean, directions = session.full
+    cut = mean + np.array([0.3, -0.2]) @ directions
+    assert w @ [0.3, -0.2] + b == pytest.approx(session.run.W[-1] @ cut + session.run.b[-1])
+    where = session.X.copy()
+    session.moved(moved(session, 0, 9.0, 9.0))
+    assert np.array_equal(session.X, where)
+    session.source.selected.indices = [0]
+    assert "only looked at" in session.edit("delete")
+    one.target.value = "c"
+    assert "Line 2, column 'd': 'yes' is no number" in one.message.object
+    one.first.value, one.second.value = "a", "c"
+    assert session.axes == ("a", "c")
+    one.upload.value = b"\xff\xfe"
+    assert "UTF-8" in one.message.object
+    one.upload.value = b""
+    assert "empty" in one.message.object
+    one.upload.value = None
+    three = app.Lab("a,b,c\n0,0,x\n1,0,y\n0,1,z\n3,3,x\n")
+    assert len(three.perceptron.label.options) == 3
+    two = app.Lab("a,c\n0,x\n1,y\n")
+    assert two.session.axes == ("a", "a")
+
+
+# -- other pages -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", rules_page.LEARNERS)
+def test_every_learner_of_the_rules_page(page, name):
+    page.tabs.active = 1
+    page.rules.choice.value = [name]
+    text = page.rules.words[name].object
+    assert text.startswith("<b>0 of 4</b>")
+    image = page.rules.canvases[name].image.data["image"][0]
+    assert set(np.unique(image)) == {0, 1}
+
+
+def test_rules_follow_the_points(page):
+    page.tabs.active = 1
+    page.session.moved(moved(page.session, 1, 0.9, 0.1))
+    assert "<b>0 of 4</b>" not in page.rules.words["Perceptron"].object
+    page.perceptron.clear.clicks += 1
+    assert "empty" in page.rules.hint.object
+    assert page.rules.words["Perceptron"].object == ""
+
+
+def test_losses_have_the_points_on_them(page):
+    page.session.go(2)
+    page.tabs.active = 3
+    dots = page.losses.dots.data
+    assert dots["x"][:4] == [1, 1, 1, 1]
+    assert "after 2 updates" in page.losses.hint.object
+    page.losses.choice.value = ["log"]
+    assert page.losses.dots.data["y"] == pytest.approx([np.log1p(np.exp(-1))] * 4)
+    page.losses.scale.value = "geometric"
+    assert page.losses.dots.data["x"] == pytest.approx([np.sqrt(0.5)] * 4)
+    page.perceptron.clear.clicks += 1
+    assert page.losses.dots.data["x"] == []
+
+
+def test_the_network_learns_xor(page, monkeypatch):
+    net = page.network
+    page.tabs.active = 4
+    net.xor.clicks += 1
+    assert page.session.settings.order == "cyclic"
+    assert "Not trained" in net.words.object
+    for _ in range(60):
+        net.tick()
+        if "Solved" in net.words.object:
+            break
+    assert "<b>0 of 4</b>" in net.words.object
+    assert set(np.unique(net.canvas.image.data["image"][0])) == {0, 1}
+    net.units.value = 3
+    assert net.network is None
+    played(monkeypatch, net.toggle, net.start, "Pause", "Learn")
+    page.perceptron.clear.clicks += 1
+    net.tick()
+    assert "empty" in net.hint.object
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_networks_and_mark_one_where_they_are(page, monkeypatch, there):
+    made = []
+
+    class Network:
+        def __init__(self, **settings):
+            made.append(settings)
+
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return (np.asarray(X)[:, 0] > 0).astype(int)
+
+    for name in ("MultilayerPerceptron", "MarkI"):
+        if there:
+            monkeypatch.setattr(rosenblatt, name, Network, raising=False)
+        elif hasattr(rosenblatt, name):
+            pytest.skip("this version has them")
+    page.tabs.active = 4
+    if there:
+        assert "wired at random" in page.network.mark_words.object
+        network_page.new_network(3, "tanh", 0.1, 0)
+        assert made[-1] == {
+            "hidden_layer_sizes": (3,),
+            "activation": "tanh",
+            "random_state": 0,
+            "learning_rate_init": 0.1,
+        }
+    else:
+        assert "no Mark I yet" in page.network.mark_words.object
+
+
+# -- sharing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_state_restores_exactly(page):
+    page.perceptron.example.value = "KTH: from any start"
+    page.session.go(2)
+    page.session.moved(moved(page.session, 0, 0.1 + 0.2, -1 / 3))
+    page.classes.nudge(0, 0, 0.1)
+    page.classes.loss.value = "perceptron"
+    page.tabs.active = 5
+    shot = page.take()
+    link = page.share.link.value
+    other = app.Lab()
+    other.restore(Snapshot.from_link(link.split("state=")[1]))
+    assert other.take() == shot
+    assert other.session.X.tolist() == page.session.X.tolist()
+    assert other.perceptron.board.object == page.perceptron.board.object
+    third = app.Lab()
+    third.share.upload.value = page.share.state_file().read()
+    assert third.share.message.object == "Restored."
+    assert third.take() == shot
+    third.share.upload.value = b"{}"
+    assert "no state of the lab" in third.share.message.object
+    third.share.upload.value = None
+
+
+def test_bad_states_get_a_sentence():
+    good = json.loads(Snapshot((1.0,), (2.0,), (1,)).to_json())
+    changes = [
+        {"format": 2},
+        {"labels": [7]},
+        {"x": [1, 2]},
+        {"x": [float("nan")]},
+        {"settings": {"no": 1}},
+        {"more": 1},
+    ]
+    for change in changes:
+        with pytest.raises(ValueError, match="no state of the lab"):
+            Snapshot.from_json(json.dumps({**good, **change}))
+    with pytest.raises(ValueError, match="no link"):
+        Snapshot.from_link("nonsense")
+    bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 50_000_000)).decode()
+    with pytest.raises(ValueError, match="no state"):
+        Snapshot.from_link(bomb)
+    rng = np.random.default_rng(0)
+    many = Snapshot(tuple(rng.normal(size=4000)), tuple(rng.normal(size=4000)), (0,) * 4000)
+    assert many.to_link() is None
+
+
+def test_exports(page, monkeypatch):
+    page.perceptron.example.value = "Mons: exercise II"
+    page.session.go(1)
+    run = Trace.from_json(page.share.trace_file().read().decode())
+    assert [step.row for step in run.updates] == [2, 3]
+    picture = page.share.picture().read()
+    assert picture.startswith(b"\x89PNG")
+    code = page.share.code_file().read().decode()
+    space = {}
+    exec(compile(code, "lab.py", "exec"), space)
+    assert space["run"].steps == run.steps
+    page.perceptron.clear.clicks += 1
+    assert b"empty" in page.share.trace_file().read()
+    assert page.share.picture().read().startswith(b"\x89PNG")
+    monkeypatch.setattr(Snapshot, "to_link", lambda self: None)
+    page.share.draw()
+    assert "use the file" in page.share.link.value
+
+
+# -- canvas and server -----------------------------------------------------------------------------------------------
+
+
+def test_a_canvas_keeps_its_window():
+    canvas = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []}))
+    canvas.fit_window(np.zeros((0, 2)))
+    assert canvas.window == (-3, 3, -3, 3)
+    canvas.fit_window(np.array([[0.0, 0.0], [4.0, 0.0]]))
+    left, right, bottom, top = canvas.window
+    assert left < 0
+    assert right > 4
+    assert right - left == top - bottom
+    canvas.show_numbers(np.zeros((41, 2)))
+    assert canvas.numbers.data["text"] == []
+    X, y = arrays({"x": [], "y": [], "label": []})
+    assert X.shape == (0, 2)
+    assert y.size == 0
+
+
+def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
+    import panel as pn
+
+    asked = {}
+    monkeypatch.setattr(pn, "serve", lambda build, **options: asked.update(options, build=build) or Thread())
+
+    class Thread:
+        stopped = False
+
+        def stop(self):
+            Thread.stopped = True
+
+    running = lab.serve(port=4321, open_browser=False, block=False)
+    assert (asked["address"], asked["port"], asked["show"]) == ("127.0.0.1", 4321, False)
+    assert asked["websocket_origin"] == ["127.0.0.1:4321", "localhost:4321"]
+    assert running.address == "http://127.0.0.1:4321/"
+    running.stop()
+    assert Thread.stopped
+    asked["build"]()
+    own = tmp_path / "own.csv"
+    own.write_text("a,b,c\n1,2,x\n3,4,y\n")
+    assert command.main([str(own), "--port", "4322", "--no-browser"]) == 0
+    assert "http://127.0.0.1:4322" in capsys.readouterr().out
+    assert command.main(["nothing.csv"]) == 1
+    assert "no file 'nothing.csv'" in capsys.readouterr().err
+    own.write_bytes(b"\xff\xfe")
+    assert command.main([str(own)]) == 1
+    assert server.free_port() > 1023
+
+
+def test_a_link_is_read_when_the_page_is_built(monkeypatch):
+    import panel as pn
+
+    link = Snapshot((1.0, -1.0), (0.0, 0.5), (1, 0), page=1).to_link().split("=")[1]
+    seen = []
+    monkeypatch.setattr(app, "Lab", lambda text: seen.append(Real(text)) or seen[-1])
+    for packed, page in ((link, 1), ("nonsense", 0)):
+        monkeypatch.setattr(type(pn.state), "session_args", property(lambda self, p=packed: {"state": [p.encode()]}))
+        app.build()
+        assert seen[-1].tabs.active == page
+    assert "no link" in seen[-1].perceptron.message.object
+
+
+Real = app.Lab
+
+
+def test_the_address_is_that_of_the_page(page, monkeypatch):
+    import panel as pn
+
+    class Location:
+        href = "http://127.0.0.1:5000/?state=abc#x"
+
+    monkeypatch.setattr(type(pn.state), "location", property(lambda self: Location))
+    assert page.address() == "http://127.0.0.1:5000/"
+
+
+def test_without_panel_a_sentence_says_how_to_get_it(monkeypatch):
+    import builtins
+
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name == "panel":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ImportError, match=r"rosenblatt\[lab\]"):
+        lab.serve()

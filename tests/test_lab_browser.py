@@ -1,0 +1,314 @@
+"""The lab in a real browser, chromium driven by playwright. The pictures of the documentation are made here."""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rosenblatt.show import lab
+
+CHROMIUM = os.environ.get("ROSENBLATT_CHROMIUM") or shutil.which("chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PICTURES = Path(__file__).parent.parent / "docs" / "lab"
+SLOW = 30_000  # ms: a loaded machine draws late
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium, or set ROSENBLATT_CHROMIUM"),
+]
+
+
+@pytest.fixture(scope="module")
+def server():
+    running = lab.serve(open_browser=False, block=False)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+class Visit:
+    """A visitor's page, which notes every request and every complaint of the console."""
+
+    def __init__(self, browser, server, query="", size=(1280, 800)):
+        self.server = server
+        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+        self.page = self.context.new_page()
+        self.requests, self.complaints = [], []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("websocket", lambda socket: self.requests.append(socket.url))
+        self.page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.goto(server.address + query)
+        self.page.get_by_text("rosenblatt lab").wait_for(timeout=SLOW)
+
+    def says(self, text):
+        """Wait until the page shows this text."""
+        self.page.get_by_text(text).locator("visible=true").first.wait_for(timeout=SLOW)
+
+    def tab(self, name, text):
+        self.page.get_by_text(name, exact=True).first.click()
+        self.says(text)
+
+    def press(self, name):
+        self.page.get_by_role("button", name=name).first.click()
+
+    def place(self, x, y, number=0):
+        """Where a point of a figure's data is on the screen."""
+        return self.page.evaluate(
+            """([x, y, number]) => {
+                const figures = Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
+                    .filter((model) => model.type == "Figure").map((model) => Bokeh.index.find_one(model))
+                    .filter((view) => view != null)
+                const view = figures[number], box = view.el.getBoundingClientRect()
+                return [box.x + view.frame.x_scale.compute(x), box.y + view.frame.y_scale.compute(y)]
+            }""",
+            [x, y, number],
+        )
+
+    def picture(self, name):
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.wait_for_timeout(400)
+        self.page.screenshot(path=PICTURES / f"{name}.png")
+
+    def clean(self):
+        """No request to any other host, no error on the console; then the visitor leaves."""
+        mine = (self.server.address, self.server.address.replace("http", "ws"), "data:", "blob:")
+        assert [url for url in self.requests if not url.startswith(mine)] == []
+        assert self.complaints == []
+        self.context.close()
+
+
+@pytest.fixture
+def visit(browser, server):
+    visits = []
+
+    def make(query="", size=(1280, 800), text="On the board"):
+        visits.append(Visit(browser, server, query, size))
+        visits[-1].says(text)
+        return visits[-1]
+
+    yield make
+    for one in visits:
+        one.clean()
+
+
+def choose(page, label, option):
+    page.get_by_label(label).first.select_option(option)
+
+
+def test_step_through_cuhk_and_read_its_numbers(visit):
+    seen = visit()
+    seen.says("w = (0, 0)")
+    seen.press("Step")
+    seen.says("Update 1 of 2")
+    seen.says("f = w·x = 0·1 + 0·0 = 0")
+    seen.page.mouse.click(1150, 700)  # beside everything: keys go to the page
+    seen.page.keyboard.press("ArrowRight")
+    seen.says("Update 2 of 2")
+    seen.says("(1, 1)")
+    seen.says("2 updates of at most 2 by the bound.")
+    seen.says("it has converged")
+    seen.picture("perceptron")
+    seen.page.keyboard.press("Home")
+    seen.says("Row 0 is the first")
+    seen.page.keyboard.press("Space")
+    seen.says("Pause")
+    seen.says("Update 2 of 2")
+    seen.says("Play")
+
+
+def test_drag_a_point_and_see_the_verdict_change_during_the_drag(visit):
+    seen = visit()
+    choose(seen.page, "Lecture's example", "Mons: exercise II")
+    seen.says("Separable, with")
+    seen.page.wait_for_timeout(1000)
+    begin, end = seen.place(1, -3), seen.place(3.2, 0.4)  # the one negative row, among the others
+    mouse = seen.page.mouse
+    mouse.move(*begin)
+    mouse.down()
+    for share in np.linspace(0, 1, 12):
+        mouse.move(begin[0] + share * (end[0] - begin[0]), begin[1] + share * (end[1] - begin[1]))
+        seen.page.wait_for_timeout(60)
+    middle = seen.place(1.2, 1.1)
+    mouse.move(*middle, steps=8)
+    seen.says("Not separable")  # the button is still down
+    mouse.up()
+    seen.says("their hulls cross")
+    seen.picture("crossing")
+
+
+def test_points_are_added_deleted_and_relabelled(visit):
+    seen = visit()
+    seen.press("Clear")
+    seen.says("The canvas is empty")
+    seen.page.mouse.click(*seen.place(0.5, 0.5))
+    seen.says("All points are of one class")
+    seen.page.get_by_role("button", name="−", exact=True).first.click()
+    seen.page.wait_for_timeout(500)
+    seen.page.mouse.click(*seen.place(-0.5, -0.5))
+    seen.says("Separable")
+    seen.page.wait_for_timeout(800)  # two clicks at once would be a double one
+    seen.page.mouse.click(*seen.place(-0.5, -0.5))  # selects it
+    seen.page.wait_for_timeout(800)
+    seen.press("Change class")
+    seen.says("All points are of one class")
+
+
+def test_a_drag_among_200_points_is_redrawn_quickly(visit):
+    seen = visit()
+    seen.page.get_by_text("Make points").first.click()
+    seen.page.wait_for_timeout(700)
+    choose(seen.page, "Generator", "noise")
+    slider = seen.page.locator(".noUi-handle").first
+    slider.focus()
+    seen.page.keyboard.press("End")
+    seen.page.wait_for_timeout(300)
+    seen.page.get_by_role("button", name="Make points").last.click()
+    seen.says("Two clouds that overlap")
+    seen.says("Not separable")
+
+
+def test_nudge_a_weight(visit):
+    seen = visit()
+    seen.tab("Many classes", "data loss")
+    seen.says("0.6097")
+    seen.says("0.3085")
+    seen.picture("classes")
+    seen.page.locator(".nudge-0-0-up button").click()
+    seen.says("0.62")
+    seen.press("One step down the gradient")
+    seen.press("Run gradient descent")
+    seen.says("Stop")
+    seen.press("Stop")
+
+
+def test_the_network_learns_xor(visit):
+    seen = visit()
+    seen.tab("Network", "Not trained yet")
+    seen.press("Load XOR")
+    seen.page.wait_for_timeout(500)
+    seen.press("Learn")
+    seen.says("Solved.")
+    seen.press("Pause")
+    seen.says("0 of 4")
+    seen.picture("network")
+
+
+def test_rules_and_losses(visit):
+    seen = visit()
+    choose(seen.page, "Lecture's example", "KTH: from any start")
+    seen.says("(1, 0.5)")
+    seen.press("End")
+    seen.says("(0.5, 1)")
+    seen.tab("Rules side by side", "points wrong")
+    seen.picture("rules")
+    seen.tab("Losses", "mean loss")
+    seen.says("after 3 updates")
+    seen.picture("losses")
+
+
+def upload(seen, name, data, button=0):
+    seen.page.locator("input[type=file]").nth(button).set_input_files(
+        {"name": name, "mimeType": "text/csv", "buffer": data}
+    )
+
+
+def test_load_a_csv_and_bad_ones_get_a_sentence(visit):
+    seen = visit()
+    seen.page.get_by_text("Own CSV").first.click()
+    seen.page.wait_for_timeout(700)
+    rng = np.random.default_rng(0)
+    rows = "\n".join(f"{a:.3f},{b:.3f},{c:.3f},{'yes' if a + b > 0 else 'no'}" for a, b, c in rng.normal(size=(60, 3)))
+    upload(seen, "own.csv", f"height,width,depth,bought\n{rows}\n".encode())
+    seen.says("Separable, with")
+    choose(seen.page, "Horizontal", "first two principal components")
+    seen.says("The plane is learned from all columns")
+    seen.picture("csv")
+    for data, sentence in [
+        (b"\n", "The file is empty"),
+        (b"a,b,c\n1,two,x\n3,4,y\n", "'two' is no number"),
+        (b"\xff\xfe\x00", "no text in UTF-8"),
+    ]:
+        upload(seen, "bad.csv", data)
+        seen.says(sentence)
+    many = "a,b,c\n" + "\n".join(f"{k % 977},{k % 331},{'x' if k % 977 > 400 else 'y'}" for k in range(1_000_000))
+    upload(seen, "many.csv", many.encode())
+    seen.says("1,000,000 rows: 500 of them")
+
+
+def test_save_and_restore_exactly(visit):
+    seen = visit()
+    choose(seen.page, "Lecture's example", "KTH: from any start")
+    seen.says("(1, 0.5)")
+    seen.press("Step")
+    seen.says("Update 1 of 3")
+    seen.tab("Share", "Python that reproduces it")
+    seen.page.wait_for_timeout(700)
+    link = seen.page.locator(".link input").input_value()
+    code = seen.page.locator(".code textarea").input_value()
+    assert "learning_rate=0.2" in code
+    exec(compile(code.replace("plot_run(run)", "").replace("plot_hulls(X, y)", ""), "lab.py", "exec"), space := {})
+    assert [step.row for step in space["run"].updates] == [4, 2, 0]
+    seen.picture("share")
+    with seen.page.expect_download(timeout=SLOW) as saved:
+        seen.page.get_by_text("State (lab.json)").first.click()
+        seen.page.wait_for_timeout(1500)
+    kept = json.loads(Path(saved.value.path()).read_text())
+    assert (kept["step"], kept["settings"]["start"]) == (1, [1.0, 0.5, 0.0])
+    other = visit(link.replace(seen.server.address, ""), text="Python that reproduces it")
+    other.tab("Perceptron", "Update 1 of 3")
+    other.says("(0.6, 0.9)")
+    other.tab("Share", "Python that reproduces it")
+    other.page.wait_for_timeout(700)
+    assert other.page.locator(".code textarea").input_value() == code
+
+
+def test_a_bad_link_gets_a_sentence(visit):
+    visit("?state=nonsense").says("This is no link of the lab")
+
+
+def test_a_tablet(visit):
+    seen = visit(size=(800, 1100))
+    width = seen.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 800
+    seen.press("Step")
+    seen.says("Update 1 of 2")
+    seen.picture("tablet")
+
+
+def test_live_redraw_takes_less_than_100_ms():
+    """What Python does for one position of a drag, 200 points, without the browser: the median of 20."""
+    from rosenblatt.show.lab.app import Lab
+    from rosenblatt.show.lab.points import noise
+
+    page = Lab()
+    page.session.load(noise(200))
+    times = []
+    for k in range(20):
+        data = {name: list(values) for name, values in page.session.source.data.items()}
+        data["x"][0] = 0.01 * k
+        began = time.perf_counter()
+        page.session.moved(data)
+        times.append(time.perf_counter() - began)
+    assert sorted(times)[10] < 0.1
