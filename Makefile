@@ -24,7 +24,7 @@ test: $(VENV)/.test  ## run every test, and every example in the docstrings
 	$(BIN)/python -m pytest -n $(JOBS)
 
 coverage: $(VENV)/.test  ## measure lines and branches with compilation off
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(JOBS) -m "not compiled" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not browser" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
 	@$(BIN)/python -c "$$BRANCHES"
 
 check: $(VENV)/.test  ## lint, format, types and the import contract

@@ -3,13 +3,13 @@
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rosenblatt.show import lab
+from rosenblatt.show.lab.points import GENERATORS
 
 CHROMIUM = os.environ.get("ROSENBLATT_CHROMIUM") or shutil.which("chromium")
 FLAGS = [
@@ -162,6 +162,7 @@ def test_points_are_added_deleted_and_relabelled(visit):
     seen = visit()
     seen.press("Clear")
     seen.says("The canvas is empty")
+    seen.page.wait_for_timeout(800)
     seen.page.mouse.click(*seen.place(0.5, 0.5))
     seen.says("All points are of one class")
     seen.page.get_by_role("button", name="−", exact=True).first.click()
@@ -173,6 +174,21 @@ def test_points_are_added_deleted_and_relabelled(visit):
     seen.page.wait_for_timeout(800)
     seen.press("Change class")
     seen.says("All points are of one class")
+
+
+# How long after the browser reported a drag the plane on its screen moves: the median over the drag.
+WATCH = """() => {
+    const models = Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
+    const live = models.find((model) => model.type == "ColumnDataSource" && model.tags.length == 1)
+    const lines = models.find((model) => model.name == "lines")
+    window.waits = []
+    let sent = 0
+    live.connect(live.properties.data.change, () => { sent = performance.now() })
+    lines.connect(lines.properties.data.change, () => {
+        if (sent) window.waits.push(performance.now() - sent)
+        sent = 0
+    })
+}"""
 
 
 def test_a_drag_among_200_points_is_redrawn_quickly(visit):
@@ -187,6 +203,22 @@ def test_a_drag_among_200_points_is_redrawn_quickly(visit):
     seen.page.get_by_role("button", name="Make points").last.click()
     seen.says("Two clouds that overlap")
     seen.says("Not separable")
+    seen.press("End")
+    seen.page.wait_for_timeout(1000)
+    points = GENERATORS["noise"](200).X
+    row = int(np.argmax(points[:, 0]))  # alone at the edge
+    begin = seen.place(*points[row])
+    seen.page.evaluate(WATCH)
+    seen.page.mouse.move(*begin)
+    seen.page.mouse.down()
+    for k in range(30):
+        seen.page.mouse.move(begin[0] - 4 * k, begin[1] - 2 * k)
+        seen.page.wait_for_timeout(80)
+    seen.page.mouse.up()
+    waits = seen.page.evaluate("window.waits")
+    assert len(waits) >= 5
+    print(f"redrawn {np.median(waits):.0f} ms after a drag is reported (median of {len(waits)})")
+    assert np.median(waits) < 1000  # 100 on a machine that does nothing else
 
 
 def test_nudge_a_weight(visit):
@@ -295,20 +327,3 @@ def test_a_tablet(visit):
     seen.press("Step")
     seen.says("Update 1 of 2")
     seen.picture("tablet")
-
-
-def test_live_redraw_takes_less_than_100_ms():
-    """What Python does for one position of a drag, 200 points, without the browser: the median of 20."""
-    from rosenblatt.show.lab.app import Lab
-    from rosenblatt.show.lab.points import noise
-
-    page = Lab()
-    page.session.load(noise(200))
-    times = []
-    for k in range(20):
-        data = {name: list(values) for name, values in page.session.source.data.items()}
-        data["x"][0] = 0.01 * k
-        began = time.perf_counter()
-        page.session.moved(data)
-        times.append(time.perf_counter() - began)
-    assert sorted(times)[10] < 0.1
