@@ -447,6 +447,12 @@ def test_the_proofs_decide_where_they_are(monkeypatch):
     seen = verdict.look([[0.0], [1.0]], [0, 1])
     assert (seen.separable, seen.weights, seen.proven) == (False, (0.25, 0.75), True)
 
+    class Undecided:
+        separable, rows = False, None
+
+    monkeypatch.setattr(rosenblatt, "separability", lambda X, y, fit_intercept: Undecided)
+    assert not verdict.look([[0.0], [1.0]], [0, 1]).proven
+
     class Plane:
         separable, coef, intercept = True, np.array([2.0]), -1.0
 

@@ -42,15 +42,15 @@ def fractions_of(values: Any) -> Any:
 def written(value: Any) -> str:
     """A number for a table: 0.6 for 3/5, 2/3 for 2/3, four digits of a float.
 
-    >>> [written(v) for v in (Fraction(3, 5), Fraction(2, 3), 1.0, 0.123456, -2)]
-    ['0.6', '2/3', '1', '0.1235', '−2']
+    >>> [written(v) for v in (Fraction(3, 5), Fraction(2, 3), 1.0, 0.123456, -2, 67240.3)]
+    ['0.6', '2/3', '1', '0.1235', '−2', '67,240']
     """
     if isinstance(value, Fraction):
         scaled = value * 10**DIGITS
         short = f"{scaled.numerator / 10**DIGITS:.{DIGITS}f}" if scaled.denominator == 1 else None
         text = short.rstrip("0").rstrip(".") if short else str(value)
     else:
-        text = f"{value:.{DIGITS}g}"
+        text = f"{value:,.0f}" if 10**DIGITS <= abs(value) < 1e15 else f"{value:.{DIGITS}g}"
     return ("0" if text in ("-0", "") else text).replace("-", "−")
 
 

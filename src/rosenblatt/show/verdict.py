@@ -75,6 +75,8 @@ def look(X: Any, y: Any, fit_intercept: bool = True) -> Verdict:
 
 def _proven(X: Array, y: Array, signs: Array, fit_intercept: bool) -> Verdict:
     verdict = rosenblatt.separability(X, y, fit_intercept=fit_intercept)
+    if not verdict.separable and verdict.rows is None:  # too wide to be decided: nothing is proven
+        return _computed(X, signs, fit_intercept)
     if not verdict.separable:
         weights = np.array([float(weight) for weight in verdict.weights])
         return Verdict(False, rows=verdict.rows, weights=tuple(weights / weights.sum()), proven=True)

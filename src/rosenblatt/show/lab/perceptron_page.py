@@ -155,6 +155,7 @@ class PerceptronPage:
         table = self.session.table
         if self._busy or table is None or self.first.value is None:
             return
+        self.second.visible = self.first.value != COMPONENTS
         if self.first.value == COMPONENTS:
             points, mean, directions = table.projected()
             self.session.load(points, (table.values, mean, directions))
