@@ -30,7 +30,7 @@ def mark_one(seed: int) -> Any:
     """A small Mark I, or None where this version has none."""
     if not hasattr(rosenblatt, "MarkI"):
         return None
-    return rosenblatt.MarkI(random_state=seed)
+    return rosenblatt.MarkI(n_units=64, random_state=seed)
 
 
 class NetworkPage:
