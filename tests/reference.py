@@ -388,9 +388,11 @@ class Machine:
     def _try_pocket(self) -> None:
         """Gallant's ratchet: a longer run, and strictly fewer errors on all rows."""
         pocket = self.pocket
-        if pocket.held or pocket.checked or not pocket.run > pocket.best:
-            return
-        planes = self.learner.planes()
+        if not pocket.held and not pocket.checked and pocket.run > pocket.best:
+            self._offer()
+
+    def _offer(self) -> None:
+        pocket, planes = self.pocket, self.learner.planes()
         errors = sum(
             self.weights[i] for i in self.rows if is_wrong(plane_scores(planes, self.X[i]), self.truth[i], self.scheme)
         )
@@ -406,7 +408,10 @@ class Machine:
         self.loss, self.upset = 0, False
         for i in order:
             self.show(i, epoch)
-        return not self.upset and self.clean()
+        done = not self.upset and self.clean()
+        if done and not self.pocket.held:
+            self._offer()  # a plane known to be clean, however short its run
+        return done
 
     def clean(self) -> bool:
         """Whether the plane, as it is, has every row where it should be."""
@@ -426,6 +431,7 @@ class Machine:
         if not needs:
             return True
         self.show(max(needs, key=lambda i: (needs[i], -i)) if worst else min(needs), epoch)
+        self._offer()  # the scan makes up for the runs that there are not
         return False
 
     def batch(self, epoch: int) -> bool:
@@ -451,8 +457,7 @@ class Machine:
             self.updates += 1
         self._remember(1, set(range(K)) if any(masses) else set())
         if self.keep == "pocket" and any(masses):
-            self.pocket.run = self.pocket.best + 1  # a batch has no runs: every w is looked at
-            self._try_pocket()
+            self._offer()  # a batch has no runs: every w is looked at
         return not any(masses)
 
     def _move(self, moves: list[Vector], shifts: Vector, eta: Any) -> None:

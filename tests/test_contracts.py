@@ -472,7 +472,7 @@ GROWING = {
 @pytest.mark.parametrize("old", [(0, 2), (1, 3), (0, 1, 3), (1, 2, 3)])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_new_classes_leave_decisions_between_old_ones(estimator, parameters, task, old, form):
-    X, y = draw(task)
+    X, y = draw(task, integer=False)
     rows = np.isin(y, old)
     parameters = {**parameters, "fit_intercept": False}
     model = make(estimator, parameters, task)
@@ -494,11 +494,20 @@ def test_new_classes_leave_decisions_between_old_ones(estimator, parameters, tas
         top = np.sort(before, axis=1)
         clear = top[:, -1] - top[:, -2] > 1e-9
     assert np.array_equal(chosen[clear], same.predict(X)[clear])
-    # And it learns on, new classes too.
-    known = grown.score(X, y)
-    for _ in range(10):
-        grown.partial_fit(form(X), y)
-    assert grown.score(X, y) > known
+
+
+@cases(GROWING, ["multinomial", "ovr", "ovo"])
+def test_new_classes_are_learned(estimator, parameters, task):
+    centres = np.array([[6.0, 0.0], [0.0, 6.0], [-6.0, 0.0], [0.0, -6.0]])
+    y = np.random.default_rng(0).integers(0, 4, size=60)
+    X = centres[y] + np.random.default_rng(1).uniform(-1, 1, size=(60, 2))
+    model = make(estimator, parameters, task)
+    for known in ([2], [0, 2], [0, 1, 2], [0, 1, 2, 3]):
+        rows = np.isin(y, known)
+        for _ in range(40):
+            model.partial_fit(X[rows], y[rows])
+        assert model.classes_.tolist() == known
+        assert np.array_equal(model.predict(X[rows]), y[rows])
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS)

@@ -98,7 +98,7 @@ def test_rows_that_the_order_skips_are_looked_at_before_it_says_converged():
 def test_a_budget_that_ends_on_a_clean_plane_has_converged():
     """The update of the last visit may be the one that was missing."""
     model = Perceptron(order="cyclic", max_epochs=1).fit([[1.0], [-1.0]], [1, 0])
-    assert (model.report_.outcome, model.report_.errors, model.report_.updates) == ("converged", 0, 1)
+    assert (model.report_.outcome, model.report_.errors, model.report_.updates) == ("converged", 0, 2)
 
 
 @pytest.mark.parametrize("keep", ["average", "vote", "pocket"])
@@ -169,6 +169,8 @@ def test_overlapping_rows_end_by_budget_and_the_warning_counts_them(form, classe
     with pytest.warns(ConvergenceWarning) as caught:
         model = Perceptron(keep=keep, multiclass=multiclass, max_epochs=7, random_state=1).fit(X, y)
     wrong = int(np.count_nonzero(model.predict(X) != y))
+    if classes == 2:  # a tie predicts a class, and is a mistake all the same
+        wrong = int(np.count_nonzero(sides(y) * model.decision_function(X) <= 0))
     report = model.report_
     assert (report.outcome, report.errors, report.rows, report.bound) == ("budget", wrong, 120, None)
     assert wrong > 0
@@ -197,7 +199,7 @@ def test_labels_count_a_row_with_any_label_wrong():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(50, 3)), rng.integers(0, 2, (50, 4))
     model = quietly(Perceptron(max_epochs=4, random_state=0), X, Y)
-    assert model.report_.errors == np.count_nonzero((model.predict(X) != Y).any(axis=1))
+    assert model.report_.errors == np.count_nonzero((model.predict(X) != Y).any(axis=1)) > 0
 
 
 def test_the_default_budget():

@@ -73,7 +73,7 @@ class Report:
         }[self.outcome]
         lines = [how, f"  epochs   {len(self.epochs)} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
-            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows")
+            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
         if self.margin is not None:
             lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
         if self.bound is not None:
