@@ -175,6 +175,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 if best is not None and best[2] < len(records):
                     outcome, state = "early", best[1]
                 self._keep(state, plan, examples, records, began, "interrupted")
+                if outcome == "budget" and self._clean(training, plan, state):
+                    outcome = "converged"
                 report = looked_at(outcome, records, training, plan, state, self._kept, time.perf_counter() - began)
             except KeyboardInterrupt:
                 if records:
@@ -182,8 +184,6 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 raise
             finally:
                 steps.close()
-            if outcome == "budget" and not report.errors and self._clean(training, plan, state):
-                report = Report(**{**report.__dict__, "outcome": "converged"})
             self.report_ = report
         self._warn(report)
 

@@ -78,7 +78,7 @@ class Report:
             lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
         if self.bound is not None:
             share = 100 * self.updates / self.bound if self.bound else 0.0
-            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.2g} % of it used")
+            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
         if self.gap is not None:
             lines.append(f"  gap      {self.gap:.3g}")
         return "\n".join(lines)

@@ -125,6 +125,14 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
     return Evaluation(np.atleast_1d(lows), violations, errors)
 
 
+def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:
+    """Whether every row that takes part is where a converged learner has it."""
+    return not any(
+        look(problem, index, planes.raw(problem.rows, index), rule).violates.any()
+        for index in problem.pieces(planes.coef.shape[0])
+    )
+
+
 def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
     """Σ of what rows lack, each counted by its weight."""
     loss = 0.0

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Examples, spans
-from rosenblatt.learn.evaluation import Problem, evaluate, find, total_loss, wrong
+from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
@@ -229,8 +229,8 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
 
 
 def confirmed(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool:
-    """Whether a scan finds every row above its margin."""
-    return evaluate(problem, _planes(machine, plan, state), plan.rule).violations == 0
+    """Whether a scan finds every row above its margin; it ends at the first that is not."""
+    return clean(problem, _planes(machine, plan, state), plan.rule)
 
 
 def _planes(machine: Machine, plan: Plan, state: State) -> Planes:
