@@ -6,7 +6,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -790,6 +790,16 @@ def test_convergence_in_an_explicit_order_is_confirmed_on_every_row():
     estimator=st.sampled_from([e for e in CLASSIFIERS if e not in (AveragedPerceptron, VotedPerceptron)]),
     multiclass=st.sampled_from(["multinomial", "ovr", "ovo"]),
     order=st.sampled_from(["shuffle", "cyclic", "random", "first", "worst"]),
+)
+@example(
+    # The diagonal second-order perceptron learns by (A + xxᵀ)⁻¹v and predicts by A⁻¹v, whose signs may differ.
+    table=(
+        np.array([[0.0, 0], [0, -1], [0, 0], [-1, 1], [1, -1], [0, 0], [0, 0], [0, 0], [0, 0]]),
+        np.array([0, 2, 0, 0, 0, 0, 0, 0, 0]),
+    ),
+    estimator=SecondOrderPerceptron,
+    multiclass="ovr",
+    order="shuffle",
 )
 def test_converged_is_every_row_right(table, estimator, multiclass, order):
     X, y = table

@@ -156,6 +156,18 @@ def test_regression_converges_when_every_row_is_in_its_tube():
     assert np.abs(model.predict(X) - (2 * X[:, 0] + 1)).max() <= 0.5 + 1e-12
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
+def test_rounding_does_not_keep_a_row_outside_its_tube(dtype, variant):
+    """A step puts a row on the very edge of its tube: an ulp beyond it is no reason to run out the budget."""
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(30, 3)).astype(dtype)
+        y = (X @ np.array([1, 2, -1], dtype) + 0.5).astype(dtype)
+        report = quietly(PassiveAggressiveRegressor(variant=variant, random_state=seed), X, y).report_
+        assert (report.outcome, report.errors) == ("converged", 0)
+
+
 # -- budget ----------------------------------------------------------------------------------------------------------
 
 

@@ -156,7 +156,7 @@ def _margin(scans: list[Evaluation], planes: Planes) -> float:
     def geometric(plane: Separator) -> float:
         if plane.norm2 > 0:
             return plane.low / math.sqrt(plane.norm2)
-        return math.inf if plane.low > 0 else min(plane.low, 0.0)
+        return math.inf if plane.low > 0 else min(plane.low, 0.0) + 0.0  # no −0
 
     return min(geometric(plane) for plane in _lows(scans, planes))
 

@@ -14,6 +14,7 @@ import numpy as np
 from rosenblatt.data.examples import Dense, Sparse, spans
 from rosenblatt.learn.kept import Kept, Planes, decide
 from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
+from rosenblatt.learn.visits import edge
 
 Array = np.ndarray[Any, Any]
 
@@ -77,9 +78,14 @@ def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
     if problem.scheme == "multinomial":
         return _look_at_classes(truth, scores, encoded)
     if encoded.tube >= 0:
-        margins = -np.abs(truth - scores.astype(np.float64))
+        wide = scores.astype(np.float64)
+        rounding = np.maximum(np.maximum(np.abs(truth), np.abs(wide)), encoded.tube) * edge(
+            scores.itemsize, 1.0, 0.0, 0.0
+        )
+        margins = -np.abs(truth - wide)
         lack = -encoded.tube - margins
-        return Look(margins, lack, lack > 0, lack > 0, lack > 0)
+        outside = lack > rounding
+        return Look(margins, lack, outside, outside, outside)
     on = (
         truth > 0
         if scores.ndim == 1

@@ -33,9 +33,7 @@ def mistake_bound(
     """
     if not (plane.low > 0 and math.isfinite(plane.low) and math.isfinite(radius2)):
         return None
-    if bias == "radius" and classes == 2:
-        if plane.norm2 == 0:
-            return None
+    if bias == "radius" and classes == 2 and plane.bias2 <= radius2 * plane.norm2:
         return (4 * radius2 + 4 * margin / rate) * plane.norm2 / plane.low**2
     length2, reach2 = plane.norm2, radius2
     if bias == "unit":
