@@ -482,7 +482,8 @@ def test_recorded_errors_of_a_regression_are_rows_outside_the_tube():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     model = quietly(PassiveAggressiveRegressor(epsilon=0.4, record_errors=True, max_epochs=3, random_state=0), X, y)
-    outside = int(np.count_nonzero(np.abs(y - model.predict(X)) > 0.4))
+    # The last row visited lies on the edge of its tube, to rounding: inside.
+    outside = int(np.count_nonzero(np.abs(y - model.predict(X)) > 0.4 + 1e-14))
     assert model.report_.epochs[-1].errors == model.report_.errors == outside
 
 
