@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.learn.training import EpochRecord
+    from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass
+    from rosenblatt.prove.separability import separability
 
 _HOMES = {
     "Perceptron": "estimators.perceptron",
@@ -25,6 +27,10 @@ _HOMES = {
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
     "Report": "estimators.report",
+    "separability": "prove.separability",
+    "Separability": "prove.certificates",
+    "SeparabilityByClass": "prove.certificates",
+    "CertificateError": "prove.certificates",
     "EpochRecord": "learn.training",
 }
 
@@ -32,14 +38,18 @@ __all__ = [
     "AROW",
     "PAUM",
     "AveragedPerceptron",
+    "CertificateError",
     "EpochRecord",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
     "Report",
     "SecondOrderPerceptron",
+    "Separability",
+    "SeparabilityByClass",
     "VotedPerceptron",
     "__version__",
+    "separability",
 ]
 
 
