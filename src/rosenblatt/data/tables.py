@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from rosenblatt.data.examples import Dense, Sparse, check_labels, distinct, encode_labels, encode_rows
 
 Array = np.ndarray[Any, Any]
+DENSE_VALUES = 1 << 22  # sparse rows of fewer values, zeros counted, are read as an array
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ def read_table(X: Any, y: Any) -> Table:
     rows, radius2 = encode_rows(X)
     if isinstance(rows, Sparse):
         X = as_csr(rows, d)
+        if n * d <= DENSE_VALUES:
+            X = X.toarray()
+            rows = Dense(X)
     y = _labels(y, n)
     classes = distinct(y)
     check_labels(y, classes)

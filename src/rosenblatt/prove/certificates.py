@@ -273,8 +273,9 @@ class Separability(Record):
         For quasi-complete and complete: the maximiser of Σ z_i·w with z_i·w ≥ 0, |w_j| ≤ 1, the intercept last.
     infinite : dict
         The coefficients that are infinite in a logistic regression, with their sign, by the direction (Konis 2007).
-    aliased : tuple
-        Columns that are combinations of others (0 in `coef` and `direction`).
+    aliased : tuple or None
+        Columns that are combinations of others (0 in `coef` and `direction`); None where there are too many columns
+        to look for them.
 
     References
     ----------
@@ -316,7 +317,7 @@ class Separability(Record):
     rank: int | None
     direction: tuple[Fraction, ...] | None
     infinite: dict[Any, int]
-    aliased: tuple[Any, ...]
+    aliased: tuple[Any, ...] | None
 
     @property
     def separable(self) -> bool | None:
@@ -441,9 +442,14 @@ class Separability(Record):
             _refuse("infinite", "is not what the direction shows")
 
     def _check_aliased(self, z: Signed) -> None:
+        if self.aliased is None:
+            return
         names = column_names(self.names, self.shape[1], self.fit_intercept)
-        dropped = [names.index(name) if name in names else _refuse("aliased", f"{name!r} is no column")
-                   for name in self.aliased]  # fmt: skip
+        dropped = []
+        for name in self.aliased:
+            if name not in names:
+                _refuse("aliased", f"{name!r} is no column")
+            dropped.append(names.index(name))
         space = row_space(z)
         if len(dropped) != z.width - space.rank:
             _refuse("aliased", f"{z.width - space.rank} columns are combinations of others, not {len(dropped)}")

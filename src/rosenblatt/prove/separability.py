@@ -30,11 +30,13 @@ from rosenblatt.prove.certificates import (
 from rosenblatt.prove.quotient import Quotient, proven, whole_problem
 from rosenblatt.prove.simplex import Floats, Wholes
 from rosenblatt.prove.weak import Stage, maximiser, spanning, weights_of
+from rosenblatt.prove.wide import Peeled, crowned, peel, perceptron, pure_direction, twins
 
 Array = np.ndarray[Any, Any]
 ALL_AT_ONCE = 1500  # so many rows are a working set of their own
 FIRST, MORE = 400, 250  # rows in the first working set, and most that join in a round
 ROUNDS = 80
+WIDE = 1500  # sparse rows of more columns are not for the simplex
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,11 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
     z = signed(table, positive, fit_intercept)
     if fit_intercept and (z.sides == z.sides[0]).all():
         w = np.append(np.zeros(table.shape[1]), float(z.sides[0]))
+        if z.width > WIDE and not z.dense:
+            return _found_wide(z, positive, w)
         return _complete(z, positive, Plane(w), whole_problem(z, row_space(z).columns))
+    if z.width > WIDE and not z.dense:
+        return _wide(z, positive)
     space = row_space(z)
     if not space.columns:  # nothing but zeros: any row is a witness
         return _record(z, positive, (), "overlap", rank=0, rows=(0,), weights=(Fraction(1),), spanning_rows=(0,),
@@ -236,6 +242,7 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
 def _record(z: Signed, positive: Any, columns: tuple[int, ...], verdict: str, **claims: Any) -> Separability:
     table = z.table
     names = column_names(table.names, table.shape[1], z.intercept)
+    aliased = tuple(name for j, name in enumerate(names) if j not in set(columns))
     nothing = dict.fromkeys(
         ("coef", "intercept", "plane", "margin", "rows", "weights", "spanning_rows", "spanning_weights", "rank",
          "direction"))  # fmt: skip
@@ -246,8 +253,7 @@ def _record(z: Signed, positive: Any, columns: tuple[int, ...], verdict: str, **
         fit_intercept=z.intercept,
         shape=table.shape,
         names=table.names,
-        aliased=tuple(name for j, name in enumerate(names) if j not in set(columns)),
-        **{**nothing, "infinite": {}, **claims},
+        **{**nothing, "infinite": {}, "aliased": aliased, **claims},
     )
 
 
@@ -288,3 +294,51 @@ def _quasi(z: Signed, positive: Any, stage: Stage, rest: Quotient, columns: tupl
     direction = maximiser(rest)
     return _record(z, positive, columns, "quasi-complete", **_witness(z, stage), direction=direction,
                    infinite=infinite_of(direction, z.table.names, z.intercept))  # fmt: skip
+
+
+# -- very many columns -----------------------------------------------------------------------------------------------
+
+
+def _wide(z: Signed, positive: Any) -> Separability:
+    """The path of `wide`; columns that are combinations of others are not looked for there."""
+    peeled = peel(z)
+    rows: tuple[int, ...] | None = twins(z)
+    weights: Any = None if rows is None else (Fraction(1, 2), Fraction(1, 2))
+    direction = pure_direction(z, peeled)
+    if rows is None:
+        core = _core(z, peeled) if peeled.rows.size else np.zeros(z.width)
+        if isinstance(core, Separability):
+            rows, weights = tuple(int(peeled.rows[i]) for i in core.rows or ()), core.weights
+        elif core is not None:
+            w = crowned(z, peeled, core)
+            if (z.signs(w) > 0).all():
+                return _found_wide(z, positive, w)
+    claims: dict[str, Any] = {} if rows is None else {"rows": rows, "weights": weights}
+    if rows is not None and direction is not None:
+        infinite = infinite_of(direction, z.table.names, z.intercept)
+        return _record(z, positive, (), "quasi-complete", **claims, direction=direction, infinite=infinite, aliased=None)
+    return _record(z, positive, (), "undecided", **claims, aliased=None)
+
+
+def _core(z: Signed, peeled: Peeled) -> Any:
+    """A plane for the core, a `Separability` that refuses it one, or None where neither is found."""
+    if peeled.columns.size > WIDE:
+        return perceptron(z, peeled.rows)
+    part = z.table.X[peeled.rows][:, peeled.columns] if peeled.columns.size else np.zeros((peeled.rows.size, 1))
+    found = decide(read_table(part, z.sides[peeled.rows]), 1, z.intercept)
+    if found.verdict != "complete":
+        return found
+    w = np.zeros(z.width)
+    assert found.coef is not None
+    w[peeled.columns] = found.coef[: peeled.columns.size]
+    if z.intercept:
+        w[-1] = found.intercept
+    return w
+
+
+def _found_wide(z: Signed, positive: Any, w: Array) -> Separability:
+    """A plane of very many columns; it is its own direction."""
+    exact = tuple(Fraction(float(value)) for value in w)
+    coef, intercept = (w[:-1], float(w[-1])) if z.intercept else (w, 0.0)
+    return _record(z, positive, (), "complete", coef=coef, intercept=intercept, margin=geometric_margin(z, w),
+                   direction=exact, infinite=infinite_of(exact, z.table.names, z.intercept), aliased=None)  # fmt: skip
