@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.learn.training import EpochRecord
-    from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass
+    from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
     from rosenblatt.prove.separability import separability
+    from rosenblatt.prove.widest import InseparableError, max_margin
 
 _HOMES = {
     "Perceptron": "estimators.perceptron",
@@ -31,6 +32,9 @@ _HOMES = {
     "Separability": "prove.certificates",
     "SeparabilityByClass": "prove.certificates",
     "CertificateError": "prove.certificates",
+    "WidestPlane": "prove.certificates",
+    "max_margin": "prove.widest",
+    "InseparableError": "prove.widest",
     "EpochRecord": "learn.training",
 }
 
@@ -40,6 +44,7 @@ __all__ = [
     "AveragedPerceptron",
     "CertificateError",
     "EpochRecord",
+    "InseparableError",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
@@ -48,7 +53,9 @@ __all__ = [
     "Separability",
     "SeparabilityByClass",
     "VotedPerceptron",
+    "WidestPlane",
     "__version__",
+    "max_margin",
     "separability",
 ]
 

@@ -544,3 +544,111 @@ class SeparabilityByClass(Record, Mapping[Any, Separability]):
     def from_json(cls, text: str) -> SeparabilityByClass:
         """The record that `to_json` wrote; an edited text is refused."""
         return cls(tuple(Separability.from_json(verdict) for verdict in _opened(text, cls.kind)["verdicts"]))
+
+
+# -- the widest plane ------------------------------------------------------------------------------------------------
+
+
+def upper_margin(z: Signed, support: tuple[int, ...], weights: tuple[float, ...]) -> float:
+    """The smallest double not below the margin that these weights leave to any plane.
+
+    With an intercept ½‖p − q‖, p and q the weighted means of the two classes; without, ‖Σ α_i z_i‖/Σ α_i.
+    """
+    exact = tuple(Fraction(weight) for weight in weights)
+    if not z.intercept:
+        total = sum(exact)
+        return root_above(sum((v * v for v in _weighted_sum(z, support, exact)), Fraction(0)) / total**2)
+    sides = [int(z.sides[row]) for row in support]
+    mass = {s: sum((a for a, t in zip(exact, sides, strict=True) if t == s), Fraction(0)) for s in (1, -1)}
+    if not (mass[1] and mass[-1]):
+        return math.inf
+    means = tuple(a / mass[s] for a, s in zip(exact, sides, strict=True))
+    return root_above(sum((v * v for v in _weighted_sum(z, support, means)[:-1]), Fraction(0)) / 4)
+
+
+@dataclass(frozen=True, eq=False)
+class WidestPlane(Record):
+    """The plane of the largest margin, with both ends of its proof; what `max_margin` returns.
+
+    Attributes
+    ----------
+    positive, classes, fit_intercept, shape
+        As in `Separability`.
+    coef, intercept : ndarray of shape (d,), float
+        The plane, y·f being about 1 on the nearest rows.
+    margin : float
+        The margin it achieves: the largest double not above it.
+    upper : float
+        No plane has more: the smallest double not below what `support` and `weights` prove.
+    support, weights : tuple of int, tuple of float
+        Rows, and α > 0, whose combination is the normal of the plane.
+
+    Examples
+    --------
+    >>> from rosenblatt import max_margin
+    >>> plane = max_margin([[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> plane.coef, plane.intercept, plane.margin, plane.upper, plane.support
+    (array([1.]), -2.0, 1.0, 1.0, (1, 2))
+    >>> WidestPlane.from_json(plane.to_json()) == plane
+    True
+    """
+
+    kind: ClassVar[str] = "widest plane"
+
+    positive: Any
+    classes: tuple[Any, ...]
+    fit_intercept: bool
+    shape: tuple[int, int]
+    coef: Array
+    intercept: float
+    margin: float
+    upper: float
+    support: tuple[int, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def gap(self) -> float:
+        """How far the margin may be from the largest there is, relative to `upper`."""
+        return (self.upper - self.margin) / self.upper
+
+    def __str__(self) -> str:
+        """The plane in words."""
+        return (
+            f"a plane separates {self.positive!r} from the rest with margin {self.margin:.9g}; "
+            f"none has more than {self.upper:.9g} (gap {self.gap:.2g}), by {len(self.support)} rows"
+        )
+
+    def verify(self, X: Any, y: Any) -> None:
+        """Hold every claim against the rows, exactly.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,)
+
+        Raises
+        ------
+        CertificateError
+            Naming the first claim that is not true, and the row.
+        """
+        table = read_table(X, y)
+        z = signed(table, self.positive, self.fit_intercept)
+        if table.shape != tuple(self.shape) or self.coef.shape != (table.shape[1],):
+            _refuse("shape", f"X has {table.shape}, the record says {self.shape}")
+        if tuple(label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
+            _refuse("classes", f"y has {table.classes.tolist()}, the record says {self.classes}")
+        if not self.fit_intercept and self.intercept != 0:
+            _refuse("intercept", "must be 0 without one")
+        w = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
+        if not np.isfinite(w).all():
+            _refuse("coef", "is not finite")
+        wrong = np.flatnonzero(z.signs(w) <= 0)
+        if wrong.size:
+            _refuse("coef", "does not have this row strictly on its side", int(wrong[0]))
+        if self.margin != geometric_margin(z, w):
+            _refuse("margin", f"{self.margin!r} is not the largest double not above the margin of the plane")
+        for row, weight in zip(self.support, self.weights, strict=True):
+            if not 0 <= row < z.n or not 0 < weight < math.inf:
+                _refuse("support", f"has weight {weight}", row)
+        if self.upper != upper_margin(z, self.support, self.weights):
+            _refuse("upper", f"{self.upper!r} is not the smallest double not below what the support proves")
