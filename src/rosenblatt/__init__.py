@@ -10,6 +10,7 @@ from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+    from rosenblatt.estimators.max_margin import MaxMargin
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -27,6 +28,7 @@ _HOMES = {
     "PassiveAggressiveRegressor": "estimators.aggressive",
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
+    "MaxMargin": "estimators.max_margin",
     "Report": "estimators.report",
     "separability": "prove.separability",
     "Separability": "prove.certificates",
@@ -45,6 +47,7 @@ __all__ = [
     "CertificateError",
     "EpochRecord",
     "InseparableError",
+    "MaxMargin",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",

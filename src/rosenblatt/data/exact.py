@@ -52,6 +52,20 @@ def whole(block: Array) -> tuple[Array, Array]:
     return mantissa.astype(object) << shift.astype(object), unit
 
 
+def two_to(power: int) -> Fraction:
+    """2^power."""
+    return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
+
+
+def squared(w: Vector) -> Fraction:
+    """‖w‖²."""
+    if not isinstance(w, np.ndarray):
+        return sum((value * value for value in w), Fraction(0))
+    numbers, unit = whole(np.asarray(w, dtype=np.float64)[None, :])
+    least = int(unit.min(initial=0))
+    return sum((int(m) << int(e) - least) ** 2 for m, e in zip(numbers[0], unit, strict=True)) * two_to(2 * least)
+
+
 def fractions_of(w: Vector) -> list[Fraction]:
     """The entries of w as fractions."""
     return [value if isinstance(value, Fraction) else Fraction(float(value)) for value in w]
@@ -138,7 +152,7 @@ class Signed:
         open_rows = np.flatnonzero(~(np.abs(approximate) > error)) if math.isfinite(error) else np.arange(self.n)
         for index in self._few(self._finer(open_rows, w)):
             if self.dense:
-                signs[index] = np.sign(self._numerators(index, fractions_of(w))[0])
+                signs[index] = np.sign(self._numerators(index, w)[0])
             else:
                 signs[index] = [(value > 0) - (value < 0) for value in self.values(index, w)]
         return signs.astype(np.int8)
@@ -162,19 +176,24 @@ class Signed:
 
     def values(self, index: Array, w: Vector) -> list[Fraction]:
         """z·w of these rows, exactly."""
-        exact = fractions_of(w)
         if not self.dense:
+            exact = fractions_of(w)
             return [self._sparse_value(int(i), exact) for i in index]
-        total, common = self._numerators(index, exact)
-        return [Fraction(int(value), common) for value in total]
+        total, unit = self._numerators(index, w)
+        return [int(value) * unit for value in total]
 
-    def _numerators(self, index: Array, w: list[Fraction]) -> tuple[Array, int]:
-        """z·w of dense rows in whole numbers, over one denominator."""
-        used = [j for j, value in enumerate(w) if value]
+    def _numerators(self, index: Array, w: Vector) -> tuple[Array, Fraction]:
+        """z·w of dense rows: whole numbers, and the positive fraction that they are multiples of."""
+        used = np.flatnonzero(np.array([bool(value) for value in w], dtype=bool))
         numbers, unit = whole(self.block(index)[:, used])
-        scaled = [w[j] * Fraction(2) ** int(e) for j, e in zip(used, unit, strict=True)]
+        if isinstance(w, np.ndarray):
+            own, power = whole(np.asarray(w, dtype=np.float64)[None, used])
+            power = power + unit
+            least = int(power.min(initial=0))
+            return multiply(numbers, [int(m) << int(e) - least for m, e in zip(own[0], power, strict=True)]), two_to(least)
+        scaled = [w[j] * two_to(int(e)) for j, e in zip(used, unit, strict=True)]
         common = math.lcm(*(value.denominator for value in scaled)) if scaled else 1
-        return multiply(numbers, [int(value * common) for value in scaled]), common
+        return multiply(numbers, [int(value * common) for value in scaled]), Fraction(1, common)
 
     def _sparse_value(self, i: int, w: list[Fraction]) -> Fraction:
         X = self.table.X
@@ -191,7 +210,10 @@ class Signed:
         index = np.arange(self.n)
         if math.isfinite(error) and np.isfinite(approximate).all():
             index = np.flatnonzero(approximate <= approximate.min() + 2 * error)
-        return min(min(self.values(piece, w)) for piece in self._few(index))
+        if not self.dense:
+            return min(self.values(index, w))
+        found = (self._numerators(piece, w) for piece in self._few(index))
+        return min(int(total.min()) * unit for total, unit in found)
 
 
 def _nearest(w: Vector) -> Array:
@@ -201,7 +223,7 @@ def _nearest(w: Vector) -> Array:
     most = max((abs(value) for value in w), default=Fraction(0))
     if not most:
         return np.zeros(len(w))
-    over = Fraction(2) ** (most.numerator.bit_length() - most.denominator.bit_length())
+    over = two_to(most.numerator.bit_length() - most.denominator.bit_length())
     return np.array([float(value / over) for value in w])
 
 
@@ -335,7 +357,7 @@ def row_space(z: Signed, start: Array | None = None) -> Space:
         for v in null_vectors(numbers[names]).values():
             exact = [Fraction(0)] * p
             for j, value, e in zip(order, v, unit, strict=True):
-                exact[j] = value / Fraction(2) ** int(e)
+                exact[j] = value / two_to(int(e))
             nulls.append(tuple(exact))
         outside = np.zeros(z.n, dtype=bool)
         for v in nulls:

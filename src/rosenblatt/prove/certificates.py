@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, Vector, fractions_of, row_space
+from rosenblatt.data.exact import Signed, Vector, bareiss, eliminated, row_space, squared, two_to, whole
 from rosenblatt.data.tables import Table, read_table
 
 Array = np.ndarray[Any, Any]
@@ -197,20 +197,17 @@ def root_above(square: Fraction) -> float:
 
 def geometric_margin(z: Signed, w: Vector) -> float:
     """The largest double not above min z·w/‖w‖ (the intercept no part of the norm), for w that separates."""
-    exact = fractions_of(w)
-    norm2 = sum((value * value for value in (exact[:-1] if z.intercept else exact)), Fraction(0))
+    norm2 = squared(w[:-1] if z.intercept else w)
     if norm2 == 0:
         return math.inf
     return root_below(z.least(w) ** 2 / norm2)
 
 
 def _weighted_sum(z: Signed, rows: tuple[int, ...], weights: tuple[Fraction, ...]) -> list[Fraction]:
-    from rosenblatt.data.exact import whole
-
     numbers, unit = whole(z.block(np.array(rows, dtype=np.int64)))
     common = math.lcm(*(weight.denominator for weight in weights))
     total = np.array([int(weight * common) for weight in weights], dtype=object) @ numbers.astype(object)
-    return [Fraction(int(value), common) * Fraction(2) ** int(e) for value, e in zip(total, unit, strict=True)]
+    return [Fraction(int(value), common) * two_to(int(e)) for value, e in zip(total, unit, strict=True)]
 
 
 def _check_combination(z: Signed, claim: str, rows: Any, weights: Any, most: int) -> None:
@@ -467,8 +464,6 @@ def signed(table: Table, positive: Any, fit_intercept: bool) -> Signed:
 
 def rank_of(z: Signed, rows: tuple[int, ...], columns: list[int] | None = None) -> int:
     """The rank of some rows, exactly."""
-    from rosenblatt.data.exact import bareiss, eliminated, whole
-
     block = z.block(np.array(rows, dtype=np.int64))
     numbers, _ = whole(block if columns is None else block[:, columns])
     rank = len(eliminated(numbers)[0])
@@ -554,16 +549,21 @@ def upper_margin(z: Signed, support: tuple[int, ...], weights: tuple[float, ...]
 
     With an intercept ½‖p − q‖, p and q the weighted means of the two classes; without, ‖Σ α_i z_i‖/Σ α_i.
     """
-    exact = tuple(Fraction(weight) for weight in weights)
-    if not z.intercept:
-        total = sum(exact)
-        return root_above(sum((v * v for v in _weighted_sum(z, support, exact)), Fraction(0)) / total**2)
-    sides = [int(z.sides[row]) for row in support]
-    mass = {s: sum((a for a, t in zip(exact, sides, strict=True) if t == s), Fraction(0)) for s in (1, -1)}
-    if not (mass[1] and mass[-1]):
+    block = z.block(np.array(support, dtype=np.int64))
+    rows, unit = whole(block[:, :-1] if z.intercept else block)
+    alpha = whole(np.array(weights)[:, None])[0][:, 0].astype(object)
+    rows, sides = rows.astype(object), z.sides[list(support)]
+    if z.intercept:
+        plus, minus = int(alpha[sides > 0].sum()), int(alpha[sides < 0].sum())
+        total, mass = minus * (alpha[sides > 0] @ rows[sides > 0]) + plus * (alpha[sides < 0] @ rows[sides < 0]), plus * minus
+        mass *= 2
+    else:
+        total, mass = alpha @ rows, int(alpha.sum())
+    if mass == 0:
         return math.inf
-    means = tuple(a / mass[s] for a, s in zip(exact, sides, strict=True))
-    return root_above(sum((v * v for v in _weighted_sum(z, support, means)[:-1]), Fraction(0)) / 4)
+    least = int(unit.min())
+    square = sum((int(v) << int(e) - least) ** 2 for v, e in zip(total, unit, strict=True))
+    return root_above(Fraction(square, mass**2) * two_to(2 * least))
 
 
 @dataclass(frozen=True, eq=False)

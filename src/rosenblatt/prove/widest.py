@@ -19,8 +19,8 @@ from rosenblatt.prove.corral import Corral
 from rosenblatt.prove.separability import decide
 
 Array = np.ndarray[Any, Any]
-ALL_AT_ONCE = 400_000  # values: fewer are searched as a whole in every round
-POOL, MORE, ROUNDS = 400, 200, 60
+ALL_AT_ONCE = 20_000  # values: fewer are searched as a whole in every round
+POOL, MORE, ROUNDS = 150, 60, 100
 
 
 class InseparableError(ValueError):
@@ -92,6 +92,7 @@ class Search:
         self.hulls = hulls
         self.pool = np.zeros(0, dtype=np.int64)
         self.Z: Any = None
+        self.steps = 0
         self.join(pool)
         self.corral = Corral(hulls.groups, float(np.median(self.squares)) or 1.0)
         f = self.Z @ start
@@ -126,6 +127,7 @@ class Search:
     def run(self, tol: float, most: int) -> bool:
         """Let rows of the pool join until none lies lower than the corral by more than tol allows."""
         for _ in range(most):
+            self.steps += 1
             f = self.Z @ self.w
             norm2 = float(self.w @ self.w)
             inside = f[self.corral.rows] * self.corral.alpha
@@ -145,8 +147,8 @@ class Search:
         return False
 
 
-def search(z: Signed, tol: float) -> tuple[Array, Array, Array]:
-    """W, and the rows and α of the corral; as near the widest plane as floats get."""
+def search(z: Signed, tol: float) -> tuple[Array, Array, Array, int]:
+    """W, the rows and α of the corral, and the steps taken; as near the widest plane as floats get."""
     hulls = Hulls(z)
     every = np.arange(z.n)
     small = z.n * max(z.width, 1) <= ALL_AT_ONCE
@@ -154,18 +156,19 @@ def search(z: Signed, tol: float) -> tuple[Array, Array, Array]:
     f = np.zeros(0) if small else hulls.values(start)
     found = Search(hulls, every if small else _lowest(hulls, f, every, POOL), start)
     best, width = found.w, -np.inf
+    bars = [np.where(hulls.group(every) == g, 0.0, np.inf) for g in range(hulls.groups)]
     for _ in range(ROUNDS):
         closed = found.run(0.25 * tol if small else 0.1 * tol, 40 * (z.width + 50))
         if small:
-            return found.w, found.pool[found.corral.rows], found.corral.alpha
+            return found.w, found.pool[found.corral.rows], found.corral.alpha, found.steps
         f = hulls.values(found.w)
-        lows = sum(float(f[hulls.group(every) == g].min()) for g in range(hulls.groups))
+        lows = sum(float((f + bar).min()) for bar in bars)
         norm = float(np.linalg.norm(found.w)) or 1.0
         if lows / norm > width:
             best, width = found.w, lows / norm
         if lows >= (1 - 0.5 * tol) * norm**2 or not found.join(_lowest(hulls, f, every, MORE)) or not closed:
             break
-    return best, found.pool[found.corral.rows], found.corral.alpha
+    return best, found.pool[found.corral.rows], found.corral.alpha, found.steps
 
 
 def _start(hulls: Hulls) -> Array:
@@ -227,26 +230,26 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
             f"max_margin holds two classes apart, y has {table.classes.size}: {table.classes.tolist()}. "
             "For more, see MaxMargin, or pass y == c for each class c."
         )
-    found = widest(table, table.classes[-1], bool(fit_intercept), tol)
+    found, _ = widest(table, table.classes[-1], bool(fit_intercept), tol)
     if isinstance(found, Separability):
         raise InseparableError(found)
     return found
 
 
-def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> WidestPlane | Separability:
-    """The widest plane between one class and the rest, or the proof that there is none."""
+def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> tuple[WidestPlane | Separability, int]:
+    """The widest plane between one class and the rest, or the proof that there is none; and the steps it took."""
     z = signed(table, positive, fit_intercept)
-    w, rows, alpha = search(z, tol)
+    w, rows, alpha, steps = search(z, tol)
     plane = _placed(z, w)
     if plane is None or (z.signs(plane) <= 0).any():
         verdict = decide(table, positive, fit_intercept)
         if verdict.verdict != "complete" or verdict.coef is None or verdict.plane is not None:
-            return verdict
+            return verdict, steps
         plane = np.append(verdict.coef, verdict.intercept) if fit_intercept else verdict.coef
     order = np.argsort(rows)
     weights = alpha[order].astype(np.float64)
     support = tuple(int(row) for row in rows[order])
-    return WidestPlane(
+    record = WidestPlane(
         positive=label(positive),
         classes=tuple(label(name) for name in table.classes),
         fit_intercept=fit_intercept,
@@ -258,6 +261,7 @@ def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> Wide
         support=support,
         weights=tuple(weights.tolist()),
     )
+    return record, steps
 
 
 def _placed(z: Signed, w: Array) -> Array | None:
