@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.learn.training import EpochRecord
+    from rosenblatt.prove.bounds import MistakeBound, PAUMBounds, mistake_bounds, paum_bounds
     from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
+    from rosenblatt.prove.generalisation import GeneralisationBound, clopper_pearson, generalisation_bounds
+    from rosenblatt.prove.margins import Margins, margins
     from rosenblatt.prove.separability import separability
     from rosenblatt.prove.widest import InseparableError, max_margin
 
@@ -36,6 +39,15 @@ _HOMES = {
     "CertificateError": "prove.certificates",
     "WidestPlane": "prove.certificates",
     "max_margin": "prove.widest",
+    "margins": "prove.margins",
+    "Margins": "prove.margins",
+    "mistake_bounds": "prove.bounds",
+    "MistakeBound": "prove.bounds",
+    "paum_bounds": "prove.bounds",
+    "PAUMBounds": "prove.bounds",
+    "clopper_pearson": "prove.generalisation",
+    "generalisation_bounds": "prove.generalisation",
+    "GeneralisationBound": "prove.generalisation",
     "InseparableError": "prove.widest",
     "EpochRecord": "learn.training",
 }
@@ -46,8 +58,12 @@ __all__ = [
     "AveragedPerceptron",
     "CertificateError",
     "EpochRecord",
+    "GeneralisationBound",
     "InseparableError",
+    "Margins",
     "MaxMargin",
+    "MistakeBound",
+    "PAUMBounds",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
@@ -58,7 +74,12 @@ __all__ = [
     "VotedPerceptron",
     "WidestPlane",
     "__version__",
+    "clopper_pearson",
+    "generalisation_bounds",
+    "margins",
     "max_margin",
+    "mistake_bounds",
+    "paum_bounds",
     "separability",
 ]
 

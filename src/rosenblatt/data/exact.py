@@ -2,8 +2,8 @@
 
 z_i = y_i (x_i, 1), or y_i x_i without an intercept; its last column is the intercept's. A double is a whole number
 times a power of two, so that every question here has an exact answer. Floats answer where their error is provably too
-small to matter (|fl(f) − f| ≤ γ_k Σ|x_j w_j|, γ_k = k·2⁻⁵³/(1 − k·2⁻⁵³), in whatever order a sum is taken; Higham 2002),
-whole numbers elsewhere.
+small to matter (|fl(f) − f| ≤ γ_k Σ|x_j w_j|, γ_k = k·2⁻⁵³/(1 − k·2⁻⁵³), in whatever order a sum is taken;
+Higham 2002), whole numbers elsewhere.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def fractions_of(w: Vector) -> list[Fraction]:
 
 
 def multiply(m: Array, v: Sequence[int]) -> Array:
-    """m @ v for whole numbers, without overflow."""
+    """M @ v for whole numbers, without overflow."""
     most = max((abs(value) for value in v), default=0)
     if m.dtype == np.int64 and most < 2**62 and m.size:
         reach = int(np.abs(m).max()) * most * m.shape[1]
@@ -123,7 +123,7 @@ class Signed:
         part = np.asarray(part if self.dense else part.toarray(), dtype=np.float64)
         if self.intercept:
             part = np.concatenate([part, np.ones((index.size, 1))], axis=1)
-        return part * self.sides[index][:, None]
+        return np.asarray(part * self.sides[index][:, None])
 
     def spans(self) -> Iterator[tuple[int, int]]:
         """Pieces of all rows, small enough for a temporary copy."""
@@ -190,8 +190,10 @@ class Signed:
             own, power = whole(np.asarray(w, dtype=np.float64)[None, used])
             power = power + unit
             least = int(power.min(initial=0))
-            return multiply(numbers, [int(m) << int(e) - least for m, e in zip(own[0], power, strict=True)]), two_to(least)
-        scaled = [w[j] * two_to(int(e)) for j, e in zip(used, unit, strict=True)]
+            return multiply(numbers, [int(m) << int(e) - least for m, e in zip(own[0], power, strict=True)]), two_to(
+                least
+            )
+        scaled = [w[int(j)] * two_to(int(e)) for j, e in zip(used, unit, strict=True)]
         common = math.lcm(*(value.denominator for value in scaled)) if scaled else 1
         return multiply(numbers, [int(value * common) for value in scaled]), Fraction(1, common)
 
@@ -217,7 +219,7 @@ class Signed:
 
 
 def _nearest(w: Vector) -> Array:
-    """w as doubles; fractions over a power of two near the largest, so that none overflows."""
+    """W as doubles; fractions over a power of two near the largest, so that none overflows."""
     if isinstance(w, np.ndarray):
         return np.asarray(w, dtype=np.float64)
     most = max((abs(value) for value in w), default=Fraction(0))
@@ -235,10 +237,7 @@ def eliminated(m: Array, prime: int = PRIME) -> tuple[list[int], list[int], Arra
 
     What is independent modulo a prime is independent.
     """
-    if m.dtype == np.int64:
-        left = m % prime
-    else:
-        left = (m % prime).astype(np.int64)
+    left = (m % prime).astype(np.int64)
     names, rank, pivots = np.arange(m.shape[0]), 0, []
     for column in range(m.shape[1]):
         found = np.flatnonzero(left[rank:, column])
@@ -360,8 +359,8 @@ def row_space(z: Signed, start: Array | None = None) -> Space:
                 exact[j] = value / two_to(int(e))
             nulls.append(tuple(exact))
         outside = np.zeros(z.n, dtype=bool)
-        for v in nulls:
-            outside |= z.signs(v) != 0
+        for vector in nulls:
+            outside |= z.signs(vector) != 0
         more = np.flatnonzero(outside)
         if not more.size:
             return Space(chosen, tuple(sorted(order[c] for c in pivots)), tuple(nulls))

@@ -132,4 +132,4 @@ def _labels(y: Any, n: int) -> Array:
         raise ValueError(f"y must have one label a row, got an array of shape {y.shape}.")
     if y.shape[0] != n:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {n} rows, y {y.shape[0]}.")
-    return y
+    return np.asarray(y)

@@ -27,7 +27,7 @@ from rosenblatt.prove.widest import widest
 Array = np.ndarray[Any, Any]
 
 
-class MaxMargin(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MaxMargin(ClassifierMixin, BaseEstimator):
     """The plane of the largest margin, each class against the rest, with a certificate for each.
 
     Maximises min_i y_i (w·x_i + b)/‖w‖ until margin and upper bound agree to `tol`. Where no plane separates, it warns,
@@ -163,10 +163,11 @@ class MaxMargin(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _warn(self) -> None:
         if self.report_.outcome == "inseparable":
-            which = [one.positive for one in self.certificates_ if isinstance(one, Separability)]
+            refused = [one.positive for one in self.certificates_ if isinstance(one, Separability)]
+            which = ", ".join(repr(label(name)) for name in refused)
             warnings.warn(
-                f"No plane separates {', '.join(repr(label(name)) for name in which)} from the rest (report_.witness has "
-                "the proof): the squared hinge with C = 1 was minimised instead.",
+                f"No plane separates {which} from the rest (report_.witness has the proof): the squared hinge with "
+                "C = 1 was minimised instead.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -180,7 +181,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Array:
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
 
     def decision_function(self, X: Any) -> Array:
         """Scores of rows: (n,) for two classes, positive for `classes_[1]`; (n, K) for more.
@@ -209,7 +210,8 @@ class MaxMargin(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray
         """
-        return np.asarray(self.classes_[decide(self.decision_function(X))])
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[decide(scores)])
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""

@@ -37,7 +37,8 @@ def squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> Soft:
     value = _value(w, f, y, C)
     inside = np.ones(X.shape[0], dtype=bool)
     steps = 0
-    for steps in range(1, MOST + 1):
+    while steps < MOST:
+        steps += 1
         v, c = _quadratic(X[inside], y[inside], C[inside], fit_intercept, w)
         g = X @ v + c
         step = 1.0
@@ -70,7 +71,9 @@ def _quadratic(X: Any, y: Array, C: Array, fit_intercept: bool, start: Array) ->
     right = 2 * (np.asarray(X.T @ (C * y)).ravel() - (mass * middle * mean if fit_intercept else 0.0))
     if d <= DIRECT:
         weighted = X.T @ (C[:, None] * X) if isinstance(X, np.ndarray) else (X.T @ X.multiply(C[:, None])).toarray()
-        H = np.eye(d) + 2 * (np.asarray(weighted, dtype=np.float64) - (mass * np.outer(mean, mean) if fit_intercept else 0.0))
+        H = np.eye(d) + 2 * (
+            np.asarray(weighted, dtype=np.float64) - (mass * np.outer(mean, mean) if fit_intercept else 0.0)
+        )
         w = np.linalg.solve(H, right)
     else:
 

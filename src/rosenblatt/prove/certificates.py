@@ -1,6 +1,7 @@
 """Certificates: small frozen records that prove what they say, and their exact checkers.
 
-Nothing of rosenblatt is imported here but `data`: a proof is checked without the code that found it.
+Nothing of rosenblatt is imported here but `data`: a proof is checked without the code that found it. An error names the
+first claim that fails (`CertificateError`).
 
     CertificateError     a claim of a record is not true of the rows it is held against
     Separability         complete, quasi-complete or overlap, with proof
@@ -10,151 +11,26 @@ Nothing of rosenblatt is imported here but `data`: a proof is checked without th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from rosenblatt.data.exact import Signed, Vector, bareiss, eliminated, row_space, squared, two_to, whole
+from rosenblatt.data.records import CertificateError as CertificateError
+from rosenblatt.data.records import Record, digest, opened
 from rosenblatt.data.tables import Table, read_table
 
 Array = np.ndarray[Any, Any]
 
 
-class CertificateError(ValueError):
-    """A claim of a certificate is not true, or its text has been edited.
-
-    Attributes
-    ----------
-    claim : str
-        The name of the first claim that fails.
-    row : int or None
-        The row where it fails, if it is about one.
-    """
-
-    def __init__(self, claim: str, why: str, row: int | None = None) -> None:
-        super().__init__(f"{claim}: {why}" + ("" if row is None else f" (row {row})"))
-        self.claim, self.row = claim, row
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _revive, (self.claim, self.args[0], self.row)
-
-
-def _revive(claim: str, text: str, row: int | None) -> CertificateError:
-    error = CertificateError(claim, "", row)
-    error.args = (text,)
-    return error
-
-
-@dataclass(frozen=True)
-class Later:
-    """A field that is found when it is first asked for."""
-
-    find: Callable[[], Any]
-
-
-# -- text ------------------------------------------------------------------------------------------------------------
-
-
-def _encode(value: Any) -> Any:
-    """What JSON can hold, without loss."""
-    if isinstance(value, Fraction):
-        return {"fraction": [hex(value.numerator), hex(value.denominator)]}
-    if isinstance(value, float):
-        return {"double": value.hex()}
-    if isinstance(value, np.ndarray):
-        return {"doubles": [float(entry).hex() for entry in value]}
-    if isinstance(value, Mapping):
-        return {"map": [[_encode(key), _encode(entry)] for key, entry in value.items()]}
-    if isinstance(value, tuple):
-        return {"list": [_encode(entry) for entry in value]}
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    raise TypeError(f"A certificate cannot hold {value!r}: labels are numbers or names.")
-
-
-def _decode(value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    ((kind, held),) = value.items()
-    if kind == "fraction":
-        return Fraction(int(held[0], 16), int(held[1], 16))
-    if kind == "double":
-        return float.fromhex(held)
-    if kind == "doubles":
-        return np.array([float.fromhex(entry) for entry in held])
-    if kind == "map":
-        return {_decode(key): _decode(entry) for key, entry in held}
-    return tuple(_decode(entry) for entry in held)
-
-
-def _digest(document: dict[str, Any]) -> str:
-    text = json.dumps({**document, "sha256": ""}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _opened(text: str, kind: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-        told = document["sha256"]
-        if document["certificate"] != kind:
-            raise CertificateError("certificate", f"is a {document['certificate']!r}, not a {kind!r}")
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, CertificateError):
-            raise
-        raise CertificateError("text", f"is no certificate: {error}") from error
-    if told != _digest(document):
-        raise CertificateError("sha256", "the text has been edited")
-    return dict(document)
-
-
-class Record:
-    """What all certificates share: text and back, equality, fields that are found later."""
-
-    kind: ClassVar[str]
-
-    def __post_init__(self) -> None:
-        waiting = {name: value for name, value in self.__dict__.items() if isinstance(value, Later)}
-        for name in waiting:
-            del self.__dict__[name]
-        self.__dict__["_waiting"] = waiting
-
-    def __getattr__(self, name: str) -> Any:
-        waiting = self.__dict__.get("_waiting", {})
-        if name not in waiting:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__[name] = value = waiting[name].find()
-        del waiting[name]
-        return value
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**{field.name: getattr(self, field.name) for field in fields(self)}, "_waiting": {}}  # type: ignore[arg-type]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.to_json() == other.to_json()  # type: ignore[attr-defined]
-
-    def __hash__(self) -> int:
-        return hash(self.to_json())
-
-    def to_json(self) -> str:
-        """The record as text, with a SHA-256 over it."""
-        held = {field.name: _encode(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
-        document = {"certificate": self.kind, "format": 1, **held}
-        return json.dumps({**document, "sha256": _digest(document)}, indent=1)
-
-    @classmethod
-    def from_json(cls, text: str) -> Any:
-        """The record that `to_json` wrote; an edited text is refused."""
-        document = _opened(text, cls.kind)
-        return cls(**{field.name: _decode(document[field.name]) for field in fields(cls)})  # type: ignore[arg-type]
+def _some(things: Any) -> str:
+    """The first dozen, in words."""
+    return ", ".join(map(str, things[:12])) + (", …" if len(things) > 12 else "")
 
 
 def _refuse(claim: str, why: str, row: int | None = None) -> NoReturn:
@@ -337,13 +213,14 @@ class Separability(Record):
             if self.rows is not None:
                 said = "undecided: no plane separates strictly; whether one does weakly was not found out"
         if self.rows is not None:
-            some = ", ".join(map(str, self.rows[:12])) + (", …" if len(self.rows) > 12 else "")
-            said += f"\n  rows {some} prove it: a mean of those of one class is a mean of those of the other"
+            said += (
+                f"\n  rows {_some(self.rows)} prove it: a mean of those of one class is a mean of those of the other"
+            )
         if self.verdict == "quasi-complete":
-            signs = ", ".join(f"{name} {'+' if sign > 0 else '−'}∞" for name, sign in self.infinite.items())
-            said += f"\n  infinite in a logistic regression: {signs}"
+            moved = [f"{name} {'+' if sign > 0 else '−'}∞" for name, sign in self.infinite.items()]
+            said += f"\n  infinite in a logistic regression: {_some(moved)}"
         if self.aliased:
-            said += "\n  combinations of other columns: " + ", ".join(map(str, self.aliased))
+            said += f"\n  combinations of other columns: {_some(self.aliased)}"
         return said
 
     def verify(self, X: Any, y: Any) -> None:
@@ -383,11 +260,12 @@ class Separability(Record):
 
     def _check_nothing_else(self) -> None:
         """A record claims only what its verdict means."""
+        plane, spanning = ("coef", "intercept", "plane", "margin"), ("spanning_rows", "spanning_weights", "rank")
         others = {
-            "complete": ("rows", "weights", "spanning_rows", "spanning_weights", "rank"),
-            "quasi-complete": ("coef", "intercept", "plane", "margin", "spanning_rows", "spanning_weights", "rank"),
-            "overlap": ("coef", "intercept", "plane", "margin", "direction"),
-            "undecided": ("coef", "intercept", "plane", "margin", "spanning_rows", "spanning_weights", "rank", "direction"),
+            "complete": ("rows", "weights", *spanning),
+            "quasi-complete": (*plane, *spanning),
+            "overlap": (*plane, "direction"),
+            "undecided": (*plane, *spanning, "direction"),
         }[self.verdict]
         for name in others:
             if getattr(self, name) is not None:
@@ -400,12 +278,10 @@ class Separability(Record):
             _refuse("coef", "is not one finite number a column, and an intercept")
         if not self.fit_intercept and self.intercept != 0:
             _refuse("intercept", "must be 0 without one")
-        w: Vector = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
-        if self.plane is not None:
-            near = np.array([float(value) for value in self.plane])
-            if near.shape != w.shape or not np.array_equal(near, w):
-                _refuse("plane", "is not what `coef` and `intercept` are near")
-            w = self.plane
+        doubles = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
+        if self.plane is not None and not np.array_equal(doubles, [float(value) for value in self.plane]):
+            _refuse("plane", "is not what `coef` and `intercept` are near")
+        w: Vector = doubles if self.plane is None else self.plane
         wrong = np.flatnonzero(z.signs(w) <= 0)
         if wrong.size:
             _refuse("coef", "does not have this row strictly on its side", int(wrong[0]))
@@ -533,12 +409,12 @@ class SeparabilityByClass(Record, Mapping[Any, Separability]):
     def to_json(self) -> str:
         """The record as text, with a SHA-256 over it."""
         document = {"certificate": self.kind, "format": 1, "verdicts": [verdict.to_json() for verdict in self.verdicts]}
-        return json.dumps({**document, "sha256": _digest(document)}, indent=1)
+        return json.dumps({**document, "sha256": digest(document)}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> SeparabilityByClass:
         """The record that `to_json` wrote; an edited text is refused."""
-        return cls(tuple(Separability.from_json(verdict) for verdict in _opened(text, cls.kind)["verdicts"]))
+        return cls(tuple(Separability.from_json(verdict) for verdict in opened(text, cls.kind)["verdicts"]))
 
 
 # -- the widest plane ------------------------------------------------------------------------------------------------
@@ -555,7 +431,10 @@ def upper_margin(z: Signed, support: tuple[int, ...], weights: tuple[float, ...]
     rows, sides = rows.astype(object), z.sides[list(support)]
     if z.intercept:
         plus, minus = int(alpha[sides > 0].sum()), int(alpha[sides < 0].sum())
-        total, mass = minus * (alpha[sides > 0] @ rows[sides > 0]) + plus * (alpha[sides < 0] @ rows[sides < 0]), plus * minus
+        total, mass = (
+            minus * (alpha[sides > 0] @ rows[sides > 0]) + plus * (alpha[sides < 0] @ rows[sides < 0]),
+            plus * minus,
+        )
         mass *= 2
     else:
         total, mass = alpha @ rows, int(alpha.sum())
@@ -588,7 +467,7 @@ class WidestPlane(Record):
     >>> from rosenblatt import max_margin
     >>> plane = max_margin([[0.0], [1.0], [3.0]], [0, 0, 1])
     >>> plane.coef, plane.intercept, plane.margin, plane.upper, plane.support
-    (array([1.]), -2.0, 1.0, 1.0, (1, 2))
+    (array([1.]), -2.0..., 1.0, 1.0, (1, 2))
     >>> WidestPlane.from_json(plane.to_json()) == plane
     True
     """

@@ -169,6 +169,8 @@ class Corral:
 
     def settle(self) -> bool:
         """Move to the least point; False when numbers fail."""
-        left = settle(self.L, self.size, self.all_rows, self.group, self.groups, self.all_alpha, self.beta, self.u, self.v)
+        left = settle(
+            self.L, self.size, self.all_rows, self.group, self.groups, self.all_alpha, self.beta, self.u, self.v
+        )
         self.size = left or self.size
         return left > 0

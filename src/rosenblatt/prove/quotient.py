@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, gamma, null_vectors
+from rosenblatt.data.exact import Signed, gamma, null_vectors, two_to
 
 Array = np.ndarray[Any, Any]
 SAMPLE = 2048
@@ -81,13 +81,13 @@ class Quotient:
     def wholes(self, index: Array, last: bool) -> list[list[int]]:
         """Each row, scaled as in `block` and with a 1 at the end if `last`, times a positive whole number."""
         exact = np.array([self.z.values(index, v) for v in self.vectors], dtype=object).T
-        shrink = [Fraction(1, 2) ** int(e) for e in self.scale]
+        shrink = [two_to(-int(e)) for e in self.scale]
         rows = []
         for row in exact:
             scaled = [value * factor for value, factor in zip(row, shrink, strict=True)]
             if last:
                 most = max(abs(value) for value in scaled)
-                over = Fraction(2) ** (most.numerator.bit_length() - most.denominator.bit_length())
+                over = two_to(most.numerator.bit_length() - most.denominator.bit_length())
                 scaled = [*(value / over for value in scaled), Fraction(1)]
             common = math.lcm(*(value.denominator for value in scaled))
             rows.append([int(value * common) for value in scaled])
@@ -96,10 +96,10 @@ class Quotient:
     def lift(self, c: Any) -> Any:
         """W = N c for c as the scaled columns have it: doubles where N is plain and c is, else fractions."""
         if self.plain and isinstance(c, np.ndarray):
-            w = np.zeros(self.z.width)
-            w[list(self.units)] = np.ldexp(c, -self.scale)
-            return w
-        exact = [Fraction(value) * Fraction(1, 2) ** int(e) for value, e in zip(c, self.scale, strict=True)]
+            doubles = np.zeros(self.z.width)
+            doubles[list(self.units)] = np.ldexp(c, -self.scale)
+            return doubles
+        exact = [Fraction(value) * two_to(-int(e)) for value, e in zip(c, self.scale, strict=True)]
         w = [Fraction(0)] * self.z.width
         for value, v in zip(exact, self.vectors, strict=True):
             if value:
@@ -125,7 +125,7 @@ class Quotient:
 
 
 def quotient(z: Signed, vectors: list[tuple[Fraction, ...]], units: list[int], plain: bool) -> Quotient:
-    """z along these vectors."""
+    """Z along these vectors."""
     active = np.zeros(z.n, dtype=bool)
     for v in vectors:
         active |= z.signs(v) != 0

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, row_space
+from rosenblatt.data.exact import Signed, row_space, two_to
+from rosenblatt.data.records import Later
 from rosenblatt.data.tables import Table, read_table
 from rosenblatt.prove.certificates import (
-    Later,
     Separability,
     SeparabilityByClass,
     column_names,
@@ -157,7 +157,7 @@ def _doubles(q: Quotient, c: list[Fraction]) -> Any:
     """The plane in doubles if it still has every row on its side, else as it is."""
     exact = q.lift(c)
     most = max(abs(value) for value in exact)
-    over = Fraction(2) ** (most.numerator.bit_length() - most.denominator.bit_length())
+    over = two_to(most.numerator.bit_length() - most.denominator.bit_length())
     near = np.array([float(value / over) for value in exact])
     return near if q.plain and (q.signs(near) > 0).all() else exact
 
@@ -316,7 +316,9 @@ def _wide(z: Signed, positive: Any) -> Separability:
     claims: dict[str, Any] = {} if rows is None else {"rows": rows, "weights": weights}
     if rows is not None and direction is not None:
         infinite = infinite_of(direction, z.table.names, z.intercept)
-        return _record(z, positive, (), "quasi-complete", **claims, direction=direction, infinite=infinite, aliased=None)
+        return _record(
+            z, positive, (), "quasi-complete", **claims, direction=direction, infinite=infinite, aliased=None
+        )
     return _record(z, positive, (), "undecided", **claims, aliased=None)
 
 

@@ -1,4 +1,4 @@
-"""After a witness: does a plane separate weakly, and what proves that none does?"""
+"""After a witness: the direction that separates weakly, or the rows that prove that there is none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, bareiss, null_vectors, whole
+from rosenblatt.data.exact import Signed, bareiss, null_vectors, two_to, whole
 from rosenblatt.prove.quotient import Quotient
 from rosenblatt.prove.simplex import Floats, Wholes
 
@@ -67,7 +67,7 @@ def _factors(q: Quotient, rows: Array, numbers: Array) -> list[Fraction]:
     for i, row in enumerate(rows):
         k = next(k for k in range(q.width) if numbers[i, k])
         value = q.z.values(np.array([row]), q.vectors[k])[0]
-        found.append(Fraction(int(numbers[i, k])) * Fraction(2) ** int(q.scale[k]) / value)
+        found.append(Fraction(int(numbers[i, k])) * two_to(int(q.scale[k])) / value)
     return found
 
 
@@ -98,7 +98,7 @@ def maximiser(q: Quotient) -> tuple[Fraction, ...]:
         side = int(q.z.signs(v)[q.index[0]])
         most = max(abs(value) for value in v)
         return tuple(side * value / most for value in v)
-    flat = [Fraction(2) ** int(e) for e in q.scale]  # the columns are scaled, and so is the box
+    flat = [two_to(int(e)) for e in q.scale]  # the columns are scaled, and so is the box
     box = [j for j in range(q.z.width) if j not in q.units and any(v[j] for v in q.vectors)]
     across = [[v[j] / f for v, f in zip(q.vectors, flat, strict=True)] for j in box]
     b = [value / f for value, f in zip(_total(q), flat, strict=True)]
@@ -120,7 +120,7 @@ def maximiser(q: Quotient) -> tuple[Fraction, ...]:
 
 
 def _integral(v: list[Fraction]) -> tuple[list[int], int]:
-    """v times the returned positive whole number."""
+    """V times the returned positive whole number."""
     common = math.lcm(*(value.denominator for value in v))
     return [int(value * common) for value in v], common
 
@@ -163,4 +163,4 @@ def _suggested(q: Quotient, b: list[Fraction], flat: list[Fraction], across: lis
         if not more.size:
             break
     found = simplex.support() - offset
-    return rows[found[found >= 0]]
+    return np.asarray(rows[found[found >= 0]])

@@ -39,7 +39,8 @@ class Peeled:
 
 def twins(z: Signed) -> tuple[int, int] | None:
     """Two rows that are the same but for their labels."""
-    X, seen = z.table.X, {}
+    X = z.table.X
+    seen: dict[int, tuple[int, int]] = {}
     for i, side in enumerate(z.sides.tolist()):
         start, end = X.indptr[i], X.indptr[i + 1]
         key = hash((X.indices[start:end].tobytes(), X.data[start:end].tobytes()))
@@ -74,7 +75,7 @@ def peel(z: Signed) -> Peeled:
 
 
 def perceptron(z: Signed, rows: Array, most: int = EPOCHS) -> Array | None:
-    """w with no error on these rows, if so many epochs find one."""
+    """W with no error on these rows, if so many epochs find one."""
     present = rows.astype(np.uint64)
     table = z.table
     examples = Examples(

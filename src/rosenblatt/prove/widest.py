@@ -245,7 +245,7 @@ def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> tupl
         verdict = decide(table, positive, fit_intercept)
         if verdict.verdict != "complete" or verdict.coef is None or verdict.plane is not None:
             return verdict, steps
-        plane = np.append(verdict.coef, verdict.intercept) if fit_intercept else verdict.coef
+        plane = np.append(verdict.coef, verdict.intercept or 0.0) if fit_intercept else verdict.coef
     order = np.argsort(rows)
     weights = alpha[order].astype(np.float64)
     support = tuple(int(row) for row in rows[order])
