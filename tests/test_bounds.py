@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import binom
 from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import (
     PAUM,
@@ -70,10 +71,10 @@ def test_forms():
 def test_no_bound_without_separation():
     X, y = load_iris(return_X_y=True)
     model = Perceptron(max_epochs=3)
-    with pytest.warns(UserWarning):
+    with pytest.warns(ConvergenceWarning):
         model.fit(X[50:], y[50:])
     assert mistake_bounds(model, X[50:], y[50:]) == ()
-    with pytest.warns(UserWarning):
+    with pytest.warns(ConvergenceWarning):
         model.fit(X, y)
     with pytest.raises(ValueError, match="two classes"):
         mistake_bounds(model, X, y)
@@ -85,6 +86,7 @@ def test_of_a_model_without_a_report():
     assert found[0].share is None
 
 
+@pytest.mark.compiled  # minutes of updates otherwise
 def test_paum():
     X, y = load_digits(return_X_y=True)
     y = y == 0
@@ -160,7 +162,7 @@ def test_support_compresses():
 
 def test_what_is_not_known_is_not_told():
     X, y = load_iris(return_X_y=True)
-    with pytest.warns(UserWarning):
+    with pytest.warns(ConvergenceWarning):
         model = MaxMargin().fit(X, y)
     assert generalisation_bounds(model, X, y) == ()
     zero = max_margin([[1.0], [-1.0]], [1, 0])

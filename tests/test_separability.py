@@ -205,6 +205,17 @@ def test_columns_that_are_combinations():
     assert (verdict.verdict, verdict.aliased, verdict.rank) == ("overlap", (3, 4, 5), 4)
 
 
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((30, 60)), rng.integers(0, 2, 30)
+    verdict = checked(X, y)
+    assert (verdict.verdict, len(verdict.aliased)) == ("complete", 31)
+    twins = np.vstack([X, X[:1]]), np.append(y, 1 - y[0])
+    assert (checked(*twins).verdict, checked(*twins).rows) == ("quasi-complete", (0, 30))
+    wide = rng.standard_normal((40, 1700)), rng.integers(0, 2, 40)
+    assert checked(*wide).verdict == "complete"
+
+
 # -- where floats cannot tell ----------------------------------------------------------------------------------------
 
 

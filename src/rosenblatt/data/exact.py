@@ -324,11 +324,10 @@ def bareiss(m: Array) -> tuple[Array, list[int], int]:
 
 @dataclass(frozen=True)
 class Space:
-    """What all rows span: independent rows that span it, pivot columns, and the null vectors of all rows."""
+    """What all rows span: independent rows that span it, and as many independent columns."""
 
     rows: Array
     columns: tuple[int, ...]
-    nulls: tuple[tuple[Fraction, ...], ...]
 
     @property
     def rank(self) -> int:
@@ -349,9 +348,12 @@ def row_space(z: Signed, start: Array | None = None) -> Space:
         if len(pivots) <= before:  # a prime that hides a row: ask the whole numbers themselves
             names = bareiss(numbers.T)[1]
             pivots = bareiss(numbers[names])[1]
+        everything = chosen.size == z.n
         chosen, before = chosen[names], len(pivots)
         if len(pivots) == p:
-            return Space(chosen, tuple(range(p)), ())
+            return Space(chosen, tuple(range(p)))
+        if everything and z.n <= p and len(pivots) == z.n - len(null_vectors(numbers.T)):
+            return Space(chosen, tuple(sorted(order[c] for c in pivots)))
         nulls = []
         for v in null_vectors(numbers[names]).values():
             exact = [Fraction(0)] * p
@@ -363,5 +365,5 @@ def row_space(z: Signed, start: Array | None = None) -> Space:
             outside |= z.signs(vector) != 0
         more = np.flatnonzero(outside)
         if not more.size:
-            return Space(chosen, tuple(sorted(order[c] for c in pivots)), tuple(nulls))
+            return Space(chosen, tuple(sorted(order[c] for c in pivots)))
         chosen = np.concatenate([chosen, more[: 2 * p]])

@@ -59,22 +59,24 @@ def read_table(X: Any, y: Any) -> Table:
     if n == 0 or d == 0:
         raise ValueError(f"X has {n} rows and {d} columns: at least one of each is needed.")
     rows, radius2 = encode_rows(X)
-    if isinstance(rows, Sparse):
-        X = as_csr(rows, d)
-        if n * d <= DENSE_VALUES:
-            X = X.toarray()
-            rows = Dense(X)
+    X, rows = read_rows(rows, d)
     y = _labels(y, n)
     classes = distinct(y)
     check_labels(y, classes)
     return Table(X, rows, radius2, names, classes, encode_labels(y, classes))
 
 
-def as_csr(rows: Sparse, d: int) -> Any:
-    """Sparse rows as SciPy's matrix, without a copy."""
+def read_rows(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
+    """Rows as an array or SciPy's matrix, and as the loops take them; few sparse ones become an array."""
+    if isinstance(rows, Dense):
+        return rows.values, rows
     signed = np.dtype(f"i{rows.columns.dtype.itemsize}")
     parts = (rows.values, rows.columns.view(signed), rows.starts.view(np.int64))
-    return sp.csr_matrix(parts, shape=(rows.starts.size - 1, d), copy=False)
+    X = sp.csr_matrix(parts, shape=(rows.starts.size - 1, d), copy=False)
+    if X.shape[0] * d > DENSE_VALUES:
+        return X, rows
+    dense = X.toarray()
+    return dense, Dense(dense)
 
 
 def _names(X: Any) -> tuple[str, ...] | None:

@@ -15,8 +15,8 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from rosenblatt.data.examples import Sparse, check_labels, distinct, encode_labels, encode_rows, encode_weights
-from rosenblatt.data.tables import Table, as_csr
+from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
+from rosenblatt.data.tables import Table, read_rows
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.kept import decide
@@ -122,8 +122,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         check_labels(y, classes)
         if classes.size < 2:
             raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
-        if isinstance(rows, Sparse):
-            X = as_csr(rows, X.shape[1])
+        X, rows = read_rows(rows, X.shape[1])
         names = getattr(self, "feature_names_in_", None)
         columns = None if names is None else tuple(str(name) for name in names)
         table = Table(X, rows, radius2, columns, classes, encode_labels(y, classes))

@@ -18,6 +18,7 @@ import numpy as np
 from rosenblatt.data.exact import Signed, row_space, two_to
 from rosenblatt.data.records import Later
 from rosenblatt.data.tables import Table, read_table
+from rosenblatt.prove import hulls
 from rosenblatt.prove.certificates import (
     Separability,
     SeparabilityByClass,
@@ -27,6 +28,7 @@ from rosenblatt.prove.certificates import (
     label,
     signed,
 )
+from rosenblatt.prove.hulls import placed
 from rosenblatt.prove.quotient import Quotient, proven, whole_problem
 from rosenblatt.prove.simplex import Floats, Wholes
 from rosenblatt.prove.weak import Stage, maximiser, spanning, weights_of
@@ -36,7 +38,7 @@ Array = np.ndarray[Any, Any]
 ALL_AT_ONCE = 1500  # so many rows are a working set of their own
 FIRST, MORE = 400, 250  # rows in the first working set, and most that join in a round
 ROUNDS = 80
-WIDE = 1500  # sparse rows of more columns are not for the simplex
+WIDE = 1500  # rows of more columns are not for the simplex, if it can be helped
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,6 @@ class WorkingSet:
 def search(q: Quotient) -> Plane | Stage:
     """A plane that has every active row strictly on its side, or rows that allow none; proven."""
     index = q.index
-    if q.width == 0:
-        raise ValueError("no direction is left")
     work = WorkingSet(q)
     work.join(_first(q, index))
     for _ in range(ROUNDS):
@@ -215,11 +215,15 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
     z = signed(table, positive, fit_intercept)
     if fit_intercept and (z.sides == z.sides[0]).all():
         w = np.append(np.zeros(table.shape[1]), float(z.sides[0]))
-        if z.width > WIDE and not z.dense:
+        if z.width > WIDE:
             return _found_wide(z, positive, w)
         return _complete(z, positive, Plane(w), whole_problem(z, row_space(z).columns))
-    if z.width > WIDE and not z.dense:
-        return _wide(z, positive)
+    if z.width > WIDE:
+        plane = placed(z, hulls.search(z, 0.5)[0]) if z.dense else None
+        if plane is not None and (z.signs(plane) > 0).all():
+            return _found_wide(z, positive, plane)
+        if not z.dense:
+            return _wide(z, positive)
     space = row_space(z)
     if not space.columns:  # nothing but zeros: any row is a witness
         return _record(z, positive, (), "overlap", rank=0, rows=(0,), weights=(Fraction(1),), spanning_rows=(0,),
