@@ -1,14 +1,9 @@
 """The proofs beside their peers: linprog (HiGHS), LinearSVC, SVC, and the time of X @ w and of an epoch.
 
-    python benchmarks/bench_prove.py
+python benchmarks/bench_prove.py
 """
 
 from __future__ import annotations
-
-import os
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
 
 import resource
 import threading

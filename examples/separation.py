@@ -1,4 +1,4 @@
-"""Is a logistic regression's maximum likelihood estimate finite? The two standard cases of the R package detectseparation.
+"""Is a logistic regression's estimate finite? The two standard cases of the R package detectseparation.
 
 Reads endometrial.csv and lizards.csv from the folder "separation" inside the folder that the environment variable
 ROSENBLATT_DATA names; without it, a small table of the same kind is used.

@@ -458,6 +458,18 @@ def text_like(n, d, noise=0.0, seed=0, words=12):
     return X, y ^ (rng.random(n) < noise)
 
 
+def test_wide_sparse_core_of_many_columns(monkeypatch):
+    import rosenblatt.prove.wide as wide
+
+    X, y = text_like(500, 3000, words=60)
+    easy = sp.csr_matrix((np.ones(1500), (np.arange(1500), 3000 + np.arange(1500))), shape=(1500, 4500))
+    X = sp.vstack([sp.hstack([X, sp.csr_matrix((500, 1500))]), easy], format="csr")
+    y = np.append(y, np.arange(1500) % 2)
+    found = wide.descended
+    monkeypatch.setattr("rosenblatt.prove.separability.descended", lambda z, i: found(z, i) if i.size < z.n else None)
+    assert checked(X, y).verdict == "complete"
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_wide_sparse_rows(fit_intercept):
     X, y = text_like(900, 6000)
@@ -476,7 +488,11 @@ def test_wide_sparse_twins():
     assert "…" in str(verdict)
 
 
-def test_wide_sparse_with_a_core():
+@pytest.mark.parametrize("epochs", [28, 0])
+def test_wide_sparse_with_a_core(monkeypatch, epochs):
+    import rosenblatt.prove.wide as wide
+
+    monkeypatch.setattr(wide, "EPOCHS", epochs)
     rng = np.random.default_rng(0)
     core = rng.integers(0, 2, (2500, 6)).astype(float)
     core_labels = core[:, 0].astype(int)
@@ -494,7 +510,6 @@ def test_wide_sparse_undecided(monkeypatch):
     import rosenblatt.prove.wide as wide
 
     monkeypatch.setattr(wide, "EPOCHS", 1)
-    monkeypatch.setattr(wide.perceptron, "__defaults__", (1,))
     X, y = text_like(9000, 1600, noise=0.3, words=40)
     verdict = checked(X, y)
     assert (verdict.verdict, verdict.separable, verdict.rows) == ("undecided", None, None)

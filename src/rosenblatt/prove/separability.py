@@ -32,7 +32,7 @@ from rosenblatt.prove.hulls import placed
 from rosenblatt.prove.quotient import Quotient, proven, whole_problem
 from rosenblatt.prove.simplex import Floats, Wholes
 from rosenblatt.prove.weak import Stage, maximiser, spanning, weights_of
-from rosenblatt.prove.wide import Peeled, crowned, peel, perceptron, pure_direction, twins
+from rosenblatt.prove.wide import Peeled, crowned, descended, peel, pure_direction, twins
 
 Array = np.ndarray[Any, Any]
 ALL_AT_ONCE = 1500  # so many rows are a working set of their own
@@ -305,10 +305,13 @@ def _quasi(z: Signed, positive: Any, stage: Stage, rest: Quotient, columns: tupl
 
 def _wide(z: Signed, positive: Any) -> Separability:
     """The path of `wide`; columns that are combinations of others are not looked for there."""
+    plane = descended(z, np.arange(z.n))
+    if plane is not None and (z.signs(plane) > 0).all():
+        return _found_wide(z, positive, plane)
     peeled = peel(z)
+    direction = pure_direction(z, peeled)
     rows: tuple[int, ...] | None = twins(z)
     weights: Any = None if rows is None else (Fraction(1, 2), Fraction(1, 2))
-    direction = pure_direction(z, peeled)
     if rows is None:
         core = _core(z, peeled) if peeled.rows.size else np.zeros(z.width)
         if isinstance(core, Separability):
@@ -328,8 +331,8 @@ def _wide(z: Signed, positive: Any) -> Separability:
 
 def _core(z: Signed, peeled: Peeled) -> Any:
     """A plane for the core, a `Separability` that refuses it one, or None where neither is found."""
-    if peeled.columns.size > WIDE:
-        return perceptron(z, peeled.rows)
+    if peeled.columns.size > WIDE:  # worth another try only where much was peeled
+        return descended(z, peeled.rows) if 2 * peeled.rows.size < z.n else None
     part = z.table.X[peeled.rows][:, peeled.columns] if peeled.columns.size else np.zeros((peeled.rows.size, 1))
     found = decide(read_table(part, z.sides[peeled.rows]), 1, z.intercept)
     if found.verdict != "complete":
