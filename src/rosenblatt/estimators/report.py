@@ -48,6 +48,8 @@ class Report:
     seconds : float
     rows : int
         Training rows that took part.
+    witness : Separability or None
+        The proof that no plane separates the rows, where the outcome is "inseparable".
     """
 
     outcome: str
@@ -60,6 +62,7 @@ class Report:
     gap: float | None
     seconds: float
     rows: int
+    witness: Any = None
 
     def __str__(self) -> str:
         """The report in words."""
@@ -81,6 +84,8 @@ class Report:
             lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
         if self.gap is not None:
             lines.append(f"  gap      {self.gap:.3g}")
+        if self.witness is not None:
+            lines.append(f"  witness  {self.witness}")
         return "\n".join(lines)
 
 
