@@ -83,7 +83,7 @@ def test_sparse_is_dense(data, fit_intercept):
 @given(st.integers(0, 10_000))
 def test_whole_numbers_alone_agree_with_floats(seed):
     from rosenblatt.data.exact import row_space
-    from rosenblatt.data.tables import read_table
+    from rosenblatt.data.labelled import read_table
     from rosenblatt.prove.certificates import signed
     from rosenblatt.prove.quotient import whole_problem
     from rosenblatt.prove.separability import Plane, in_wholes

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.tables import Table
+from rosenblatt.data.labelled import Table
 
 Array = np.ndarray[Any, Any]
 Vector = Sequence[Fraction] | Array  # exact: fractions, or doubles taken at their word

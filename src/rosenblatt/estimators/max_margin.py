@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
-from rosenblatt.data.tables import Table, read_rows
+from rosenblatt.data.labelled import Table, read_rows
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.kept import decide

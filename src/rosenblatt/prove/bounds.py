@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from rosenblatt.data.tables import read_table
+from rosenblatt.data.labelled import read_table
 from rosenblatt.prove.margins import linear_of, margins
 from rosenblatt.prove.widest import max_margin
 

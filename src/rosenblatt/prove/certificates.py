@@ -21,9 +21,9 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from rosenblatt.data.exact import Signed, Vector, bareiss, eliminated, row_space, squared, two_to, whole
+from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.data.records import CertificateError as CertificateError
 from rosenblatt.data.records import Record, digest, opened
-from rosenblatt.data.tables import Table, read_table
 
 Array = np.ndarray[Any, Any]
 

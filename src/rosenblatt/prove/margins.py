@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import encode_labels
-from rosenblatt.data.tables import Table, read_table
+from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.prove.certificates import Separability, WidestPlane
 
 Array = np.ndarray[Any, Any]

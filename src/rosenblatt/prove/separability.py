@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.exact import Signed, row_space, two_to
+from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.data.records import Later
-from rosenblatt.data.tables import Table, read_table
 from rosenblatt.prove import hulls
 from rosenblatt.prove.certificates import (
     Separability,

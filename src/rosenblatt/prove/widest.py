@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.tables import Table, read_table
+from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.prove.certificates import Separability, WidestPlane, geometric_margin, label, signed, upper_margin
 from rosenblatt.prove.hulls import placed, search
 from rosenblatt.prove.separability import decide
