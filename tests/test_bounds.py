@@ -99,6 +99,9 @@ def test_paum():
         f = model.decision_function(X) / np.linalg.norm(model.coef_)
         assert f[y].min() >= bounds.margins[1]
         assert -f[~y].max() >= bounds.margins[0]
+
+
+def test_paum_without_bias():
     even = paum_bounds(1.0, 0.5, (0.0, 2.0), fit_intercept=False)
     assert even.updates == pytest.approx((1 + 4) / 0.25)
     assert even.margins == (0.0, pytest.approx(0.5 * 2 / 5))

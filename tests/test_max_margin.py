@@ -115,12 +115,23 @@ def test_many_rows_use_a_pool():
     assert through.margin <= plane.upper
 
 
-def test_sparse():
-    X, y = load_digits(return_X_y=True)
-    big = sp.vstack([sp.csr_matrix(X)] * 40, format="csr")  # too many values to be read as an array
-    labels = np.tile(y == 4, 40)
-    plane = checked(big, labels)
-    assert plane.margin == pytest.approx(max_margin(X, y == 4).margin, rel=1e-9)
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_sparse(monkeypatch, fit_intercept):
+    X, y = load_iris(return_X_y=True)
+    dense = max_margin(X, y == 0, fit_intercept=fit_intercept)
+    monkeypatch.setattr("rosenblatt.data.tables.DENSE_VALUES", 0)
+    plane = checked(sp.csr_matrix(X), y == 0, fit_intercept=fit_intercept)
+    assert plane.margin == pytest.approx(dense.margin, rel=1e-9)
+    monkeypatch.setattr("rosenblatt.prove.hulls.ALL_AT_ONCE", 0)
+    monkeypatch.setattr("rosenblatt.prove.hulls.POOL", 3)
+    assert checked(sp.csr_matrix(X), y == 0, fit_intercept=fit_intercept).gap <= 1e-6
+
+
+def test_a_corral_of_many_rows():
+    rng = np.random.default_rng(0)
+    plane = checked(rng.standard_normal((160, 150)), np.arange(160) % 2)
+    assert len(plane.support) > 64
+    assert plane.gap <= 1e-6
 
 
 def test_scales():
@@ -232,8 +243,8 @@ def test_inseparable_rows_fall_back_to_the_squared_hinge():
 
 def test_wide_squared_hinge_is_solved_by_conjugate_gradients():
     rng = np.random.default_rng(0)
-    X = sp.random(80, 1600, density=0.02, random_state=0, format="csr")
-    y = rng.integers(0, 2, 80)
+    X = sp.random(12, 1600, density=0.02, random_state=0, format="csr")
+    y = rng.integers(0, 2, 12)
     X, y = sp.vstack([X, X[:1]], format="csr"), np.append(y, 1 - y[0])
     for fit_intercept in (True, False):
         with pytest.warns(ConvergenceWarning):

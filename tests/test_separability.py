@@ -79,6 +79,16 @@ def test_sparse_is_dense(data, fit_intercept):
     assert separability(sp.csr_matrix(np.array(X)), y, fit_intercept=fit_intercept) == dense
 
 
+@settings(max_examples=30, deadline=None)
+@given(rows_and_labels(), st.booleans())
+def test_sparse_rows_too_many_to_be_read_as_an_array(data, fit_intercept):
+    X, y = data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rosenblatt.data.tables.DENSE_VALUES", 0)
+        verdict = checked(sp.csr_matrix(np.array(X)), y, fit_intercept=fit_intercept)
+    assert verdict.verdict == exact.verdict(X, y, fit_intercept)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
 def test_whole_numbers_alone_agree_with_floats(seed):
@@ -270,6 +280,66 @@ def test_a_plane_that_no_doubles_hold():
     assert verdict.verdict == exact.verdict(X, [1] * 5, fit_intercept=False)
 
 
+def test_a_prime_that_hides_a_row():
+    from rosenblatt.data.exact import PRIME
+
+    X = [[float(PRIME * k)] for k in range(8)]
+    assert checked(X, [0, 1] * 4).rank == 2
+
+
+def test_roots_of_fractions():
+    from rosenblatt.prove.certificates import root_above, root_below
+
+    assert (root_below(Fraction(0)), root_below(Fraction(4)), root_above(Fraction(4))) == (0.0, 2.0, 2.0)
+    assert root_below(Fraction(10) ** 700) == np.finfo(float).max
+    assert root_below(Fraction(1, 10**700)) == 0.0
+    for square in (Fraction(2), Fraction(1, 3), Fraction(10) ** 300, Fraction(7, 10**301)):
+        low, high = root_below(square), root_above(square)
+        assert high == math.nextafter(low, math.inf)
+        assert Fraction(low) ** 2 < square < Fraction(high) ** 2
+
+
+def test_floats_prove_no_false_witness():
+    from rosenblatt.data.tables import read_table
+    from rosenblatt.prove.certificates import signed
+    from rosenblatt.prove.quotient import proven, whole_problem
+
+    X, y = [[0.0], [2.0], [1.0], [1.0], [3.0]], [0, 0, 1, 1, 0]
+    q = whole_problem(signed(read_table(X, y), 1, True), (0, 1))
+    assert proven(q, np.array([0, 1, 2])) == []
+    assert proven(q, np.array([1, 2, 4])) is None  # a weight is negative
+    assert proven(q, np.array([2, 3, 0])) is None  # singular
+    assert proven(q, np.array([0, 1])) is None  # not square
+
+
+def test_the_simplex_gives_up_where_it_must():
+    from rosenblatt.prove.simplex import Floats
+
+    empty = Floats(np.array([1.0, -1.0]), np.ones(2))
+    assert empty.run(5)
+    assert empty.missing() == pytest.approx(2.0)
+    singular = Floats(np.ones(2), np.ones(2))
+    singular.extend(np.ones((2, 2)))
+    singular.basis[:] = 0, 1
+    assert not singular.refresh()
+    short = Floats(np.ones(2), np.ones(2))
+    short.extend(np.eye(2))
+    assert not short.run(1)
+    assert not short._pivot(0, 0.0) or short.pivots > 0
+
+
+@pytest.mark.parametrize("fail", ["run", "missing"])
+def test_whole_numbers_decide_where_floats_fail(monkeypatch, fail):
+    from rosenblatt.prove.simplex import Floats
+
+    if fail == "run":
+        monkeypatch.setattr(Floats, "run", lambda self, most, tolerance=0: False)
+    else:
+        monkeypatch.setattr("rosenblatt.prove.separability.proven", lambda q, rows: None)
+    for X, y in (XOR, QUASI, APART):
+        assert checked(X, y).verdict == exact.verdict(X, y)
+
+
 # -- records made false ----------------------------------------------------------------------------------------------
 
 
@@ -363,6 +433,8 @@ def test_an_edited_text_is_refused():
         Separability.from_json(json.dumps(document))
     with pytest.raises(CertificateError, match="not a"):
         SeparabilityByClass.from_json(text)
+    with pytest.raises(TypeError, match="labels are numbers or names"):
+        dataclasses.replace(verdict, positive=object()).to_json()
     with pytest.raises(CertificateError, match="no certificate"):
         Separability.from_json("[")
 
@@ -416,6 +488,7 @@ def test_column_names():
         ([[1.0], [math.inf]], [0, 1], "infinity at row 1, column 0"),
         ([[1.0]], [0, 1], "inconsistent"),
         ([1.0, 2.0], [0, 1], "dimensions"),
+        (sp.coo_array(np.array([1.0, 2.0])), [0, 1], "dimensions"),
         (np.zeros((0, 2)), [], "0 rows"),
         (np.zeros((2, 0)), [0, 1], "0 columns"),
         ([["a"]], [0], "numbers"),

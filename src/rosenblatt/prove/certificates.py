@@ -56,8 +56,6 @@ def root_below(square: Fraction) -> float:
         m = float(root)
     except OverflowError:
         return float(np.finfo(np.float64).max)
-    if math.isinf(m):
-        m = float(np.finfo(np.float64).max)
     while Fraction(m) ** 2 > square:
         m = math.nextafter(m, 0.0)
     while math.isfinite(up := math.nextafter(m, math.inf)) and Fraction(up) ** 2 <= square:
