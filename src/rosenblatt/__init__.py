@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
+    from rosenblatt.data.errors import FileError, NewerFormatError
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+    from rosenblatt.estimators.files import load, save
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -26,6 +28,10 @@ _HOMES = {
     "SecondOrderPerceptron": "estimators.second_order",
     "Report": "estimators.report",
     "EpochRecord": "learn.training",
+    "FileError": "data.errors",
+    "NewerFormatError": "data.errors",
+    "save": "estimators.files",
+    "load": "estimators.files",
 }
 
 __all__ = [
@@ -33,6 +39,8 @@ __all__ = [
     "PAUM",
     "AveragedPerceptron",
     "EpochRecord",
+    "FileError",
+    "NewerFormatError",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
@@ -40,6 +48,8 @@ __all__ = [
     "SecondOrderPerceptron",
     "VotedPerceptron",
     "__version__",
+    "load",
+    "save",
 ]
 
 
