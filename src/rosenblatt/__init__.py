@@ -10,6 +10,7 @@ from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
     from rosenblatt.data.errors import FileError, NewerFormatError
+    from rosenblatt.data.reading import Reading, read, stream
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
     from rosenblatt.estimators.files import load, save
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
@@ -30,6 +31,9 @@ _HOMES = {
     "EpochRecord": "learn.training",
     "FileError": "data.errors",
     "NewerFormatError": "data.errors",
+    "Reading": "data.reading",
+    "read": "data.reading",
+    "stream": "data.reading",
     "save": "estimators.files",
     "load": "estimators.files",
 }
@@ -44,12 +48,15 @@ __all__ = [
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
+    "Reading",
     "Report",
     "SecondOrderPerceptron",
     "VotedPerceptron",
     "__version__",
     "load",
+    "read",
     "save",
+    "stream",
 ]
 
 

@@ -51,3 +51,10 @@ def compiled(function: F) -> F:
     if numba.config.DISABLE_JIT:
         return function
     return numba.njit(cache=True, nogil=True, fastmath=FAST, _nrt=False)(_keyed(function))  # type: ignore[no-any-return]
+
+
+def exactly(function: F) -> F:
+    """As `compiled`, with every operation rounded as written: for code whose last bit matters."""
+    if numba.config.DISABLE_JIT:
+        return function
+    return numba.njit(cache=True, nogil=True, _nrt=False)(_keyed(function))  # type: ignore[no-any-return]
