@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numba
+from numba import types as kinds
+from numba.extending import overload
 
-# Not nnan and ninf: NaN and infinity must stay visible.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
+# Not nnan and ninf: NaN and infinity must stay visible. No reference counts: compiled code allocates nothing, and
+# counting the arrays of a named tuple at each call would cost more than a row's arithmetic.
+OPTIONS: Any = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "_nrt": False}
+EXACT: Any = {"_nrt": False}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,13 +52,30 @@ def _keyed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def compiled(function: F) -> F:
     """Compile on first call, keep the machine code on disk, release the GIL while it runs."""
-    if numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    return numba.njit(cache=True, nogil=True, fastmath=FAST, _nrt=False)(_keyed(function))  # type: ignore[no-any-return]
+    return numba.njit(cache=True, nogil=True, **OPTIONS)(_keyed(function))  # type: ignore[no-any-return]
+
+
+def verb(bodies: Mapping[str, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
+    """A function with one body for each kind of its first argument, a named tuple; the kind is the tuple's name.
+
+    Compiled code picks the body when it is compiled, plain Python when it is called.
+    """
+
+    def choose(first: Any, *others: Any) -> Any:
+        return bodies[type(first).__name__](first, *others)
+
+    def compiled_body(first: Any, *others: Any) -> Any:  # pragma: no cover
+        named = isinstance(first, kinds.BaseNamedTuple)
+        return bodies.get(first.instance_class.__name__) if named else None
+
+    overload(choose, strict=False, inline=inline, jit_options=OPTIONS)(compiled_body)
+    return choose
 
 
 def exactly(function: F) -> F:
     """As `compiled`, with every operation rounded as written: for code whose last bit matters."""
-    if numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    return numba.njit(cache=True, nogil=True, _nrt=False)(_keyed(function))  # type: ignore[no-any-return]
+    return numba.njit(cache=True, nogil=True, **EXACT)(_keyed(function))  # type: ignore[no-any-return]

@@ -73,7 +73,8 @@ class Examples:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the values, float32 or float64."""
-        return self.rows.values.dtype
+        dtype: np.dtype[Any] = self.rows.values.dtype
+        return dtype
 
     @property
     def stored(self) -> int:
@@ -96,12 +97,13 @@ def _census_dense(values: Array, begin: int, end: int) -> float:
     """The largest ‖x‖² of rows begin to end; NaN or infinite when a value is."""
     largest = 0.0
     for i in range(begin, end):
+        x = values[i]
         total = 0.0
-        for value in values[i]:
-            total += np.float64(value) * np.float64(value)
+        for j in range(x.size):
+            total += np.float64(x[j]) * np.float64(x[j])
         if not total <= largest:
             largest = total
-            if not np.isfinite(total):
+            if not total < np.inf:  # NaN too; `isfinite` computes total - total, which fast maths takes for 0
                 break
     return largest
 
@@ -118,23 +120,33 @@ def _census_sparse(
         if stop < start or stop > np.uint64(values.size):
             return largest, i, rising
         x, column = values[start:stop], columns[start:stop]
-        beyond = np.uint64(0)
-        for c in column:
-            beyond |= np.uint64(c >= limit)
+        falls, total = False, 0.0
+        for j in range(1, column.size):
+            falls |= column[j] <= column[j - 1]
+        rising = rising and not falls
+        # Rising columns are in range when the last one is; others are looked at one by one.
+        beyond = column.size > 0 and column[column.size - 1] >= limit
+        if falls:
+            for j in range(column.size):
+                beyond |= column[j] >= limit
         if beyond:
             return largest, i, rising
-        falls = np.uint64(0)
-        for j in range(1, column.size):
-            falls |= np.uint64(column[j] <= column[j - 1])
-        rising = rising and falls == 0
-        total = 0.0
-        for value in x:
-            total += np.float64(value) * np.float64(value)
-        if not total <= largest:
+        for j in range(x.size):
+            total += np.float64(x[j]) * np.float64(x[j])
+        if not total <= largest and largest < np.inf:  # every row is looked at, for its columns
             largest = total
-            if not np.isfinite(total):
-                break
     return largest, -1, rising
+
+
+@compiled
+def _twice(columns: Array, starts: Array, seen: Array) -> bool:
+    """Whether some row has a column twice; `seen` remembers the last row of each column."""
+    for i in range(starts.size - 1):
+        for j in range(starts[i], starts[i + 1]):
+            if seen[columns[j]] == i:
+                return True
+            seen[columns[j]] = i
+    return False
 
 
 def spans(total: int, per_row: float) -> Iterator[tuple[int, int]]:
@@ -148,9 +160,9 @@ def spans(total: int, per_row: float) -> Iterator[tuple[int, int]]:
 def _largest_dense(values: Array, index: Array) -> float:
     largest = 0.0
     for i in index:
-        total = 0.0
-        for value in values[i]:
-            total += np.float64(value) * np.float64(value)
+        x, total = values[i], 0.0
+        for j in range(x.size):  # as in the census: the same bits
+            total += np.float64(x[j]) * np.float64(x[j])
         largest = max(largest, total)
     return largest
 
@@ -159,9 +171,9 @@ def _largest_dense(values: Array, index: Array) -> float:
 def _largest_sparse(values: Array, starts: Array, index: Array) -> float:
     largest = 0.0
     for i in index:
-        total = 0.0
-        for value in values[starts[i] : starts[i + np.uint64(1)]]:
-            total += np.float64(value) * np.float64(value)
+        x, total = values[starts[i] : starts[i + np.uint64(1)]], 0.0
+        for j in range(x.size):
+            total += np.float64(x[j]) * np.float64(x[j])
         largest = max(largest, total)
     return largest
 
@@ -201,7 +213,7 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
             raise ValueError(_out_of_range(X, bad))
         largest = max(largest, _finite(census, X[begin:end] if not np.isfinite(census) else None, begin))
         canonical = canonical and rising
-    if not canonical:  # unsorted, or the same column twice in a row: ‖x‖² needs each column once
+    if not canonical and _twice(columns, starts, np.full(d, -1, dtype=np.int64)):  # ‖x‖² needs each column once
         X = X.copy()
         X.sum_duplicates()
         return _encode_sparse(X)
@@ -211,7 +223,9 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
 def _out_of_range(X: Any, row: int) -> str:
     start, end = int(X.indptr[row]), int(X.indptr[row + 1])
     if not 0 <= start <= end <= X.data.size:
-        return f"Input X is no valid CSR matrix: indptr of row {row} runs from {start} to {end} of {X.data.size} values."
+        return (
+            f"Input X is no valid CSR matrix: indptr of row {row} runs from {start} to {end} of {X.data.size} values."
+        )
     index = X.indices[start:end]
     wrong = index[(index < 0) | (index >= X.shape[1])][0]
     return f"Input X has index {wrong} out of range in row {row}: it has {X.shape[1]} columns."

@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from rosenblatt.data.compiling import exactly
+from rosenblatt.data.compiling import EXACT, exactly
 
 Array = np.ndarray[Any, Any]
 GOOD, BAD, HARD = range(3)
@@ -30,7 +30,7 @@ U0, U1, U3, U9, U32, U63 = (np.uint64(k) for k in (0, 1, 3, 9, 32, 63))
 LOW = np.uint64(0xFFFFFFFF)
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 NINE = np.uint64(0x1FF)
-EXACT = np.uint64(1 << 53)
+WHOLE = np.uint64(1 << 53)
 FRACTION = np.uint64((1 << 52) - 1)
 SIGN = np.uint64(1 << 63)
 
@@ -97,10 +97,10 @@ def eight(data: Array, at: int) -> Any:
     return count, value
 
 
-@overload(eight, strict=False, inline="always", jit_options={"_nrt": False})
+@overload(eight, strict=False, inline="always", jit_options=EXACT)
 def _eight_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
     def body(data: Any, at: Any) -> Any:
-        packed = _eight(data, at)
+        packed: Any = _eight(data, at)  # type: ignore[call-arg]
         return packed & 15, packed >> 4
 
     return body
@@ -119,9 +119,9 @@ def double(bits: Any) -> Any:
     return np.uint64(bits).view(np.float64)
 
 
-@overload(double, strict=False, inline="always", jit_options={"_nrt": False})
+@overload(double, strict=False, inline="always", jit_options=EXACT)
 def _double_compiled(bits: Any) -> Any:  # pragma: no cover
-    return lambda bits: _double(bits)
+    return lambda bits: _double(bits)  # type: ignore[call-arg]
 
 
 # -- rounding --------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def _rounded(m: Any, e: Any) -> Any:
     if low == U0 and high & NINE == U0 and fraction & U3 == U1:
         return U0, False
     fraction = (fraction + (fraction & U1)) >> U1
-    if fraction >= EXACT:
+    if fraction >= WHOLE:
         fraction >>= U1
         power += 1
     if power < 1 or power >= 0x7FF:
@@ -223,7 +223,7 @@ def number(data: Array, at: int) -> Any:
         e += -power if below else power
     if seen > DIGITS:
         return 0.0, at, HARD
-    if m < EXACT and -22 <= e <= 22:
+    if m < WHOLE and -22 <= e <= 22:
         exact = np.float64(m)
         exact = exact / TENS[-e] if e < 0 else exact * TENS[e]
         return -exact if negative else exact, at, GOOD

@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from rosenblatt.data.compiling import exactly
+from rosenblatt.data.compiling import EXACT, exactly
 from rosenblatt.data.errors import FileError
 
 Array = np.ndarray[Any, Any]
@@ -48,9 +48,9 @@ def four(data: Array, at: int) -> Any:
     return np.uint64(int.from_bytes(data[at : at + 4].tobytes(), "little"))
 
 
-@overload(four, strict=False, inline="always", jit_options={"_nrt": False})
+@overload(four, strict=False, inline="always", jit_options=EXACT)
 def _four_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
-    return lambda data, at: _four(data, at)
+    return lambda data, at: _four(data, at)  # type: ignore[call-arg]
 
 
 @exactly

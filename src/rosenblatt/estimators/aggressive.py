@@ -36,8 +36,7 @@ class PassiveAggressive(OnlineClassifier):
         The largest step (PA-I), or how little is smoothed (PA-II).
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
     keep : {"last", "average"}, default="last"
-    fit_intercept, order, multiclass, max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, \
-class_weight, warm_start, random_state
+    other parameters
         As in `Perceptron`.
 
     Attributes
@@ -80,7 +79,7 @@ class_weight, warm_start, random_state
         self._take(locals())
 
     def _plan(self) -> Plan:
-        return _plan(self, PassiveAggressiveRule(self.variant, self.C))  # type: ignore[attr-defined]
+        return _plan(self, PassiveAggressiveRule(self.variant, self.C))
 
 
 class PassiveAggressiveRegressor(OnlineRegressor):
@@ -96,8 +95,7 @@ class PassiveAggressiveRegressor(OnlineRegressor):
         Half the width of the tube within which no loss is felt.
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
     keep : {"last", "average"}, default="last"
-    fit_intercept, order, max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, warm_start, \
-random_state
+    other parameters
         As in `Perceptron`; held-out rows are scored by R².
 
     Attributes
@@ -146,7 +144,7 @@ random_state
         self._take(locals())
 
     def _plan(self) -> Plan:
-        return _plan(self, PassiveAggressiveRule(self.variant, self.C, self.epsilon))  # type: ignore[attr-defined]
+        return _plan(self, PassiveAggressiveRule(self.variant, self.C, self.epsilon))
 
 
 def _plan(model: Any, rule: PassiveAggressiveRule) -> Plan:

@@ -68,7 +68,7 @@ def all_or_nothing(method: Method) -> Method:
     return guarded  # type: ignore[return-value]
 
 
-class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     """What all online learners share. A subclass has `_plan`, and the parameters that `_drive` reads."""
 
     _state: State
@@ -114,7 +114,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             reset=reset,
             accept_sparse="csr",
             accept_large_sparse=True,
-            dtype=[np.float64, np.float32] if dtype is None else dtype,
+            dtype=_types(X) if dtype is None else dtype,
             order="C",
             ensure_all_finite=False,
         )
@@ -136,17 +136,23 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             reach = radius2(rows, present)
         return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
 
+    def _check_rows(self, plan: Plan, examples: Examples) -> None:
+        """An explicit order must name rows that are there."""
+        if not isinstance(plan.order, str):
+            n = examples.target.shape[0]
+            if plan.order.size and plan.order.max() >= n:
+                raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
+
     # -- training ----------------------------------------------------------------------------------------------------
 
-    def _drive(
-        self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None
-    ) -> None:
+    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
         """Run the training generator, and keep what it leaves."""
-        began, records = time.perf_counter(), []
+        began = time.perf_counter()
+        records: list[EpochRecord] = []
         training, held_out = self._split(examples, state.seed)
         best: tuple[float, State, int] | None = None
         outcome, waited = "budget", 0
-        with self._callbacks(limit, X, y, examples.classes) as watcher:
+        with self._callbacks(limit, X, y, examples) as watcher:
             steps = epochs(training, plan, state)
             try:
                 for record in steps:
@@ -211,7 +217,9 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if examples.classes is not None and examples.target.ndim == 1:
             groups = [every[examples.target[every] == k] for k in range(examples.classes.size)]
         chosen = [
-            rng.permutation(group)[: int(np.ceil(self.validation_fraction * group.size))] for group in groups if group.size
+            rng.permutation(group)[: int(np.ceil(self.validation_fraction * group.size))]
+            for group in groups
+            if group.size
         ]
         held_out = np.sort(np.concatenate(chosen))
         training = np.setdiff1d(every, held_out)
@@ -239,13 +247,13 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if report.outcome == "budget":
             warnings.warn(
                 f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs with {report.errors:,} of "
-                f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if the rows can be separated.",
+                f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
     @contextmanager
-    def _callbacks(self, limit: int, X: Any, y: Any, classes: Array | None) -> Iterator[Callable[..., bool]]:
+    def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[..., bool]]:
         """scikit-learn's callback protocol: one task a fit, one subtask an epoch; nothing when nobody watches."""
         if not getattr(self, "_skl_callbacks", None) and not hasattr(self, "_parent_callback_ctx"):
             yield lambda record, state, plan: False
@@ -254,24 +262,22 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
         def watcher(record: EpochRecord, state: State, plan: Plan) -> bool:
-            attributes = functools.partial(self._attributes, state, plan, classes)
+            attributes = functools.partial(self._attributes, state, plan, examples)
             subtask = context.subcontext(task_name="epoch")
             subtask.call_on_fit_task_begin(estimator=self, X=X, y=y)
-            return bool(
-                subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes)
-            )
+            return bool(subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes))
 
         yield watcher
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
 
-    def _attributes(self, state: State, plan: Plan, classes: Array | None) -> dict[str, Any]:
+    def _attributes(self, state: State, plan: Plan, examples: Examples) -> dict[str, Any]:
         """What makes a copy of this estimator predict as the model stands now."""
         kept = state.kept(plan.rule)
-        found = {"_kept": kept, "n_features_in_": self.n_features_in_}
+        found: dict[str, Any] = {"_kept": kept, "n_features_in_": self.n_features_in_}
         if isinstance(kept, Planes):
             found |= {"coef_": kept.coef, "intercept_": kept.intercept}
-        if classes is not None:
-            found |= {"classes_": classes, "_by_labels": kept.scheme == "ovr" and classes.size <= 2}
+        if examples.classes is not None:
+            found |= {"classes_": examples.classes, "_by_labels": examples.target.ndim == 2}
         return found
 
     def _new_seed(self) -> int:
@@ -296,8 +302,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
                 )
             coef_init, intercept_init = warm.coef, warm.intercept
         if plan.rule.order == 2:
-            raise ValueError(f"{type(self).__name__} starts from zero: coef_init, intercept_init and warm_start are for "
-                             "first-order learners.")
+            raise ValueError(
+                f"{type(self).__name__} starts from zero: coef_init, intercept_init and warm_start are for "
+                "first-order learners."
+            )
         start_from(
             state,
             _given("coef_init", coef_init, (planes, examples.n_features)),
@@ -317,13 +325,20 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """The kept model with `coef_` and `intercept_` as they are now: users may have set them."""
         if isinstance(self._kept, Ballot):
             return self._kept
-        return Planes(np.asarray(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
+        return Planes(np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _types(X: Any) -> Any:
+    """The types to choose from; scikit-learn sees that of an array, not that of every frame."""
+    kinds = getattr(X, "dtypes", None)
+    narrow = kinds is not None and len(kinds) and all(str(kind).lower() == "float32" for kind in kinds)
+    return np.float32 if narrow else [np.float64, np.float32]
 
 
 def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
@@ -340,7 +355,7 @@ def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
-class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, OnlineLearner):
     """An online learner of classes, or of labels by an indicator matrix."""
 
     classes_: Array
@@ -353,7 +368,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return "one" if classes <= 2 else str(self.multiclass)
 
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
-        if sp.issparse(y) or (np.ndim(y) == 2 and np.shape(y)[1] > 1):
+        y = y if sp.issparse(y) else np.asarray(y)
+        if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
             indicator = encode_indicator(y)
             if self.class_weight is not None:
                 raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
@@ -377,10 +393,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return codes, classes, weights
 
     @all_or_nothing
-    @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
-    ) -> Any:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
         """Learn until every row is right or the budget is spent.
 
         Parameters
@@ -414,7 +428,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return self
 
     @all_or_nothing
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Make one epoch over these rows.
 
@@ -436,7 +450,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         if isinstance(self.class_weight, str):
             raise ValueError('class_weight="balanced" needs all rows at once; pass a mapping to partial_fit.')
         if getattr(self, "early_stopping", False):
-            raise ValueError("early_stopping needs all rows at once: use fit, or partial_fit with early_stopping=False.")
+            raise ValueError(
+                "early_stopping needs all rows at once: use fit, or partial_fit with early_stopping=False."
+            )
         first = not hasattr(self, "_state")
         known = None if first else self.classes_
         if classes is not None:
@@ -455,23 +471,20 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return self
 
     def _grown(self, examples: Examples, plan: Plan, labels: bool) -> State:
-        """The state, with room for classes that are new."""
+        """A copy of the state, to be kept when its epoch is done, with room for classes that are new."""
         assert examples.classes is not None
         if self._state.keep != plan.keep:
             raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
-        if examples.classes.size == self.classes_.size and self._state.scheme == self._scheme(self.classes_.size, labels):
-            return self._state
+        if examples.classes.size == self.classes_.size and self._state.scheme == self._scheme(
+            self.classes_.size, labels
+        ):
+            return self._state.copy()
         if labels or self._labels():
             raise ValueError(f"y has {examples.classes.size} label columns, the model {self.classes_.size} classes.")
         places = np.searchsorted(examples.classes, self.classes_)
-        return grow(self._state.copy(), places, examples.classes.size, self._scheme(examples.classes.size, False), plan.rule)
-
-    def _check_rows(self, plan: Plan, examples: Examples) -> None:
-        """An explicit order must name rows that are there."""
-        if not isinstance(plan.order, str):
-            n = examples.target.shape[0]
-            if plan.order.size and plan.order.max() >= n:
-                raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
+        return grow(
+            self._state.copy(), places, examples.classes.size, self._scheme(examples.classes.size, False), plan.rule
+        )
 
     def _labels(self) -> bool:
         """Whether the model was taught labels by an indicator."""
@@ -525,8 +538,12 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):  # type: ignore[misc]
         return tags
 
 
-class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
+class OnlineRegressor(RegressorMixin, OnlineLearner):
     """An online learner of numbers."""
+
+    def _publish(self, kept: Kept) -> None:
+        super()._publish(kept)
+        self.coef_ = self.coef_[0]
 
     def _scheme(self, classes: int, labels: bool) -> str:
         return "one"
@@ -543,10 +560,8 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
         return target, None, weights
 
     @all_or_nothing
-    @with_callbacks
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None
-    ) -> Any:
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
         """Learn until every row is within its tube or the budget is spent.
 
         Parameters
@@ -562,13 +577,14 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
         self._validate_params()
         plan = self._plan()
         examples = self._examples(X, y, sample_weight, reset=True)
+        self._check_rows(plan, examples)
         state = self._start(examples, plan, 1, False, coef_init, intercept_init)
         limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
         self._drive(examples, plan, state, limit, X, y)
         return self
 
     @all_or_nothing
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Make one epoch over these rows.
 
@@ -586,7 +602,8 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):  # type: ignore[misc]
         first = not hasattr(self, "_state")
         dtype = None if first else self._state.machines[0].coef.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
-        state = self._start(examples, plan, 1, False, None, None) if first else self._state
+        self._check_rows(plan, examples)
+        state = self._start(examples, plan, 1, False, None, None) if first else self._state.copy()
         self._one_epoch(examples, plan, state)
         return self
 

@@ -204,9 +204,10 @@ class Perceptron(OnlineClassifier):
             self.__dict__.pop("intercept_", None)
 
     def _written_out(self) -> tuple[Any, Any, Any]:
-        if not isinstance(getattr(self, "_kept", None), Ballot):
+        kept = getattr(self, "_kept", None)
+        if not isinstance(kept, Ballot):
             raise AttributeError(f'{type(self).__name__} has vectors_ and votes_ only when fitted with keep="vote".')
-        found = [history.vectors(self._kept.scheme) for history in self._kept.histories]
+        found = [history.vectors(kept.scheme) for history in kept.histories]
         if len(found) == 1:
             return found[0]
         return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
@@ -343,7 +344,7 @@ class PAUM(Perceptron):
     """The perceptron with uneven margins: `Perceptron` with a margin for each class and bias step "radius".
 
     A row is learned from while y·f ≤ τ_y. A larger τ for the rarer class gives it more room; for many classes each is
-    learned against the rest. The best margins are found by cross-validation; they are in units of f, which grow with R².
+    learned against the rest. The best margins, found by cross-validation, are in units of f, which grow with R².
 
     Parameters and attributes are those of `Perceptron`; `margin` is (τ of `classes_[0]`, τ of `classes_[1]`), for
     one-vs-rest (τ of the rest, τ of the class).

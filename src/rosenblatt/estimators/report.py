@@ -144,12 +144,12 @@ def _scan(examples: Examples, plan: Plan, state: State, planes: Planes) -> list[
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
     """The smallest functional margin of each plane, or of all together where they decide together."""
-    coef, intercept = planes.coef.astype(np.float64), planes.intercept.astype(np.float64)
+    shifts = planes.intercept.astype(np.float64) ** 2
+    norms = np.einsum("kj,kj->k", planes.coef, planes.coef, dtype=np.float64)  # in double, without a copy in double
     lows = np.concatenate([scan.lows for scan in scans]).astype(np.float64)
     if planes.scheme == "multinomial":
-        return [Separator(float(lows[0]), float((coef**2).sum()), float((intercept**2).sum()))]
-    norms = np.einsum("kj,kj->k", coef, coef)
-    return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, intercept**2, strict=True)]
+        return [Separator(float(lows[0]), float(norms.sum()), float(shifts.sum()))]
+    return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, shifts, strict=True)]
 
 
 def _margin(scans: list[Evaluation], planes: Planes) -> float:

@@ -43,8 +43,7 @@ class AROW(OnlineClassifier):
         How much a row is distrusted: larger r, smaller steps.
     covariance : {"diagonal", "full"}, default="diagonal"
         "full" keeps (d+1)² numbers a class: for few features.
-    fit_intercept, order, multiclass, max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, \
-class_weight, random_state
+    other parameters
         As in `Perceptron`.
 
     Attributes
@@ -61,7 +60,7 @@ class_weight, random_state
     >>> from rosenblatt import AROW
     >>> model = AROW(order="cyclic", fit_intercept=False).fit([[1.0], [-1.0]], [1, 0])
     >>> model.coef_.round(3)
-    array([[0.667]])
+    array([[0.8]])
     """
 
     _parameter_constraints: dict[str, Any] = {**SECOND, "r": [Interval(Real, 0, None, closed="neither")]}
@@ -85,7 +84,7 @@ class_weight, random_state
         self._take(locals())
 
     def _plan(self) -> Plan:
-        return _plan(self, AROWRule(self.r, self.covariance == "full"))  # type: ignore[attr-defined]
+        return _plan(self, AROWRule(self.r, self.covariance == "full"))
 
 
 class SecondOrderPerceptron(OnlineClassifier):
@@ -98,8 +97,7 @@ class SecondOrderPerceptron(OnlineClassifier):
     a : float, default=1.0
     covariance : {"diagonal", "full"}, default="diagonal"
         "diagonal" keeps only the diagonal of A.
-    fit_intercept, order, multiclass, max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, \
-class_weight, random_state
+    other parameters
         As in `Perceptron`.
 
     Attributes
@@ -140,4 +138,4 @@ class_weight, random_state
         self._take(locals())
 
     def _plan(self) -> Plan:
-        return _plan(self, SecondOrderRule(self.a, self.covariance == "full"))  # type: ignore[attr-defined]
+        return _plan(self, SecondOrderRule(self.a, self.covariance == "full"))

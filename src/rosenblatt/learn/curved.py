@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from rosenblatt.data.compiling import FAST, compiled
-from rosenblatt.data.examples import Dense
-from rosenblatt.learn.visits import LOSS, UPDATES, VIOLATIONS, Log, is_on, rival, tie_stands, violates
-from rosenblatt.learn.rows import ONE, Rows, dots, is_tuple
+from rosenblatt.data.compiling import compiled, verb
+from rosenblatt.learn.rows import ONE, Rows, dots
 from rosenblatt.learn.rules import SECOND_ORDER, Encoded
+from rosenblatt.learn.visits import LOSS, UPDATES, VIOLATIONS, Log, is_on, rival, tie_stands, violates
 
 Array = np.ndarray[Any, Any]
 PAIRWISE, BY_COLUMN, SINGLE = range(3)  # two classes move; each column for itself; one column, positive for code 1
@@ -71,14 +70,7 @@ def _spread_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
     return total
 
 
-def spread(rows: Rows, i: Any, S: Array, k: Any) -> Any:
-    """q = xᵀ diag(s_k) x."""
-    return _spread_dense(rows, i, S, k) if isinstance(rows, Dense) else _spread_sparse(rows, i, S, k)
-
-
-@overload(spread, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
-def _spread(rows: Any, i: Any, S: Any, k: Any) -> Any:  # pragma: no cover
-    return _spread_dense if is_tuple(rows, "Dense") else _spread_sparse
+spread = verb({"Dense": _spread_dense, "Sparse": _spread_sparse})  # q = xᵀ diag(s_k) x
 
 
 def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
@@ -99,14 +91,7 @@ def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     return total
 
 
-def tempered(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
-    """f = Σ_j v_j x_j/(a_j + x_j²) of class k."""
-    return _tempered_dense(rows, i, V, A, k) if isinstance(rows, Dense) else _tempered_sparse(rows, i, V, A, k)
-
-
-@overload(tempered, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
-def _tempered(rows: Any, i: Any, V: Any, A: Any, k: Any) -> Any:  # pragma: no cover
-    return _tempered_dense if is_tuple(rows, "Dense") else _tempered_sparse
+tempered = verb({"Dense": _tempered_dense, "Sparse": _tempered_sparse})  # f = Σ_j v_j x_j/(a_j + x_j²) of class k
 
 
 def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
@@ -135,15 +120,9 @@ def _bend_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, 
             S[c, k] += beta * x[j] * x[j]
 
 
-def bend(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
-    """AROW (curve): w += α Σx, Σ −= β (Σx)²; otherwise v += α x, a += β x²."""
-    body = _bend_dense if isinstance(rows, Dense) else _bend_sparse
-    return body(rows, i, alpha, beta, W, S, k, curve)
-
-
-@overload(bend, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
-def _bend(rows: Any, i: Any, alpha: Any, beta: Any, W: Any, S: Any, k: Any, curve: Any) -> Any:  # pragma: no cover
-    return _bend_dense if is_tuple(rows, "Dense") else _bend_sparse
+bend = verb(
+    {"Dense": _bend_dense, "Sparse": _bend_sparse}
+)  # AROW (curve): w += α Σx, Σ −= β (Σx)²; else v += α x, a += β x²
 
 
 def _scatter_dense(rows: Rows, i: Any, x: Array) -> None:
@@ -158,14 +137,7 @@ def _scatter_sparse(rows: Rows, i: Any, x: Array) -> None:
         x[rows.columns[j]] = rows.values[j]
 
 
-def scatter(rows: Rows, i: Any, x: Array) -> None:
-    """x_i as a dense row, before the bias feature."""
-    return _scatter_dense(rows, i, x) if isinstance(rows, Dense) else _scatter_sparse(rows, i, x)
-
-
-@overload(scatter, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
-def _scatter(rows: Any, i: Any, x: Any) -> Any:  # pragma: no cover
-    return _scatter_dense if is_tuple(rows, "Dense") else _scatter_sparse
+scatter = verb({"Dense": _scatter_dense, "Sparse": _scatter_sparse})  # x_i as a dense row, before the bias feature
 
 
 # -- a learner's verbs: its scores, q of a class, and the change of a class -------------------------------------------
@@ -224,9 +196,7 @@ def _change_diagonal(
         learner.sb[k] -= beta * g * g
 
 
-def _change_full(
-    learner: Full, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded
-) -> None:
+def _change_full(learner: Full, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded) -> None:
     w, g, s = learner.w[k], learner.g[k], learner.s[k]
     for row in range(g.size):
         w[row] += alpha * g[row]
@@ -234,37 +204,13 @@ def _change_full(
             s[row, j] -= beta * g[row] * g[j]
 
 
-def scores_of(learner: Any, rows: Rows, i: Any, rule: Encoded) -> None:
-    """The scores of every class, into learner.scores."""
-    body: Any = _scores_full if isinstance(learner, Full) else _scores_diagonal
-    body(learner, rows, i, rule)
+scores_of = verb({"Diagonal": _scores_diagonal, "Full": _scores_full})  # the scores of every class, into learner.scores
 
 
-@overload(scores_of, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
-def _scores_of(learner: Any, rows: Any, i: Any, rule: Any) -> Any:  # pragma: no cover
-    return _scores_full if is_tuple(learner, "Full") else _scores_diagonal
+q_of = verb({"Diagonal": _q_diagonal, "Full": _q_full})  # q = x̂ᵀΣ_k x̂
 
 
-def q_of(learner: Any, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
-    """q = x̂ᵀΣ_k x̂."""
-    body: Any = _q_full if isinstance(learner, Full) else _q_diagonal
-    return body(learner, rows, i, k, rule)
-
-
-@overload(q_of, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
-def _q_of(learner: Any, rows: Any, i: Any, k: Any, rule: Any) -> Any:  # pragma: no cover
-    return _q_full if is_tuple(learner, "Full") else _q_diagonal
-
-
-def change(learner: Any, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded) -> None:
-    """w_k += α g, Σ_k −= β g gᵀ."""
-    body: Any = _change_full if isinstance(learner, Full) else _change_diagonal
-    body(learner, rows, i, k, alpha, beta, share, rule)
-
-
-@overload(change, strict=False, jit_options={"fastmath": FAST, "_nrt": False})
-def _change(learner: Any, rows: Any, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Any) -> Any:
-    return _change_full if is_tuple(learner, "Full") else _change_diagonal  # pragma: no cover
+change = verb({"Diagonal": _change_diagonal, "Full": _change_full})  # w_k += α g, Σ_k −= β g gᵀ
 
 
 # -- what a visit does -----------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How planes do on rows: errors, the smallest margin, the row that is most wrong. Chunk by chunk, so that Ctrl-C is heard.
+"""How planes do on rows: errors, the smallest margin, the row that is most wrong. Piece by piece: Ctrl-C is heard.
 
 The margin of a row is y·f for two classes, s_y − max s_r for many, and for one-vs-rest or labels one y_k·f_k a column.
 """
@@ -44,7 +44,7 @@ class Problem:
     @property
     def per_row(self) -> float:
         """Stored values a row."""
-        return self.rows.values.size / max(self.truth.shape[0], 1)
+        return float(self.rows.values.size / max(self.truth.shape[0], 1))
 
     def mass(self, index: Array) -> Array:
         """The weights of these rows."""
@@ -58,7 +58,6 @@ class Evaluation:
     lows: Array  # the smallest margin, one a column where columns live apart
     violations: int  # rows that do not have the margin the rule asks for
     errors: int  # rows answered wrongly, in any column
-    loss: float  # mean loss
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,16 @@ def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
         margins = -np.abs(truth - scores.astype(np.float64))
         lack = -encoded.tube - margins
         return Look(margins, lack, lack > 0, lack > 0, lack > 0)
-    on = truth > 0 if scores.ndim == 1 else truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(scores.shape[1])
+    on = (
+        truth > 0
+        if scores.ndim == 1
+        else truth != 0
+        if truth.ndim == 2
+        else truth[:, None] == np.arange(scores.shape[1])
+    )
     margins = np.where(on, scores, -scores).astype(np.float64)
-    lack = np.where(on, encoded.high, encoded.low) - margins
+    asked = encoded.high if encoded.high == encoded.low else np.where(on, encoded.high, encoded.low)
+    lack = asked - margins
     learns = lack >= 0 if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
     wrong = margins <= 0
     return Look(margins, lack, learns, learns if encoded.code == PERCEPTRON else wrong, wrong)
@@ -104,20 +110,28 @@ def _look_at_classes(truth: Array, scores: Array, encoded: Encoded) -> Look:
 
 
 def _by_row(seen: Array) -> Array:
-    return seen if seen.ndim == 1 else seen.any(axis=1)
+    return seen if seen.ndim == 1 else np.asarray(seen.any(axis=1))
 
 
 def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
     """Scan every row that takes part."""
     lows: Any = np.inf
-    violations, errors, loss = 0, 0, 0.0
+    violations, errors = 0, 0
     for index in problem.pieces(planes.coef.shape[0]):
         seen = look(problem, index, planes.raw(problem.rows, index), rule)
         lows = np.minimum(lows, seen.margins.min(axis=0))
         violations += int(np.count_nonzero(_by_row(seen.violates)))
         errors += int(np.count_nonzero(_by_row(seen.wrong)))
-        loss += float(problem.mass(index) @ np.maximum(seen.lack, 0).reshape(index.size, -1).sum(axis=1))
-    return Evaluation(np.atleast_1d(lows), violations, errors, loss / max(problem.total, 1e-300))
+    return Evaluation(np.atleast_1d(lows), violations, errors)
+
+
+def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
+    """Σ of what rows lack, each counted by its weight."""
+    loss = 0.0
+    for index in problem.pieces(planes.coef.shape[0]):
+        lack = np.maximum(look(problem, index, planes.raw(problem.rows, index), rule).lack, 0)
+        loss += float(problem.mass(index) @ (lack if lack.ndim == 1 else lack.sum(axis=1)))
+    return loss
 
 
 def find(problem: Problem, planes: Planes, rule: Rule, worst: bool) -> int | None:

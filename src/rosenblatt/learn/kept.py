@@ -28,10 +28,9 @@ def decide(scores: Array, labels: bool = False) -> Array:
 
 def lay(coef: Array, rows: Dense | Sparse) -> Array:
     """Coefficients (K, d) as the loops want them for such rows: see `rows`."""
-    coef = np.ascontiguousarray(coef, dtype=rows.values.dtype)
     if coef.shape[0] == 1:
-        return coef[0]
-    return coef if isinstance(rows, Dense) else np.ascontiguousarray(coef.T)
+        return np.ascontiguousarray(coef[0], dtype=rows.values.dtype)
+    return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
 
 
 def pair_scores(pairs: Array, wins: Array, classes: int) -> Array:
@@ -49,7 +48,7 @@ def pair_scores(pairs: Array, wins: Array, classes: int) -> Array:
             sums[:, b] += pairs[:, column]
             sums[:, a] -= pairs[:, column]
             column += 1
-    return votes + sums / (3 * (np.abs(sums) + 1))
+    return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,9 @@ class Planes:
 
 
 @compiled
-def _vote_one(products: Array, which: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array) -> None:
+def _vote_one(
+    products: Array, which: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array
+) -> None:
     """Σ_k c_k sign(v_k·x), v_k = v_{k−1} + step_k x_k, from the products x_k·x; sign(0) = −1, the tie rule."""
     for t in range(products.shape[0]):
         f, total = first[t], counts[0] if first[t] > 0 else -counts[0]
@@ -142,14 +143,14 @@ class History:
         The two entries of a multinomial update have one clock, so that the first of them counts 0.
         """
         births = np.append(0.0, self.clocks[mine] + self.shares[mine])
-        return np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0)
+        return np.asarray(np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0))
 
     def vectors(self, scheme: str) -> tuple[Any, Any, Any]:
         """All w_k, b_k and counts, written out."""
         X = self.support.toarray() if sp.issparse(self.support) else self.support
         moves = self.steps[:, None] * X[self.which]
         if self.coef.shape[0] == 1:
-            return _running(self.coef[0], self.intercept[0], moves, self.steps * self.bias) + (self.counts(),)
+            return (*_running(self.coef[0], self.intercept[0], moves, self.steps * self.bias), self.counts())
         if scheme == "multinomial":
             changes = np.zeros((self.which.size, *self.coef.shape))
             shifts = np.zeros((self.which.size, self.coef.shape[0]))

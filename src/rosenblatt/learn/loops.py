@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
-from rosenblatt.data.compiling import FAST, compiled
+from rosenblatt.data.compiling import compiled, verb
 from rosenblatt.learn.curved import visit_curved
-from rosenblatt.learn.rows import dot, dots, fetch, fetch_label, fetch_start, is_tuple
+from rosenblatt.learn.rows import dot, dots, fetch, fetch_label, fetch_start
 from rosenblatt.learn.rules import Encoded
 from rosenblatt.learn.visits import (
     BEST,
@@ -38,26 +37,17 @@ from rosenblatt.learn.visits import (
 Array = np.ndarray[Any, Any]
 AHEAD, FURTHER = np.uint64(4), np.uint64(12)  # rows fetched ahead, and their starts and labels
 
-_BODIES: dict[str, Any] = {
-    "One": visit_one,
-    "Multinomial": visit_multinomial,
-    "Separate": visit_separate,
-    "Diagonal": visit_curved,
-    "Full": visit_curved,
-}
-
-
-def visit(learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log) -> bool:
-    """Show row i to the learner; whether w changed."""
-    return _BODIES[type(learner).__name__](learner, rows, y, i, share, rule, tally, log)
-
-
-@overload(visit, strict=False, inline="always", jit_options={"fastmath": FAST, "_nrt": False})
-def _visit(learner: Any, rows: Any, y: Any, i: Any, share: Any, rule: Any, tally: Any, log: Any) -> Any:
-    for name, body in _BODIES.items():  # pragma: no cover
-        if is_tuple(learner, name):
-            return body
-    return None  # pragma: no cover
+# Show row i to the learner; whether w changed. Inlined: the call would cost more than a short row.
+visit = verb(
+    {
+        "One": visit_one,
+        "Multinomial": visit_multinomial,
+        "Separate": visit_separate,
+        "Diagonal": visit_curved,
+        "Full": visit_curved,
+    },
+    inline="always",
+)
 
 
 # -- the loop --------------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
 
 
 def _linear(machine: Machine, rule: Rule) -> tuple[Array, Array]:
-    """coef (K, d) and intercept of the last iterate."""
+    """Coef (K, d) and intercept of the last iterate."""
     if isinstance(rule, SecondOrderRule) and not rule.full:
         return _by_class(machine.coef / machine.spread, machine), machine.intercept / machine.spread_b
     if machine.spread.ndim == 3:
@@ -156,11 +156,11 @@ def _history(machine: Machine, bias: float) -> History:
     """The log of a machine, its rows gathered once each."""
     assert machine.start is not None
     supports, which, parts, offset = [], [], [], 0
-    for support, log in machine.log:
-        supports.append(support)
+    for rows_of_piece, log in machine.log:
+        supports.append(rows_of_piece)
         which.append(log.rows.astype(np.int64) + offset)
         parts.append(log)
-        offset += support.shape[0]
+        offset += rows_of_piece.shape[0]
     d = machine.coef.shape[1]
     if not parts:
         support: Any = np.zeros((0, d))

@@ -175,23 +175,24 @@ def _round(left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any
 
 
 @compiled
-def _through(keys: Array, a: Any, bits: Any, t: Any) -> Any:
-    """Once through the network."""
-    mask = (np.uint64(1) << bits) - np.uint64(1)
-    left, right = t >> bits, t & mask
-    left, right = _round(left, right, a, mask, np.uint64(keys[0]), np.uint64(keys[1]))
-    left, right = _round(left, right, a, mask, np.uint64(keys[2]), np.uint64(keys[3]))
-    left, right = _round(left, right, a, mask, np.uint64(keys[4]), np.uint64(keys[5]))
-    return (left << bits) | right
-
-
-@compiled
 def _permute(keys: Array, a: int, bits: int, n: int, begin: int, out: Array) -> None:
+    # Keys and sizes in locals: read from memory in the loop, they would keep it from being vectorised.
+    k0, k1, k2 = np.uint64(keys[0]), np.uint64(keys[1]), np.uint64(keys[2])
+    k3, k4, k5 = np.uint64(keys[3]), np.uint64(keys[4]), np.uint64(keys[5])
+    wide, shift, limit, first = np.uint64(a), np.uint64(bits), np.uint64(n), np.uint64(begin)
+    mask = (np.uint64(1) << shift) - np.uint64(1)
     for t in range(out.size):
-        out[t] = _through(keys, np.uint64(a), np.uint64(bits), np.uint64(begin) + np.uint64(t))
+        place = first + np.uint64(t)
+        left, right = _round(place >> shift, place & mask, wide, mask, k0, k1)
+        left, right = _round(left, right, wide, mask, k2, k3)
+        left, right = _round(left, right, wide, mask, k4, k5)
+        out[t] = (left << shift) | right
     for t in range(out.size):
-        while out[t] >= np.uint64(n):
-            out[t] = _through(keys, np.uint64(a), np.uint64(bits), out[t])
+        while out[t] >= limit:
+            left, right = _round(out[t] >> shift, out[t] & mask, wide, mask, k0, k1)
+            left, right = _round(left, right, wide, mask, k2, k3)
+            left, right = _round(left, right, wide, mask, k4, k5)
+            out[t] = (left << shift) | right
 
 
 @compiled

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Examples, Sparse, spans
-from rosenblatt.learn.evaluation import Problem, evaluate, find, wrong
+from rosenblatt.learn.evaluation import Problem, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
@@ -39,6 +39,7 @@ from rosenblatt.learn.visits import (
 )
 
 Array = np.ndarray[Any, Any]
+SMALLEST_STEP = 1 / 1024
 MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS, VOTED_EPOCHS = 2_000_000_000, 10_000, 10, 10
 
 
@@ -188,7 +189,7 @@ def errors_of(examples: Examples, kept: Kept, plan: Plan) -> int:
 # -- epochs ----------------------------------------------------------------------------------------------------------
 
 
-def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord]:
+def epochs(examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
     """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged."""
     state.radius2 = max(state.radius2, examples.radius2)
     state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[plan.bias]
@@ -197,7 +198,8 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord
     single = None if state.scheme == "ovo" else list(problems(examples, state.scheme, state.classes))
     while True:
         began, before = time.perf_counter(), state.updates
-        snapshot = state.copy()
+        # Of a state without a whole epoch nobody has any use when its first one breaks off: nothing to go back to.
+        snapshot = state.copy() if state.epoch else None
         try:
             converged, loss = True, 0.0
             tasks = single if single is not None else problems(examples, state.scheme, state.classes)
@@ -210,7 +212,8 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Iterator[EpochRecord
             if plan.record_errors:
                 errors = errors_of(examples, state.kept(plan.rule), plan)
         except BaseException:
-            state.__dict__.update(snapshot.__dict__)
+            if snapshot is not None:
+                state.__dict__.update(snapshot.__dict__)
             raise
         state.epoch += 1
         made = state.updates - before
@@ -300,7 +303,7 @@ def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: En
 
 
 def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
-    """w += η · mean of y·x over the rows that lack margin; each column has its own rows."""
+    """W += η · mean of y·x over the rows that lack margin; each column has its own rows."""
     step = rule._replace(eta=1.0, decay=CONSTANT)
     work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
     tally = np.zeros(TALLY)
@@ -316,7 +319,9 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     mass = np.maximum(work.mass, work.mass[0] if state.scheme == "multinomial" else 1e-300)
     shape = mass if work.dw.ndim == 1 else mass[None, :] if machine.by_feature else mass[:, None]
     move, shift = work.dw / shape, work.db / mass
-    eta = _line_search(machine, problem, plan, state, move, shift) if plan.rate == "line-search" else _rate(rule, machine)
+    eta = (
+        _line_search(machine, problem, plan, state, move, shift) if plan.rate == "line-search" else _rate(rule, machine)
+    )
     _step(machine, eta * move, eta * shift)
     machine.tally[UPDATES] += 1.0
     machine.tally[CLOCK] += 1.0
@@ -333,7 +338,7 @@ def _rate(rule: Encoded, machine: Machine) -> float:
 
 
 def _step(machine: Machine, move: Array, shift: Array) -> None:
-    """w += move, and the average with it."""
+    """W += move, and the average with it."""
     move = move if move.ndim == 2 else move[None, :]
     machine.coef += move.astype(machine.coef.dtype)
     machine.intercept += shift.astype(machine.intercept.dtype)
@@ -342,25 +347,25 @@ def _step(machine: Machine, move: Array, shift: Array) -> None:
         machine.total_b += machine.tally[CLOCK] * shift
 
 
-def _line_search(
-    machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array
-) -> float:
-    """Double the step from 1 while the loss falls, up to √(2k) at update k; else halve it, down to 1/16.
+def _line_search(machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array) -> float:
+    """Double the step from 1 while the loss falls, up to √(2k) at update k; else halve it, down to 1/1024.
 
-    The loss is convex along a line. Steps between 1/16 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
+    The loss is convex along a line. Steps between 1/1024 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
     step Δ, (Ση)²γ² ≤ ‖w‖² ≤ R²Ση², and Ση²/(Ση)² goes to 0.
     """
+    if not (machine.coef.any() or machine.intercept.any()):
+        return 1.0  # from zero a step only sets the scale
     most = math.sqrt(2.0 * (machine.tally[UPDATES] + 1.0))
 
     def loss(eta: float) -> float:
         trial = machine.copy()
         _step(trial, eta * move, eta * shift)
-        return evaluate(problem, _planes(trial, plan, state), plan.rule).loss
+        return total_loss(problem, _planes(trial, plan, state), plan.rule)
 
     best, here = 1.0, loss(1.0)
     for factor in (2.0, 0.5):
         eta = best * factor
-        while 1 / 16 <= eta <= most and (there := loss(eta)) < here:
+        while SMALLEST_STEP <= eta <= most and (there := loss(eta)) < here:
             best, here, eta = eta, there, eta * factor
         if best != 1.0:
             break

@@ -94,7 +94,7 @@ def size(rule: Encoded, lack: float, q: float, updates: float) -> float:
         if rule.decay == HARMONIC:
             return 1.0 / (updates + 1.0)
         if rule.decay == ROOT:
-            return 1.0 / np.sqrt(updates + 1.0)
+            return float(1.0 / np.sqrt(updates + 1.0))
         return rule.eta
     if q == 0.0 and rule.code != PA2:
         return 0.0  # an empty row: no step can help
@@ -147,11 +147,12 @@ def _positive(y: Any, i: Any, k: Any) -> Any:  # pragma: no cover
 
 
 def visit_one(learner: One, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log) -> bool:
+    """Two classes, y = ±1, or regression."""
     f = np.float64(dot(rows, i, learner.w) + learner.b[0])
     side = np.float64(y[i])
     if rule.tube >= 0.0:
         gap = side - f
-        side = 1.0 if gap > 0.0 else -1.0
+        side = np.float64(1.0 if gap > 0.0 else -1.0)
         margin, asked = -abs(gap), -rule.tube
     else:
         margin, asked = side * f, rule.high if side > 0.0 else rule.low
@@ -178,6 +179,7 @@ def visit_one(learner: One, rows: Any, y: Array, i: Any, share: float, rule: Enc
 
 @compiled
 def move(learner: Any, rows: Any, i: Any, k: Any, step: float, share: float, rule: Any, tally: Any, log: Any) -> None:
+    """w_k += step·x, with all that keeps count of it."""
     add_class(rows, i, step, learner.dw, k)
     learner.db[k] += step * rule.bias
     if learner.v.size > 0:
@@ -205,6 +207,7 @@ def rival(scores: Array, true: Any) -> Any:
 def visit_multinomial(
     learner: Multinomial, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
 ) -> bool:
+    """Many classes at once: the true one rises, its best rival falls."""
     scores = learner.scores
     dots(rows, i, learner.w, scores)
     for k in range(scores.size):
@@ -232,6 +235,7 @@ def visit_multinomial(
 def visit_separate(
     learner: Separate, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
 ) -> bool:
+    """Each column a two-class problem of its own."""
     scores = learner.scores
     dots(rows, i, learner.w, scores)
     q = 0.0 if rule.code == PERCEPTRON else norm(rows, i) + rule.bias
