@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.learn.training import EpochRecord
+    from rosenblatt.scale.files import Progress, fit
 
 _HOMES = {
     "Perceptron": "estimators.perceptron",
@@ -34,6 +35,8 @@ _HOMES = {
     "Reading": "data.reading",
     "read": "data.reading",
     "stream": "data.reading",
+    "fit": "scale.files",
+    "Progress": "scale.files",
     "save": "estimators.files",
     "load": "estimators.files",
 }
@@ -48,11 +51,13 @@ __all__ = [
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
+    "Progress",
     "Reading",
     "Report",
     "SecondOrderPerceptron",
     "VotedPerceptron",
     "__version__",
+    "fit",
     "load",
     "read",
     "save",

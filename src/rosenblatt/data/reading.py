@@ -7,8 +7,9 @@ where indices start, what table columns mean. It is kept with a model, so that n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data import svmlight, tables, text
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, chunks, detect, expand, stamps, unchanged
+from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, Chunk, chunks, detect, expand, stamps, unchanged
 
 Array = np.ndarray[Any, Any]
 MOST_LABELS = 1 << 16  # labels up to which they can be classes
@@ -126,52 +127,78 @@ class Piece:
         return self.starts is not None
 
 
-def pieces(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Piece]:
-    """The rows of a source, in pieces of about `size` bytes of its text. Columns are as written where not known."""
+Task = Callable[[], Piece]
+
+
+def tasks(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Task]:
+    """The rows of a source, in pieces of about `size` bytes of its text, each ready to be parsed by any thread."""
     for path in expand(source):
         before = stamps([path]) if path != STDIN else ()
-        if how.format == "svmlight":
-            yield from _svmlight(path, how, size)
-        elif how.format == "text":
-            yield from _text(path, how, size)
+        if how.format in ("svmlight", "text"):
+            parse = _svmlight if how.format == "svmlight" else _text
+            for chunk in chunks(path, size):
+                yield partial(parse, path, how, chunk)
         else:
             assert how.layout is not None
             for batch in tables.batches(path, how.format, size, how.header):
-                yield Piece(*tables.rows(batch, how.layout))
+                yield partial(_table, batch, how.layout)
         if before:
             unchanged([path], before)
 
 
-def _svmlight(path: str, how: Reading, size: int) -> Iterator[Piece]:
+def pieces(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Piece]:
+    """The rows of a source, piece by piece. Columns are as written where it is not known where they start."""
+    for task in tasks(source, how, size):
+        yield task()
+
+
+def _table(batch: tables.Batch, layout: tables.Layout) -> Piece:
+    return Piece(*tables.rows(batch, layout))
+
+
+def _svmlight(path: str, how: Reading, chunk: Chunk) -> Piece:
     base = 1 if how.zero_based is False else 0
     limit = svmlight.HIGHEST - base if how.n_features is None else how.n_features - 1
-    for chunk in chunks(path, size):
-        lines = svmlight.parse(chunk.data, chunk.size, path, chunk.line, base=base, limit=limit)
-        width = limit + 1 if how.n_features is not None else max(lines.most + 1 - base, 1)
-        X = _csr(lines.values, lines.columns, lines.starts, width)
-        if lines.several and how.multilabel is False:
-            row = int(np.argmax(np.diff(lines.label_starts) != 1))
-            raise FileError(f"expected one label a row, found {np.diff(lines.label_starts)[row]} in a row", path)
-        yield Piece(X, lines.labels, lines.label_starts if lines.several else None, lines.queries)
+    if how.n_features is not None and how.zero_based == "auto":
+        limit += 1  # checked again when it is known where columns start
+    lines = svmlight.parse(chunk.data, chunk.size, path, chunk.line, base=base, limit=limit)
+    width = limit + 1 if how.n_features is not None else max(lines.most + 1 - base, 1)
+    if lines.several and how.multilabel is False:
+        row = int(np.argmax(np.diff(lines.label_starts) != 1))
+        raise FileError(f"expected one label a row, found {np.diff(lines.label_starts)[row]} in a row", path)
+    X = csr(lines.values, lines.columns, lines.starts, width)
+    return Piece(X, lines.labels, lines.label_starts if lines.several else None, lines.queries)
 
 
-def _csr(values: Array, columns: Array, starts: Array, width: int) -> Any:
+def csr(values: Array, columns: Array, starts: Array, width: int) -> Any:
+    """A CSR matrix of these very arrays."""
     X = sp.csr_matrix((starts.size - 1, width))
     X.data, X.indices = values, columns.view(np.int32)
     X.indptr = starts.astype(np.int32) if values.size < 1 << 31 else starts
     return X
 
 
-def _text(path: str, how: Reading, size: int) -> Iterator[Piece]:
+def _text(path: str, how: Reading, chunk: Chunk) -> Piece:
     assert how.n_features is not None
-    for chunk in chunks(path, size):
-        found = text.hash_lines(chunk.data, chunk.size, path, chunk.line, features=how.n_features, ngrams=how.ngrams)
-        yield Piece(
-            _csr(found.values, found.columns, found.starts, how.n_features), np.array(found.labels, dtype=object)
-        )
+    found = text.hash_lines(chunk.data, chunk.size, path, chunk.line, features=how.n_features, ngrams=how.ngrams)
+    X = csr(found.values, found.columns, found.starts, how.n_features)
+    return Piece(X, np.array(found.labels, dtype=object))
 
 
 # -- what a scan finds -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a source holds, and how it is read."""
+
+    how: Reading
+    rows: int
+    stored: int
+    radius2: float  # 0 where it was not looked for
+    labels: tuple[Any, ...] | None  # in order; None when there are none, or too many to be classes
+    counts: tuple[int, ...]
+    dense: bool
 
 
 @dataclass
@@ -184,7 +211,6 @@ class Facts:
     zero: bool = False  # whether an index 0 was written
     several: bool = False
     counts: dict[Any, int] | None = field(default_factory=dict)  # of each label; None when there are too many
-    radius2: float = 0.0
 
     def add(self, piece: Piece) -> None:
         """Take note of a piece."""
@@ -209,7 +235,10 @@ class Facts:
         if how.format == "svmlight":
             zero = self.zero if how.zero_based == "auto" else bool(how.zero_based)
             shift = 1 if how.zero_based == "auto" and not zero else 0
-            how = replace(how, zero_based=zero, n_features=how.n_features or max(self.most + 1 - shift, 1))
+            width = max(self.most + 1 - shift, 1)
+            if how.n_features is not None and width > how.n_features:
+                raise FileError(f"expected {how.n_features:,} features, found an index of {self.most:,}")
+            how = replace(how, zero_based=zero, n_features=how.n_features or width)
             if how.multilabel or (how.multilabel is None and self.several):
                 if self.counts is None:
                     raise FileError(f"expected at most {MOST_LABELS:,} labels, found more")
@@ -220,6 +249,12 @@ class Facts:
     def shift(self, how: Reading) -> int:
         """What must be taken from columns that were read before it was known where they start."""
         return 1 if how.format == "svmlight" and how.zero_based == "auto" and not self.zero else 0
+
+    def contents(self, how: Reading, radius2: float = 0.0, dense: bool = False) -> Contents:
+        """What was found, now that all of it is known."""
+        labels = None if not self.counts else tuple(sorted(self.counts))
+        counts = () if not self.counts or labels is None else tuple(self.counts[label] for label in labels)
+        return Contents(how, self.rows, self.stored, radius2, labels, counts, dense)
 
 
 def prepared(source: Any, how: Reading) -> Reading:
@@ -242,7 +277,7 @@ def shifted(piece: Piece, shift: int, width: int) -> Piece:
     """The piece with columns that start at 0."""
     if sp.issparse(piece.X):
         X = piece.X
-        piece = replace(piece, X=_csr(X.data, (X.indices - np.int32(shift)).view(np.uint32), X.indptr, width))
+        piece = replace(piece, X=csr(X.data, (X.indices - np.int32(shift)).view(np.uint32), X.indptr, width))
     return piece
 
 
@@ -337,7 +372,7 @@ def _joined(parts: list[Any], shift: int, width: int) -> Any:
         values[at : at + part.nnz] = part.data
         np.subtract(part.indices.view(np.uint32), np.uint32(shift), out=columns[at : at + part.nnz])
         part.data = part.indices = np.zeros(0)
-    return _csr(values, columns, starts.astype(np.int64), width)
+    return csr(values, columns, starts.astype(np.int64), width)
 
 
 def _before(sizes: Array) -> Array:

@@ -69,8 +69,8 @@ class Perceptron(OnlineClassifier):
         "batch" moves w once an epoch, by the mean of y·x over all rows that lack margin.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
         A fresh permutation each epoch; one that a file can give too, of blocks and then of rows within a pool of
-        blocks, which is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, one update an epoch, the first or the most
-        wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
+        blocks, which is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, one update an
+        epoch, the first or the most wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
     keep : {"last", "average", "vote", "pocket"}, default="last"
         Which weights are the model: the last ones; the average over all visits; all of them, voting; or those with
         the longest run of right answers, taken only if they err less on all rows (Gallant 1990).
