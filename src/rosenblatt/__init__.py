@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rosenblatt.data.reading import Reading, read, stream
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
     from rosenblatt.estimators.files import load, save
+    from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -35,6 +36,7 @@ _HOMES = {
     "Reading": "data.reading",
     "read": "data.reading",
     "stream": "data.reading",
+    "export_onnx": "estimators.onnx_export",
     "fit": "scale.files",
     "Progress": "scale.files",
     "save": "estimators.files",
@@ -57,6 +59,7 @@ __all__ = [
     "SecondOrderPerceptron",
     "VotedPerceptron",
     "__version__",
+    "export_onnx",
     "fit",
     "load",
     "read",

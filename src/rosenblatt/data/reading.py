@@ -59,6 +59,8 @@ class Reading:
         Tables: what becomes of names.
     ngrams : tuple of int
         Text: the shortest and the longest n-gram of words.
+    labelled : bool
+        Text: whether each line starts with a label and a tab.
     layout : Layout or None
         Tables: what each column means, once it is known.
     """
@@ -72,6 +74,7 @@ class Reading:
     header: bool = True
     categorical: str = "onehot"
     ngrams: tuple[int, int] = (1, 1)
+    labelled: bool = True
     layout: tables.Layout | None = None
 
     @property
@@ -180,9 +183,11 @@ def csr(values: Array, columns: Array, starts: Array, width: int) -> Any:
 
 def _text(path: str, how: Reading, chunk: Chunk) -> Piece:
     assert how.n_features is not None
-    found = text.hash_lines(chunk.data, chunk.size, path, chunk.line, features=how.n_features, ngrams=how.ngrams)
+    found = text.hash_lines(
+        chunk.data, chunk.size, path, chunk.line, features=how.n_features, ngrams=how.ngrams, labelled=how.labelled
+    )
     X = csr(found.values, found.columns, found.starts, how.n_features)
-    return Piece(X, np.array(found.labels, dtype=object))
+    return Piece(X, np.array(found.labels, dtype=object) if how.labelled else None)
 
 
 # -- what a scan finds -----------------------------------------------------------------------------------------------
