@@ -85,7 +85,9 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
                     raise FileError(f"expected names that differ, found two columns named {twice!r}", path, 1)
                 yield Batch(path, line, dict(zip(names, batch.columns, strict=True)), batch.num_rows)
                 line += batch.num_rows
-    except (pa.ArrowException, pa.ArrowKeyError) as error:
+    except UnicodeDecodeError as error:
+        raise FileError("expected UTF-8, found other bytes", path) from error
+    except pa.ArrowException as error:
         raise _translated(str(error), path) from error
 
 
@@ -215,7 +217,10 @@ def scan(
             _same_columns(batch, list(seen))
             for name, column in batch.columns.items():
                 column = _plain(pa, column, batch, name)
-                seen[name].add(*_numbers(pa, column), column, batch)
+                values, good = _numbers(pa, column)
+                if not _is_text(pa, column.type):
+                    _finite(values, good, column, batch, name)
+                seen[name].add(values, good, column, batch)
     if not seen or not next(iter(seen.values())).total:
         raise FileError("expected rows, found none", paths[0])
     target = _label(label, list(seen), paths[0])
