@@ -8,6 +8,7 @@ what is no number there is an error.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -97,8 +98,26 @@ def _csv(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> I
     with opened(path) as again, pa.csv.open_csv(pa.PythonFile(again, "r"), read, parse) as first:
         names = first.schema.names
     text = pa.csv.ConvertOptions(column_types={name: pa.string() for name in names}, null_values=[])
-    with pa.csv.open_csv(pa.PythonFile(file, "r"), read, parse, text) as reader:
+    quotes = _Quotes(file)
+    with pa.csv.open_csv(pa.PythonFile(quotes, "r"), read, parse, text) as reader:
         yield from reader
+    if quotes.count % 2:  # PyArrow takes the end of the file for the end of the quotation
+        raise FileError("expected quotation marks in pairs, found one that is never closed", path)
+
+
+class _Quotes(io.RawIOBase):
+    """A file that counts the quotation marks in it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self.count = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._file.read(size)
+        self.count += data.count(b'"')
+        return data
 
 
 def _parquet(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:

@@ -25,9 +25,10 @@ from rosenblatt.data.errors import FileError
 Array = np.ndarray[Any, Any]
 LOW = np.uint64(0xFFFFFFFF)
 C1, C2 = np.uint64(0xCC9E2D51), np.uint64(0x1B873593)
-U0, U1 = np.uint64(0), np.uint64(1)
+U0, U1, U32, BYTE = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(255)
+MIDDLE = 1 << 31
+FEW = 24
 TAB, LINE_FEED = 9, 10
-LABEL = re.compile(rb"^([^\t\n]+)\t", re.MULTILINE)
 ROWS, STORED, WHERE, FOUND, ROOM = range(5)
 FINE, NO_TAB, FULL = range(3)
 
@@ -120,36 +121,52 @@ def _words(data: Array, at: int, kinds: Array, wide: Array, words: Array, ends: 
 
 
 @exactly
-def _sort(columns: Array, values: Array, begin: int, end: int) -> None:
-    """Sort a row by column: Shell's sort, which is insertion for short rows and needs no memory."""
-    gap = 1
-    while gap < (end - begin) // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(begin + gap, end):
-            column, value, j = columns[i], values[i], i
-            while j >= begin + gap and columns[j - gap] > column:
-                columns[j], values[j] = columns[j - gap], values[j - gap]
-                j -= gap
-            columns[j], values[j] = column, value
-        gap //= 3
+def _sort(keys: Array, other: Array, counts: Array, n: int, passes: int) -> Any:
+    """Sort the first n keys by their upper half: by insertion if they are few, else byte by byte.
+
+    Whether they lie in `other` afterwards.
+    """
+    if n <= FEW:
+        for i in range(1, n):
+            key, j = keys[i], i
+            while j > 0 and keys[j - 1] > key:
+                keys[j] = keys[j - 1]
+                j -= 1
+            keys[j] = key
+        return False
+    turned = False
+    for digit in range(passes):
+        source, target = (other, keys) if turned else (keys, other)
+        shift = np.uint64(32 + 8 * digit)
+        counts[:] = 0
+        for i in range(n):
+            counts[(source[i] >> shift) & BYTE] += 1
+        total = 0
+        for k in range(256):
+            total, counts[k] = total + counts[k], total
+        for i in range(n):
+            place = (source[i] >> shift) & BYTE
+            target[counts[place]] = source[i]
+            counts[place] += 1
+        turned = not turned
+    return turned
 
 
 @exactly
-def _finish(columns: Array, values: Array, begin: int, end: int) -> Any:
-    """Join equal columns of a sorted row, drop what cancels, scale to length 1; where the row ends now."""
-    used, i, total = begin, begin, 0.0
-    while i < end:
-        column, value = columns[i], 0.0
-        while i < end and columns[i] == column:
-            value += values[i]
+def _write(keys: Array, n: int, columns: Array, values: Array, used: int) -> Any:
+    """Write a sorted row out, equal columns joined, scaled to length 1; where it ends."""
+    first, total, i = used, 0.0, 0
+    while i < n:
+        column, value = keys[i] >> U32, np.int64(0)
+        while i < n and keys[i] >> U32 == column:
+            value += np.int64(keys[i] & LOW) - MIDDLE
             i += 1
         columns[used], values[used] = column, value
-        total += value * value
+        total += np.float64(value) * np.float64(value)
         used += 1
     if total > 0.0:
         scale = np.sqrt(total)
-        for k in range(begin, used):
+        for k in range(first, used):
             values[k] /= scale
     return used
 
@@ -157,14 +174,19 @@ def _finish(columns: Array, values: Array, begin: int, end: int) -> Any:
 @exactly
 def _hash_lines(
     data: Array, size: int, at: int, low: int, high: int, features: int, kinds: Array, wide: Array, words: Array,
-    ends: Array, values: Array, columns: Array, starts: Array, labelled: bool, seen: Array, tally: Array,
+    ends: Array, values: Array, columns: Array, starts: Array, labelled: bool, seen: Array, keys: Array,
+    other: Array, counts: Array, tally: Array,
 ) -> None:  # fmt: skip
     """Rows of the lines from `at` on.
 
     `seen` is a table of where in this row a column stands, which joins equal columns of all but very long rows before
-    they are sorted; an entry below the row's first place is one of an earlier row.
+    they are sorted; an entry below `base` is one of an earlier row. A key is a column and, in its lower half, the sum
+    of signs, from MIDDLE up.
     """
-    row, used, state, mask, round_number = 0, 0, FINE, 15, features & (features - 1) == 0
+    row, used, state, mask, base, round_number = 0, 0, FINE, 15, 0, features & (features - 1) == 0
+    passes = 1
+    while features > 1 << (8 * passes):
+        passes += 1
     while at < size:
         if data[at] == LINE_FEED or (data[at] == 13 and data[at + 1] == LINE_FEED):
             at += 1
@@ -181,28 +203,30 @@ def _hash_lines(
         if used + count * (high - low + 1) > values.size:
             at, state = begin, FULL
             break
-        first, slot = used, np.int64(0)
+        n = 0
         while mask < 2 * (high - low + 1) * count and mask < seen.size - 1:
             mask = 2 * mask + 1
         joins = mask >= (high - low + 1) * count
-        for n in range(low, high + 1):
-            for i in range(count - n + 1):
-                h = murmur(words, ends[i - 1] + 1 if i > 0 else 0, ends[i + n - 1])
+        for size_of_gram in range(low, high + 1):
+            for i in range(count - size_of_gram + 1):
+                h = murmur(words, ends[i - 1] + 1 if i > 0 else 0, ends[i + size_of_gram - 1])
                 signed = np.int64(h) if h < np.uint64(1 << 31) else np.int64(h) - (1 << 32)
                 column = abs(signed) & (features - 1) if round_number else abs(signed) % features
-                value = 1.0 if signed >= 0 else -1.0
+                step = 1 if signed >= 0 else -1
                 if joins:
                     slot = column & mask
-                    while seen[slot] >= first and columns[seen[slot]] != column:
+                    while seen[slot] >= base and np.int64(keys[seen[slot] - base] >> U32) != column:
                         slot = (slot + 1) & mask
-                    if seen[slot] >= first:
-                        values[seen[slot]] += value
+                    if seen[slot] >= base:
+                        at_key = seen[slot] - base
+                        keys[at_key] = np.uint64(np.int64(keys[at_key]) + step)
                         continue
-                    seen[slot] = used
-                columns[used], values[used] = column, value
-                used += 1
-        _sort(columns, values, first, used)
-        used = _finish(columns, values, first, used)
+                    seen[slot] = base + n
+                keys[n] = (np.uint64(column) << U32) | np.uint64(MIDDLE + step)
+                n += 1
+        base += n
+        turned = _sort(keys, other, counts, n, passes)
+        used = _write(other if turned else keys, n, columns, values, used)
         row += 1
         starts[row] = used
         at += 1
@@ -261,13 +285,14 @@ def hash_lines(
         shape, size = np.frombuffer(plain, np.uint8), len(plain) - 8
     wide = NARROW if shape is data else _wide()
     lines, spread = plain.count(b"\n", 0, size), ngrams[1] - ngrams[0] + 1
-    room = size // 3 * spread + (1 << 10) if spread > 1 else size // 3 + (1 << 10)
+    room = size // 3 * spread + (1 << 10)  # a word takes three bytes
     values, columns = np.empty(room), np.empty(room, np.uint32)
     starts = np.zeros(lines + 1, np.int64)
     tally = np.zeros(ROOM, np.int64)
     _hash_lines(
         shape, size, 0, *ngrams, features, _kinds(), wide, np.empty(size + 8, np.uint8), np.empty(size + 8, np.int64),
-        values, columns, starts, labelled, np.full(1 << 13, -1, np.int64), tally,
+        values, columns, starts, labelled, np.full(1 << 13, -1, np.int64),
+        np.empty(room, np.uint64), np.empty(room, np.uint64), np.empty(256, np.int64), tally,
     )  # fmt: skip
     assert tally[FOUND] != FULL
     if tally[FOUND] == NO_TAB:
@@ -275,5 +300,6 @@ def hash_lines(
         word = plain[at:size].split(b"\n")[0].decode("utf-8", "replace")[:40]
         raise FileError(f"expected label<TAB>text, found {word!r}", path, line + plain.count(b"\n", 0, at), 1)
     rows, stored = int(tally[ROWS]), int(tally[STORED])
-    names = [name.decode() for name in LABEL.findall(given)] if labelled else []  # in the case they were written
+    # In the case they were written, which the lowered text no longer has.
+    names = [line[: line.find(b"\t")].decode() for line in given.split(b"\n") if b"\t" in line] if labelled else []
     return Hashed(values[:stored].copy(), columns[:stored].copy(), starts[: rows + 1], names)
