@@ -612,3 +612,18 @@ def test_errors_can_be_sent_between_processes():
     error = pickle.loads(pickle.dumps(FileError("what", "file", 3, "column")))
     assert str(error) == "file, line 3, column 'column': what"
     assert isinstance(error, rosenblatt.FileError)
+
+
+def test_a_glance_sees_what_a_parse_finds():
+    def glanced(data):
+        return svmlight.glance(np.frombuffer(data + bytes(8), np.uint8), len(data))
+
+    for data in (b"1 1:1 7:2\n-1\n2.5 3:1 \n0 \n", b"1 0:1\n", b"3 12345678:1\n"):
+        seen, lines = glanced(data), parse(data)
+        np.testing.assert_array_equal(seen.labels, lines.labels)
+        assert (seen.stored, seen.least, seen.most) == (lines.values.size, lines.least, lines.most)
+    for data in (
+        b"\n", b" 1:1\n", b"1,2 1:1\n", b"1 1:1 # c\n", b"1 qid:1 1:1\n", b"1\t1:1\n", b"x 1:1\n", b"1 x:1\n", b"1 1\n",
+        b"1 99999999999:1\n", b"1 1:1 99999999999:1\n", b"1 1:1 x:1\n",
+    ):  # fmt: skip
+        assert glanced(data) is None

@@ -228,8 +228,20 @@ class Facts:
         else:
             self.stored += piece.X.size
             self.most = piece.X.shape[1] - 1
-        if piece.labels is not None and self.counts is not None:
-            found, counts = np.unique(piece.labels, return_counts=True)
+        if piece.labels is not None:
+            self._count(piece.labels)
+
+    def see(self, glance: svmlight.Glance) -> None:
+        """Take note of lines that were looked at, not parsed."""
+        self.rows += glance.labels.size
+        self.stored += glance.stored
+        self.most = max(self.most, glance.most)
+        self.zero = self.zero or glance.least == 0
+        self._count(glance.labels)
+
+    def _count(self, labels: Array) -> None:
+        if self.counts is not None:
+            found, counts = np.unique(labels, return_counts=True)
             for label, count in zip(found.tolist(), counts.tolist(), strict=True):
                 self.counts[label] = self.counts.get(label, 0) + count
             if len(self.counts) > MOST_LABELS:
@@ -260,6 +272,25 @@ class Facts:
         labels = None if not self.counts else tuple(sorted(self.counts))
         counts = () if not self.counts or labels is None else tuple(self.counts[label] for label in labels)
         return Contents(how, self.rows, self.stored, radius2, labels, counts, dense)
+
+
+def looked_through(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Callable[[], Piece | svmlight.Glance]]:
+    """As `tasks`, but plain lines of svmlight are only looked at: whoever uses them parses them, and may refuse them.
+
+    Only for a reading of which it is not known where columns start, as `Facts` counts them.
+    """
+    if how.format != "svmlight" or how.zero_based != "auto":
+        yield from tasks(source, how, size)
+        return
+    for path in expand(source):
+        before = stamps([path])
+        for chunk in chunks(path, size):
+            yield partial(_looked, path, how, chunk)
+        unchanged([path], before)
+
+
+def _looked(path: str, how: Reading, chunk: Chunk) -> Piece | svmlight.Glance:
+    return svmlight.glance(chunk.data, chunk.size) or _svmlight(path, how, chunk)
 
 
 def prepared(source: Any, how: Reading) -> Reading:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rosenblatt.data.compiling import exactly
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.numbers import BAD, HARD, PADDING, eight, number
+from rosenblatt.data.numbers import BAD, GOOD, HARD, PADDING, eight, number
 
 Array = np.ndarray[Any, Any]
 
@@ -186,6 +186,66 @@ def _parse(
             at += 1
         at += 1
     tally[WHERE], tally[WHAT], tally[BEGAN] = at, state, 0
+
+
+@exactly
+def _odd(data: Array) -> Any:
+    """How many bytes there are that may begin a comment or a query."""
+    count = 0
+    for c in data:
+        count += (c == 35) | (c == 113)
+    return count
+
+
+@exactly
+def _glance(data: Array, ends: Array, labels: Array, tally: Array) -> bool:
+    """The label, the first and the last index of each line; False where a line is not of the plainest kind."""
+    at = 0
+    for row in range(ends.size):
+        labels[row], end, state = number(data, at)
+        if state != GOOD or (data[end] != 32 and data[end] != 10):
+            return False
+        at = end + (data[end] == 32)
+        if at < ends[row]:
+            first, end = _whole(data, at)
+            if end == at or data[end] != 58 or first > HIGHEST:
+                return False
+            tally[LEAST] = min(tally[LEAST], first)
+            colon = ends[row]
+            while data[colon] != 58:
+                colon -= 1
+            begin = colon
+            while 48 <= data[begin - 1] <= 57:
+                begin -= 1
+            last, end = _whole(data, begin)
+            if begin == colon or end != colon or last > HIGHEST:
+                return False
+            tally[MOST] = max(tally[MOST], last)
+        at = ends[row] + 1
+    return True
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What lines seem to say, before they are parsed."""
+
+    labels: Array
+    stored: int
+    least: int
+    most: int
+
+
+def glance(data: Array, size: int) -> Glance | None:
+    """What data[:size] says if it is well-formed, several times faster than `parse`; None where it needs a parse."""
+    lines, colons, commas = _census(data[:size])
+    if commas or _odd(data[:size]):
+        return None
+    ends = np.flatnonzero(data[:size] == 10)
+    labels, tally = np.empty(lines), np.zeros(TALLY, np.int64)
+    tally[LEAST], tally[MOST] = HIGHEST + 1, -1
+    if not _glance(data, ends, labels, tally):
+        return None
+    return Glance(labels, colons, int(tally[LEAST]), int(tally[MOST]))
 
 
 @dataclass(frozen=True)

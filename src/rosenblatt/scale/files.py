@@ -20,7 +20,18 @@ import numpy as np
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Dense, Examples, Sparse, check_labels, class_weights, encode_rows, radius2
 from rosenblatt.data.gathering import gather
-from rosenblatt.data.reading import Contents, Facts, Piece, Reading, in_bytes, prepared, reading, target, tasks
+from rosenblatt.data.reading import (
+    Contents,
+    Facts,
+    Piece,
+    Reading,
+    in_bytes,
+    looked_through,
+    prepared,
+    reading,
+    target,
+    tasks,
+)
 from rosenblatt.data.sources import CHUNK, STDIN, expand
 from rosenblatt.estimators.files import load, save
 from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
@@ -341,10 +352,10 @@ def _rows(source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, mem
         return Kept(found)
     ready = prepared(source, how)
     facts = Facts()
-    pieces = ahead(tasks(source, ready, size))
+    pieces = ahead(looked_through(source, ready, size))
     with closing(pieces):  # type: ignore[type-var]
         for piece in pieces:
-            facts.add(piece)
+            facts.add(piece) if isinstance(piece, Piece) else facts.see(piece)
     if not facts.rows:
         raise FileError("expected rows, found none", expand(source)[0])
     return Parsed(source, facts.contents(facts.settle(ready)), min(PIECE, memory // 16))
