@@ -203,6 +203,7 @@ def test_version_and_main(monkeypatch, capsys, folder):
     assert capsys.readouterr().err.startswith("rosenblatt: ")
 
 
+@pytest.mark.compiled
 def test_help_teaches_and_is_quick():
     def spent():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -294,6 +295,7 @@ def test_in_a_terminal(folder):
     assert (folder / "m").exists()
 
 
+@pytest.mark.compiled
 def test_ctrl_c_in_a_terminal(folder):
     def arguments(point):
         return [
@@ -318,6 +320,7 @@ def test_ctrl_c_in_a_terminal(folder):
     np.testing.assert_array_equal(rosenblatt.load(folder / "point.m").coef_, rosenblatt.load(folder / "other.m").coef_)
 
 
+@pytest.mark.compiled
 def test_a_reader_that_has_had_enough(folder):
     (folder / "long.svm").write_bytes((folder / "rows.svm").read_bytes() * 200)
     run("train", folder / "rows.svm", "-o", folder / "m", "--epochs", 2)

@@ -88,10 +88,10 @@ def test_every_setting_comes_back(settings, tmp_path):
 
 def test_full_covariance_and_regression_and_two_classes(tmp_path):
     for model in (
-        rosenblatt.AROW(covariance="full", random_state=0).fit(X, NAMES),
-        rosenblatt.SecondOrderPerceptron(covariance="full", random_state=0).fit(X, NAMES),
+        rosenblatt.AROW(covariance="full", max_epochs=2, random_state=0).fit(X, NAMES),
+        rosenblatt.SecondOrderPerceptron(covariance="full", max_epochs=2, random_state=0).fit(X, NAMES),
         rosenblatt.PassiveAggressiveRegressor(keep="average", max_epochs=2, random_state=0).fit(X, X[:, 0]),
-        rosenblatt.VotedPerceptron(random_state=0).fit(X, Y == 0),
+        rosenblatt.VotedPerceptron(max_epochs=2, random_state=0).fit(X, Y == 0),
         rosenblatt.Perceptron(random_state=0, max_epochs=2).fit(X, np.eye(3, dtype=int)[Y]),
         rosenblatt.Perceptron(random_state=0, max_epochs=2).fit(X, NAMES.astype(object)),
     ):
