@@ -409,6 +409,8 @@ SENTENCES = [
     "😀 emoji ok",
     "x\u2028y zz",
     "word " * 700,
+    " ".join(f"word{k % 90}" for k in range(200)),
+    " ".join(f"other{k}" for k in range(5000)),
     "re re re peat",
     "ǅ titled ﬁ ligature",
     "a\u0301 combining",

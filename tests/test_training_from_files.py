@@ -536,3 +536,13 @@ def test_standard_input(svm, tmp_path):
         patch.setattr("rosenblatt.learn.orders.POOL", 64)
         same(model.fit(*read(path)), load(tmp_path / "model"))
     assert list(Path(tmp_path / "caches").iterdir()) == []
+
+
+def test_standard_input_in_this_process(svm, tmp_path, monkeypatch):
+    path = svm()
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path / "caches"))
+    with open(path) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        model = fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), "-")
+    same(model, rosenblatt.Perceptron(max_epochs=2, random_state=0, order="blocks").fit(*read(path)))
+    assert list(Path(tmp_path / "caches").iterdir()) == []
