@@ -18,7 +18,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
-	@$(BIN)/python examples/demo.py
+	@NUMBA_CACHE_DIR=$(VENV)/cache PYTHONPYCACHEPREFIX=$(VENV)/cache $(BIN)/python examples/demo.py
 
 test: $(VENV)/.test  ## run every test, and every example in the docstrings
 	$(BIN)/python -m pytest -n $(JOBS)
@@ -69,7 +69,7 @@ $(BIN)/python:
 # A stamp stands for one set of extras; the larger sets contain the plain package.
 $(VENV)/.plain: $(PACKAGE) | $(BIN)/python
 	@echo "Installing rosenblatt into $(VENV) ..."
-	@$(INSTALL) -e .
+	@$(INSTALL) --no-cache-dir -e .
 	@touch $@
 
 $(VENV)/.test: $(PACKAGE) | $(BIN)/python

@@ -13,11 +13,18 @@ if TYPE_CHECKING:
     from rosenblatt.data.reading import Reading, read, stream
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
     from rosenblatt.estimators.files import load, save
+    from rosenblatt.estimators.max_margin import MaxMargin
     from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.learn.training import EpochRecord
+    from rosenblatt.prove.bounds import MistakeBound, PAUMBounds, mistake_bounds, paum_bounds
+    from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
+    from rosenblatt.prove.generalisation import GeneralisationBound, clopper_pearson, generalisation_bounds
+    from rosenblatt.prove.margins import Margins, margins
+    from rosenblatt.prove.separability import separability
+    from rosenblatt.prove.widest import InseparableError, max_margin
     from rosenblatt.scale.files import Progress, fit
 
 _HOMES = {
@@ -29,7 +36,24 @@ _HOMES = {
     "PassiveAggressiveRegressor": "estimators.aggressive",
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
+    "MaxMargin": "estimators.max_margin",
     "Report": "estimators.report",
+    "separability": "prove.separability",
+    "Separability": "prove.certificates",
+    "SeparabilityByClass": "prove.certificates",
+    "CertificateError": "prove.certificates",
+    "WidestPlane": "prove.certificates",
+    "max_margin": "prove.widest",
+    "margins": "prove.margins",
+    "Margins": "prove.margins",
+    "mistake_bounds": "prove.bounds",
+    "MistakeBound": "prove.bounds",
+    "paum_bounds": "prove.bounds",
+    "PAUMBounds": "prove.bounds",
+    "clopper_pearson": "prove.generalisation",
+    "generalisation_bounds": "prove.generalisation",
+    "GeneralisationBound": "prove.generalisation",
+    "InseparableError": "prove.widest",
     "EpochRecord": "learn.training",
     "FileError": "data.errors",
     "NewerFormatError": "data.errors",
@@ -47,9 +71,16 @@ __all__ = [
     "AROW",
     "PAUM",
     "AveragedPerceptron",
+    "CertificateError",
     "EpochRecord",
     "FileError",
+    "GeneralisationBound",
+    "InseparableError",
+    "Margins",
+    "MaxMargin",
+    "MistakeBound",
     "NewerFormatError",
+    "PAUMBounds",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
@@ -57,13 +88,23 @@ __all__ = [
     "Reading",
     "Report",
     "SecondOrderPerceptron",
+    "Separability",
+    "SeparabilityByClass",
     "VotedPerceptron",
+    "WidestPlane",
     "__version__",
+    "clopper_pearson",
     "export_onnx",
     "fit",
+    "generalisation_bounds",
     "load",
+    "margins",
+    "max_margin",
+    "mistake_bounds",
+    "paum_bounds",
     "read",
     "save",
+    "separability",
     "stream",
 ]
 

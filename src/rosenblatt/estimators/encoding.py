@@ -135,7 +135,7 @@ def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:
 
 def _record(value: Any, arrays: Arrays) -> Any:
     kind = find(value["record"])
-    if not _is_record(kind) or sorted(value["fields"]) != sorted(_fields(kind)):
+    if not _is_record(kind) or not set(value["fields"]) <= set(_fields(kind)):  # fields that came later have defaults
         raise ValueError(f"{value['record']} is no record with the fields {sorted(value['fields'])}")
     return kind(**{name: decode(item, arrays) for name, item in value["fields"].items()})
 

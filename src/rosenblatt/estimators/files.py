@@ -233,6 +233,7 @@ def _check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
     _must(isinstance(turned, bool) and dtype.name in ("float32", "float64"), "weights of float32 or float64")
     _must(machine.coef.shape == shape and machine.intercept.shape == (K,), f"weights of shape {shape}")
     _must(machine.intercept.dtype == dtype, "one dtype")
+    _must(machine.moves.shape == (K,) and machine.moves.dtype == np.float64, "updates of each plane")
     _must(machine.tally.shape == (TALLY,) and machine.tally.dtype == np.float64, "a tally")
     if machine.total_b.size:
         _must(machine.total.shape == shape and machine.total_b.shape == (K,), f"sums of shape {shape}")

@@ -179,10 +179,11 @@ class Perceptron(OnlineClassifier):
         )
 
     def _margins(self) -> tuple[float, float]:
-        if isinstance(self.margin, Real):
-            pair = np.array([self.margin, self.margin], dtype=np.float64)
-        else:
-            pair = np.asarray(self.margin, dtype=np.float64)
+        given = [self.margin, self.margin] if isinstance(self.margin, Real) else self.margin
+        try:
+            pair = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            pair = np.empty(0)
         if pair.shape != (2,) or not np.isfinite(pair).all() or (pair < 0).any():
             raise ValueError(f"margin must be a number or a pair of numbers, finite and not negative: {self.margin!r}.")
         return float(pair[0]), float(pair[1])

@@ -49,6 +49,8 @@ class Report:
     seconds : float
     rows : int
         Training rows that took part.
+    witness : Separability or None
+        The proof that no plane separates the rows, where the outcome is "inseparable".
     """
 
     outcome: str
@@ -61,6 +63,7 @@ class Report:
     gap: float | None
     seconds: float
     rows: int
+    witness: Any = None
 
     def __str__(self) -> str:
         """The report in words."""
@@ -74,14 +77,16 @@ class Report:
         }[self.outcome]
         lines = [how, f"  epochs   {len(self.epochs)} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
-            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows")
+            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
         if self.margin is not None:
             lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
         if self.bound is not None:
             share = 100 * self.updates / self.bound if self.bound else 0.0
-            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.2g} % of it used")
+            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
         if self.gap is not None:
             lines.append(f"  gap      {self.gap:.3g}")
+        if self.witness is not None:
+            lines.append(f"  witness  {self.witness}")
         return "\n".join(lines)
 
 
@@ -168,7 +173,7 @@ def _margin(scans: list[Evaluation], planes: Planes) -> float:
     def geometric(plane: Separator) -> float:
         if plane.norm2 > 0:
             return plane.low / math.sqrt(plane.norm2)
-        return math.inf if plane.low > 0 else min(plane.low, 0.0)
+        return math.inf if plane.low > 0 else min(plane.low, 0.0) + 0.0  # no −0
 
     return min(geometric(plane) for plane in _lows(scans, planes))
 

@@ -157,7 +157,9 @@ class History:
             changes[np.arange(self.which.size), self.columns] = moves
             shifts[np.arange(self.which.size), self.columns] = self.steps * self.bias
             w, b = _running(self.coef, self.intercept, changes, shifts)
-            last = np.r_[True, np.arange(1, self.which.size + 1) % 2 == 0]  # an update is two entries
+            last = np.append(
+                True, np.append(self.clocks[1:] != self.clocks[:-1], True)[: self.which.size]
+            )  # of an update
             return w[last], b[last], self.counts()[last]
         found = []
         for k in range(self.coef.shape[0]):

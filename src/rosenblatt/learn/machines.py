@@ -41,6 +41,7 @@ class Machine:
     spread: Array = field(default_factory=lambda: np.zeros((0, 0)))
     spread_b: Array = field(default_factory=lambda: NONE)
     tally: Array = field(default_factory=lambda: np.zeros(TALLY))
+    moves: Array = field(default_factory=lambda: NONE)  # updates of each plane
     by_feature: bool = False  # the arrays lie (d, K)
     start: tuple[Array, Array] | None = None
     log: tuple[tuple[Any, Log], ...] = ()  # pieces: the rows of the piece, and its updates
@@ -57,6 +58,7 @@ class Machine:
             spread=self.spread.copy(),
             spread_b=self.spread_b.copy(),
             tally=self.tally.copy(),
+            moves=self.moves.copy(),
         )
 
     @property
@@ -113,7 +115,7 @@ class State:
 
 def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
     """A machine of K columns at zero."""
-    machine = Machine(np.zeros((K, d), dtype), np.zeros(K, dtype))
+    machine = Machine(np.zeros((K, d), dtype), np.zeros(K, dtype), moves=np.zeros(K))
     if keep == "average":
         machine.total, machine.total_b = np.zeros((K, d)), np.zeros(K)
     if keep == "pocket":
@@ -143,7 +145,7 @@ def _linear(machine: Machine, rule: Rule) -> tuple[Array, Array]:
 
 def _average(machine: Machine) -> tuple[Array, Array]:
     """(N·w − u)/N after N visits."""
-    clock, dtype = max(machine.tally[CLOCK], 1.0), machine.coef.dtype
+    clock, dtype = machine.tally[CLOCK] or 1.0, machine.coef.dtype
     coef = (machine.coef - machine.total / clock).astype(dtype)
     return _by_class(coef, machine), (machine.intercept - machine.total_b / clock).astype(dtype)
 
@@ -207,6 +209,7 @@ def learner(machine: Machine, scheme: str, rule: Rule, rows: Dense | Sparse, bat
     single = scheme in ("one", "ovo")
     w = w[0] if single else w
     dw, db = (np.zeros_like(w, dtype=np.float64), np.zeros(K)) if batch else (w, machine.intercept)
+    moves = machine.moves.copy() if batch else machine.moves
     if batch or not machine.total_b.size:  # a batch is averaged where its step is taken
         u, v = np.zeros((0,) * w.ndim), NONE
     else:
@@ -214,4 +217,4 @@ def learner(machine: Machine, scheme: str, rule: Rule, rows: Dense | Sparse, bat
     common = (w, machine.intercept, dw, db, np.zeros(K), u, v)
     if single:
         return One(*common)
-    return (Multinomial if scheme == "multinomial" else Separate)(*common, scores)
+    return Multinomial(*common, scores) if scheme == "multinomial" else Separate(*common, scores, moves)

@@ -170,7 +170,7 @@ def _hash(x: Any, key: Any) -> Any:
 @compiled
 def _round(left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any:
     left += (_hash(right, even) * a) >> np.uint64(32)
-    left = min(left, left - a)  # left − a wraps to a huge number when left < a
+    left = left - a if left >= a else left
     return left, right ^ (_hash(left, odd) & mask)
 
 
