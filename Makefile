@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two installs into one environment must not overlap.
 .NOTPARALLEL:
-.PHONY: help demo test coverage check format bench clean
+.PHONY: help demo test fuzz coverage check format bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,9 @@ demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
 
 test: $(VENV)/.test  ## run every test, and every example in the docstrings
 	$(BIN)/python -m pytest -n $(JOBS)
+
+fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test mutates a few hundred
+	ROSENBLATT_FUZZ=10000 $(BIN)/python -m pytest -n $(JOBS) tests/test_reading.py tests/test_model_files.py -k "mutated or forged"
 
 coverage: $(VENV)/.test  ## measure lines and branches with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(JOBS) -m "not compiled" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json

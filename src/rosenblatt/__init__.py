@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
+    from rosenblatt.data.errors import FileError, NewerFormatError
+    from rosenblatt.data.reading import Reading, read, stream
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+    from rosenblatt.estimators.files import load, save
     from rosenblatt.estimators.max_margin import MaxMargin
+    from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from rosenblatt.prove.margins import Margins, margins
     from rosenblatt.prove.separability import separability
     from rosenblatt.prove.widest import InseparableError, max_margin
+    from rosenblatt.scale.files import Progress, fit
 
 _HOMES = {
     "Perceptron": "estimators.perceptron",
@@ -50,6 +55,16 @@ _HOMES = {
     "GeneralisationBound": "prove.generalisation",
     "InseparableError": "prove.widest",
     "EpochRecord": "learn.training",
+    "FileError": "data.errors",
+    "NewerFormatError": "data.errors",
+    "Reading": "data.reading",
+    "read": "data.reading",
+    "stream": "data.reading",
+    "export_onnx": "estimators.onnx_export",
+    "fit": "scale.files",
+    "Progress": "scale.files",
+    "save": "estimators.files",
+    "load": "estimators.files",
 }
 
 __all__ = [
@@ -58,15 +73,19 @@ __all__ = [
     "AveragedPerceptron",
     "CertificateError",
     "EpochRecord",
+    "FileError",
     "GeneralisationBound",
     "InseparableError",
     "Margins",
     "MaxMargin",
     "MistakeBound",
+    "NewerFormatError",
     "PAUMBounds",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
+    "Progress",
+    "Reading",
     "Report",
     "SecondOrderPerceptron",
     "Separability",
@@ -75,12 +94,18 @@ __all__ = [
     "WidestPlane",
     "__version__",
     "clopper_pearson",
+    "export_onnx",
+    "fit",
     "generalisation_bounds",
+    "load",
     "margins",
     "max_margin",
     "mistake_bounds",
     "paum_bounds",
+    "read",
+    "save",
     "separability",
+    "stream",
 ]
 
 

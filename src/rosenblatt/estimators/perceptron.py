@@ -16,7 +16,7 @@ from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
 
-ORDERS = {"shuffle", "cyclic", "random", "first", "worst"}
+ORDERS = {"shuffle", "blocks", "cyclic", "random", "first", "worst"}
 
 # What every online classifier takes.
 COMMON: dict[str, Any] = {
@@ -67,9 +67,10 @@ class Perceptron(OnlineClassifier):
         one-vs-rest: the rest, the class).
     update : {"online", "batch"}, default="online"
         "batch" moves w once an epoch, by the mean of y·x over all rows that lack margin.
-    order : {"shuffle", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
-        A fresh permutation each epoch; as given; with replacement; or, one update an epoch, the first or the most
-        wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
+    order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
+        A fresh permutation each epoch; one that a file can give too, of blocks and then of rows within a pool of
+        blocks, which is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, one update an
+        epoch, the first or the most wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
     keep : {"last", "average", "vote", "pocket"}, default="last"
         Which weights are the model: the last ones; the average over all visits; all of them, voting; or those with
         the longest run of right answers, taken only if they err less on all rows (Gallant 1990).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,12 +98,14 @@ def looked_at(
     state: State,
     kept: Kept,
     seconds: float,
+    parts: Callable[[], Iterable[Examples]] | None = None,
 ) -> Report:
-    """The report after a scan of the training rows."""
+    """The report after a scan of the training rows: `examples`, or the `parts` that they come in."""
+    parts = parts or (lambda: (examples,))
     errors, margin, bound = None, None, None
     scans: list[Evaluation] = []
     if isinstance(kept, Planes):
-        scans = _scan(examples, plan, state, kept)
+        scans = scan(parts(), plan, state, kept)
         if examples.classes is None:
             errors = scans[0].violations
         else:
@@ -110,11 +113,11 @@ def looked_at(
             if kept.scheme in ("one", "multinomial") or examples.target.ndim == 2:
                 errors = scans[0].errors
     if errors is None:
-        errors = errors_of(examples, kept, plan)
+        errors = sum(errors_of(part, kept, plan) for part in parts())
     if _bounded(plan, state) and outcome in ("converged", "early", "budget"):
         last = state.last(plan.rule)
         if state.keep != "last":
-            scans = _scan(examples, plan, state, last) if outcome == "converged" else []
+            scans = scan(parts(), plan, state, last) if outcome == "converged" else []
         bound = _bound(scans, last, plan, state, examples)
     return Report(
         outcome,
@@ -136,7 +139,16 @@ def unseen(outcome: str, records: list[EpochRecord], examples: Examples, state: 
     return Report(outcome, tuple(records), state.updates, None, None, radius, None, None, seconds, examples.size)
 
 
-def _scan(examples: Examples, plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
+def scan(parts: Iterable[Examples], plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
+    """One evaluation a machine, of all parts together."""
+    found: list[Evaluation] = []
+    for part in parts:
+        seen = _scan_part(part, plan, state, planes)
+        found = [a.joined(b) for a, b in zip(found, seen, strict=True)] if found else seen
+    return found
+
+
+def _scan_part(examples: Examples, plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
     """One evaluation a machine."""
     found, at = [], 0
     for problem in problems(examples, state.scheme, state.classes):

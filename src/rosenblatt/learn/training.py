@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples, spans
+from rosenblatt.data.examples import Dense, Examples, Sparse, spans
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
-from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled
+from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.visits import (
     BEST,
@@ -104,7 +104,16 @@ class Plan:
             return Explicit(rows if problem.present is None else rows[np.isin(rows, problem.present)])
         if self.order == "shuffle":
             return Shuffled(problem.size, seed)
+        if self.order == "blocks":
+            return Blocks(_bounds(problem.rows), seed, problem.present)
         return Random(problem.size, seed) if self.order == "random" else Cyclic(problem.size)
+
+
+def _bounds(rows: Dense | Sparse) -> Array:
+    """The blocks of rows, as a file would have them."""
+    if isinstance(rows, Sparse):
+        return block_bounds(rows.starts)
+    return block_bounds(np.arange(rows.values.shape[0] + 1) * rows.values.shape[1])
 
 
 def default_epochs(stored: int, keep: str) -> int:
@@ -248,7 +257,7 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
     for begin, end in spans(order.size, problem.per_row * K):
         piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit):
+        if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
