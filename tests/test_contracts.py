@@ -344,6 +344,40 @@ def test_weight_zero_is_the_row_absent(estimator, parameters, task, form):
         assert getattr(absent.report_, name) == getattr(without.report_, name), name
 
 
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_weight_zero_is_absent_where_rows_are_held_out(estimator):
+    X, y = draw("binary", integer=False)
+    weight = np.where(np.arange(len(y)) % 4 == 2, 0.0, 1.0)
+    knobs = {"early_stopping": True, "validation_fraction": 0.3, "max_epochs": 6, "random_state": 0}
+    without, absent = estimator(**knobs), estimator(**knobs)
+    y = target_for(without, y)
+    without.fit(X[weight > 0], y[weight > 0])
+    absent.fit(X, y, sample_weight=weight)
+    assert same_model(absent, without)
+    assert [epoch.score for epoch in absent.report_.epochs] == [epoch.score for epoch in without.report_.epochs]
+
+
+def test_rows_are_held_out_by_class():
+    X, y = draw("multinomial")
+    X, y = np.vstack([X, X[:1]]), np.append(y, 9)  # a class of one row, which stays to be learned
+    model = Perceptron(early_stopping=True, validation_fraction=0.5, max_epochs=3, random_state=0).fit(X, y)
+    counts = np.bincount(y)
+    assert model.report_.rows == sum(n - min(-(-n // 2), n - 1) for n in counts if n)
+    assert model.coef_[4].any()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_any_layout_of_memory_is_the_same(estimator):
+    X, y = draw("binary", integer=False)
+    y = target_for(estimator(), y)
+    plain = estimator(max_epochs=3, random_state=0).fit(X, y)
+    wide = np.zeros((len(y), 10))
+    wide[:, ::2] = X
+    for form in (np.asfortranarray(X), wide[:, ::2], np.vstack([X, X])[: len(y)], X[::-1].copy()[::-1]):
+        assert same_model(estimator(max_epochs=3, random_state=0).fit(form, y), plain)
+        assert np.array_equal(plain.predict(form), plain.predict(X))
+
+
 def test_weight_zero_is_absent_from_an_explicit_order():
     X, y = draw("binary")
     order = [5, 1, 0, 2, 5, 9, 3, 4]

@@ -195,8 +195,11 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
     """X, float32 or float64, C-contiguous or CSR, as rows, with R²; refused where it is not finite or not CSR."""
     if sp.issparse(X):
         return _encode_sparse(X)
-    values = np.ascontiguousarray(X)
-    largest = 0.0
+    values, largest = X, 0.0
+    if not X.flags.c_contiguous:  # turned piece by piece, so that Ctrl-C is heard
+        values = np.empty(X.shape, X.dtype)
+        for begin in range(0, X.shape[0], 1 << 12):
+            values[begin : begin + (1 << 12)] = X[begin : begin + (1 << 12)]
     for begin, end in spans(values.shape[0], values.shape[1]):
         largest = max(largest, _finite(_census_dense(values, begin, end), values[begin:end], begin))
     return Dense(values), largest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ from rosenblatt.estimators.report import Report, looked_at, unseen
 from rosenblatt.learn.growing import grow
 from rosenblatt.learn.kept import Ballot, Kept, Planes, decide
 from rosenblatt.learn.machines import State
+from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.training import (
     EpochRecord,
     Plan,
@@ -50,6 +52,8 @@ from rosenblatt.learn.training import (
 )
 
 Array = np.ndarray[Any, Any]
+ROWS_AT_ONCE = 1 << 16
+SPLIT = 1 << 32  # "epochs" from here on give the orders in which rows are held out
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -118,7 +122,6 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             accept_sparse="csr",
             accept_large_sparse=True,
             dtype=_types(X) if dtype is None else dtype,
-            order="C",
             ensure_all_finite=False,
         )
         return encode_rows(X)
@@ -225,23 +228,31 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         """Rows to learn from, and rows to score on, of each class its share."""
         if not getattr(self, "early_stopping", False):
             return examples, None
-        every = examples.present
-        if every is None:
-            every = np.arange(examples.target.shape[0], dtype=np.uint64)
-        rng = np.random.default_rng((seed, 0x5EED))
-        groups = [every]
-        if examples.classes is not None and examples.target.ndim == 1:
-            groups = [every[examples.target[every] == k] for k in range(examples.classes.size)]
-        chosen = [
-            rng.permutation(group)[: int(np.ceil(self.validation_fraction * group.size))]
-            for group in groups
-            if group.size
-        ]
-        held_out = np.sort(np.concatenate(chosen))
-        training = np.setdiff1d(every, held_out)
-        if not training.size:
-            raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row of {every.size} to learn.")
-        return examples.only(training), held_out
+        n, present = examples.target.shape[0], examples.present
+        held, shares = np.zeros(n, dtype=bool), range(1)
+        grouped = examples.classes is not None and examples.target.ndim == 1
+        if grouped:
+            shares = range(examples.classes.size)  # type: ignore[union-attr]
+        for k in shares:
+            group = np.arange(n) if present is None else present
+            if grouped:
+                group = (
+                    np.flatnonzero(examples.target == k) if present is None else present[examples.target[present] == k]
+                )
+            # Of every class a row stays to learn from. The order is made piece by piece, so that Ctrl-C is heard.
+            count = min(math.ceil(self.validation_fraction * group.size), group.size - 1)
+            order = Shuffled(int(group.size), seed)
+            for begin in range(0, count, ROWS_AT_ONCE):
+                held[group[order.piece(SPLIT + k, begin, min(begin + ROWS_AT_ONCE, count))]] = True
+        held_out = np.flatnonzero(held).astype(np.uint64)
+        if held_out.size < (1 if grouped else 2):
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out {held_out.size} of {examples.size} rows: too "
+                "few to score, where every class keeps a row to learn from."
+            )
+        if present is not None:
+            held[examples.weights == 0] = True
+        return examples.only(np.flatnonzero(~held).astype(np.uint64)), held_out
 
     def _keep(
         self, state: State, plan: Plan, examples: Examples, records: list[EpochRecord], began: float, outcome: str
