@@ -141,7 +141,7 @@ def train(
     set_: Annotated[
         list[str] | None, typer.Option("--set", help='A parameter of the learner, as in "margin=0.5"; repeat for more.')
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Passes at most.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes at most; fewer when every row is right.")] = 10,
     order: Annotated[
         str, typer.Option(help='"shuffle" (blocks, and rows in pools of blocks) or "cyclic".')
     ] = "shuffle",
@@ -255,13 +255,13 @@ def check(
 ) -> None:
     """Say whether a plane separates the classes, with the proof."""
     import rosenblatt
+    from rosenblatt.cli.scoring import named
+    from rosenblatt.data.reading import prepared, reading
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    X, y = rosenblatt.read(source, **settings)
-    separability = getattr(rosenblatt, "separability", None)
-    if separability is None:
-        raise ValueError("This version of rosenblatt cannot decide separability yet.")
-    verdict = separability(X, y)
+    how = prepared(source, reading(source, **settings)) if source != "-" else None
+    X, y = rosenblatt.read(source, **(settings if how is None else {"like": how}))
+    verdict = rosenblatt.separability(named(X, how), y)
     if as_json:
         each = {str(one.positive): one.verdict for one in getattr(verdict, "verdicts", (verdict,))}
         _print_json({"separable": verdict.separable, "verdicts": each, "proof": str(verdict)})

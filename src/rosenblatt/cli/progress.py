@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator
 
 from rosenblatt.scale.files import Progress
+
+SILENCE = 0.2  # seconds between two lines: thousands of short epochs are no news
 
 
 def watched(steps: Iterator[Progress], quiet: bool = False) -> None:
@@ -14,9 +17,15 @@ def watched(steps: Iterator[Progress], quiet: bool = False) -> None:
     if sys.stderr.isatty() and not quiet:
         _with_bar(steps)
     else:
+        said, last = -math.inf, None
         for step in steps:
             if step.record is not None and not quiet:
-                print(_line(step), file=sys.stderr, flush=True)
+                last = step
+                if time.perf_counter() - said >= SILENCE:
+                    print(_line(step), file=sys.stderr, flush=True)
+                    said, last = time.perf_counter(), None
+        if last is not None:
+            print(_line(last), file=sys.stderr, flush=True)
 
 
 def _line(step: Progress) -> str:

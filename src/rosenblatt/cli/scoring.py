@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Piece, Reading, pieces, prepared, reading, target
@@ -139,3 +140,16 @@ def _made_up(path: Path) -> Path:
                 f"{label} " + " ".join(f"{c}:{v:.4f}" for c, v in zip(columns, rng.random(60), strict=False)) + "\n"
             )
     return path
+
+
+def named(X: Any, how: Any) -> Any:
+    """X with the names of its columns, where the file has some."""
+    if how is None or how.layout is None:
+        return X
+
+    class Named(np.ndarray):
+        """An array that knows its columns."""
+
+    X = X if sp.issparse(X) else X.view(Named)
+    X.columns = how.layout.feature_names
+    return X

@@ -48,6 +48,16 @@ class Layout:
         """How many features there are."""
         return sum(1 if c.names is None else len(c.names) for c in self.columns) + self.hashed
 
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """A name for each feature: that of its column, with the name it stands for, or its place among the hashed."""
+        plain = [name for c in self.columns for name in _features(c)]
+        return (*plain, *(f"hash {k}" for k in range(self.hashed)))
+
+
+def _features(column: Column) -> list[str]:
+    return [column.name] if column.names is None else [f"{column.name}={name}" for name in column.names]
+
 
 def arrow(path: str) -> Any:
     """PyArrow, or a sentence that says how to get it."""

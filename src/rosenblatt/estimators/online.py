@@ -247,8 +247,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         held_out = np.flatnonzero(held).astype(np.uint64)
         if held_out.size < (1 if grouped else 2):
             raise ValueError(
-                f"validation_fraction={self.validation_fraction} holds out {held_out.size} of {examples.size} rows: too "
-                "few to score, where every class keeps a row to learn from."
+                f"validation_fraction={self.validation_fraction} holds out {held_out.size} of {examples.size} rows: "
+                "too few to score, where every class keeps a row to learn from."
             )
         if present is not None:
             held[examples.weights == 0] = True
