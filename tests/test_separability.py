@@ -328,6 +328,12 @@ def test_the_simplex_gives_up_where_it_must():
     assert not short._pivot(0, 0.0) or short.pivots > 0
 
 
+def test_a_maximiser_that_is_too_dear(monkeypatch):
+    monkeypatch.setattr("rosenblatt.prove.weak.WORK", 0)
+    for X, y in (QUASI, APART, ([[0, 0, 0], [0, 0, 0], [1, 0, 2], [0, 1, 1], [1, 1, 0]], [0, 1, 1, 1, 1])):
+        assert checked(X, y).infinite
+
+
 @pytest.mark.parametrize("fail", ["run", "missing"])
 def test_whole_numbers_decide_where_floats_fail(monkeypatch, fail):
     from rosenblatt.prove.simplex import Floats

@@ -141,7 +141,8 @@ class Separability(Record):
     rank : int or None
         The rank of all rows z, for overlap.
     direction : tuple of Fraction or None
-        For quasi-complete and complete: the maximiser of Σ z_i·w with z_i·w ≥ 0, |w_j| ≤ 1, the intercept last.
+        For quasi-complete and complete: the maximiser of Σ z_i·w with z_i·w ≥ 0, |w_j| ≤ 1, the intercept last; another
+        direction that separates where columns are so many or so unevenly scaled that the maximiser is too dear.
     infinite : dict
         The coefficients that are infinite in a logistic regression, with their sign, by the direction (Konis 2007).
     aliased : tuple or None

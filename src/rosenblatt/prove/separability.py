@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, row_space, two_to
-from rosenblatt.data.labelled import Table, read_table
+from rosenblatt.data.exact import Signed, fractions_of, row_space, two_to
 from rosenblatt.data.records import Later
 from rosenblatt.prove import hulls
 from rosenblatt.prove.certificates import (
@@ -240,7 +239,9 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
         found = search(rest)
         if isinstance(found, Stage):
             stages.append(found)
-    return _quasi(z, positive, stages[0], rest, space.columns)
+    direction = maximiser(rest) or tuple(fractions_of(found.w))
+    return _record(z, positive, space.columns, "quasi-complete", **_witness(z, stages[0]), direction=direction,
+                   infinite=infinite_of(direction, z.table.names, z.intercept))  # fmt: skip
 
 
 def _record(z: Signed, positive: Any, columns: tuple[int, ...], verdict: str, **claims: Any) -> Separability:
@@ -270,7 +271,7 @@ def _complete(z: Signed, positive: Any, found: Plane, q: Quotient) -> Separabili
 
     def direction() -> tuple[Fraction, ...]:
         if not once:
-            once.append(maximiser(q))
+            once.append(maximiser(q) or tuple(fractions_of(found.w)))
         return once[0]
 
     return _record(z, positive, q.units, "complete", coef=coef, intercept=intercept, plane=exact,
@@ -292,12 +293,6 @@ def _overlap(z: Signed, positive: Any, stages: list[Stage], columns: tuple[int, 
         rows, weights = spanning(z, stages)
         over = {"spanning_rows": rows, "spanning_weights": weights}
     return _record(z, positive, columns, "overlap", rank=len(columns), **claims, **over)
-
-
-def _quasi(z: Signed, positive: Any, stage: Stage, rest: Quotient, columns: tuple[int, ...]) -> Separability:
-    direction = maximiser(rest)
-    return _record(z, positive, columns, "quasi-complete", **_witness(z, stage), direction=direction,
-                   infinite=infinite_of(direction, z.table.names, z.intercept))  # fmt: skip
 
 
 # -- very many columns -----------------------------------------------------------------------------------------------

@@ -133,6 +133,7 @@ class Wholes:
             self.table[i, i], self.table[i, self.m] = side[i], abs(int(b[i]))
         self.det = 1
         self.stalled = 0
+        self.work = 0
 
     def extend(self, columns: Sequence[Sequence[int]], costs: Sequence[int] | None = None) -> None:
         """Add columns of whole numbers."""
@@ -157,13 +158,15 @@ class Wholes:
         found = zip(self.basis, self.table[:, self.m], strict=True)
         return {j: Fraction(int(x), int(self.det)) for j, x in found if j >= 0 and x}
 
-    def run(self) -> None:
-        """Pivot to the optimum."""
-        while True:
+    def run(self, most: float = float("inf")) -> bool:
+        """Pivot to the optimum; False once more bits than `most` have been gone through, over all runs."""
+        while self.work <= most:
             name = self._entering()
             if name is None:
-                return
+                return True
             self._pivot(name)
+            self.work += self.m**2 * int(self.det).bit_length()
+        return False
 
     def _entering(self) -> int | None:
         pi = self.duals()

@@ -14,6 +14,7 @@ from rosenblatt.prove.quotient import Quotient
 from rosenblatt.prove.simplex import Floats, Wholes
 
 Array = np.ndarray[Any, Any]
+WORK = 1e9  # bits that the exact maximiser may go through: some ten seconds
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ def _solve(z: Signed, rows: Array, others: Array, mu: list[Fraction]) -> list[Fr
 # -- the direction -----------------------------------------------------------------------------------------------------
 
 
-def maximiser(q: Quotient) -> tuple[Fraction, ...]:
-    """The w = N c that maximises Σ z_i·w with z_i·w ≥ 0 on the active rows and |w_j| ≤ 1, exactly.
+def maximiser(q: Quotient) -> tuple[Fraction, ...] | None:
+    """The w = N c that maximises Σ z_i·w with z_i·w ≥ 0 on the active rows and |w_j| ≤ 1, exactly; None if too dear.
 
     All active rows are known to be separable along N. With g = Σ z_i N this is the dual of the simplex's problem with
     b = g, the columns −z_i N of cost 0 and ±N_j of cost 1: the box of the columns that are no units of N.
@@ -109,14 +110,14 @@ def maximiser(q: Quotient) -> tuple[Fraction, ...]:
         numbers, factor = _integral(column)
         simplex.extend([numbers, [-value for value in numbers]], [int(factor * once)] * 2)
     simplex.extend([[-value for value in row] for row in q.wholes(rows, last=False)])
-    while True:
-        simplex.run()
+    while simplex.run(WORK):
         w = q.lift([Fraction(int(value), int(simplex.det) * once) for value in simplex.duals()])
         wrong = q.index[q.signs(w) < 0]
         if not wrong.size:
             return tuple(w)
         wrong = wrong[:: max(1, wrong.size // 20)]
         simplex.extend([[-value for value in row] for row in q.wholes(wrong, last=False)])
+    return None
 
 
 def _integral(v: list[Fraction]) -> tuple[list[int], int]:
