@@ -300,7 +300,7 @@ def test_roots_of_fractions():
 
 
 def test_floats_prove_no_false_witness():
-    from rosenblatt.data.tables import read_table
+    from rosenblatt.data.labelled import read_table
     from rosenblatt.prove.certificates import signed
     from rosenblatt.prove.quotient import proven, whole_problem
 

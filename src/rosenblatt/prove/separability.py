@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.exact import Signed, fractions_of, row_space, two_to
+from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.data.records import Later
 from rosenblatt.prove import hulls
 from rosenblatt.prove.certificates import (
