@@ -78,7 +78,8 @@ class Perceptron(OnlineClassifier):
         Of more than two classes: all in one pass, raising the true class and lowering the best wrong one; each class
         against the rest, in one pass too; each pair of classes.
     max_epochs : int, default=None
-        None: 2·10⁹ stored values or 10,000 epochs, whichever comes first, at least 10 (for a vote 10).
+        None: 2·10⁹ stored values or 10,000 epochs, whichever comes first, at least 10; for a vote, which stores every
+        update, 2·10⁷ values or 1,000 epochs.
     early_stopping : bool, default=False
         Score each epoch on held-out rows, stop when the score does not rise, and return the best epoch's model.
     validation_fraction : float, default=0.1
@@ -289,7 +290,8 @@ class AveragedPerceptron(Perceptron):
 class VotedPerceptron(Perceptron):
     """`Perceptron` with keep="vote": every w there ever was votes, as many times as rows it answered right.
 
-    Prediction is sign Σ c_k sign(w_k·x + b_k). Ten epochs unless told otherwise: every update is stored.
+    Prediction is sign Σ c_k sign(w_k·x + b_k). Every update is stored, so that large sets get ten epochs unless told
+    otherwise.
 
     Parameters and attributes are those of `Perceptron`, but for `coef_` and `intercept_`: instead there are
 

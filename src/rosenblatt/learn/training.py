@@ -40,7 +40,8 @@ from rosenblatt.learn.visits import (
 
 Array = np.ndarray[Any, Any]
 SMALLEST_STEP = 1 / 1024
-MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS, VOTED_EPOCHS = 2_000_000_000, 10_000, 10, 10
+MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
+VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # of a vote every update is stored
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,8 @@ def _bounds(rows: Dense | Sparse) -> Array:
 
 def default_epochs(stored: int, keep: str) -> int:
     """How many epochs at most when nobody says: small sets run until they are clean, large ones not for minutes."""
-    if keep == "vote":
-        return VOTED_EPOCHS  # every update is stored: Freund and Schapire's ten epochs
-    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, MOST_VALUES // max(stored, 1)))
+    values, most = (VOTED_VALUES, VOTED_EPOCHS) if keep == "vote" else (MOST_VALUES, MOST_EPOCHS)
+    return max(FEWEST_EPOCHS, min(most, values // max(stored, 1)))
 
 
 # -- the state at the start ------------------------------------------------------------------------------------------
