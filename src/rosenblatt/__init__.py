@@ -10,6 +10,7 @@ from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+    from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -24,6 +25,8 @@ _HOMES = {
     "PassiveAggressiveRegressor": "estimators.aggressive",
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
+    "LinearClassifier": "estimators.linear",
+    "LinearRegressor": "estimators.linear",
     "Report": "estimators.report",
     "EpochRecord": "learn.training",
 }
@@ -33,6 +36,8 @@ __all__ = [
     "PAUM",
     "AveragedPerceptron",
     "EpochRecord",
+    "LinearClassifier",
+    "LinearRegressor",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",

@@ -48,6 +48,9 @@ class Report:
     seconds : float
     rows : int
         Training rows that took part.
+    objective : float or None
+        Mean loss + penalty of the returned model, for learners that minimise one; "converged" then means that it
+        no longer falls.
     """
 
     outcome: str
@@ -60,6 +63,7 @@ class Report:
     gap: float | None
     seconds: float
     rows: int
+    objective: float | None = None
 
     def __str__(self) -> str:
         """The report in words."""
@@ -71,6 +75,8 @@ class Report:
             "interrupted": "interrupted; the last whole epoch is the model",
             "inseparable": "no plane separates these rows",
         }[self.outcome]
+        if self.objective is not None and self.outcome == "converged":
+            how = "converged: the objective no longer falls"
         lines = [how, f"  epochs   {len(self.epochs)} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
             lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
@@ -79,6 +85,8 @@ class Report:
         if self.bound is not None:
             share = 100 * self.updates / self.bound if self.bound else 0.0
             lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
+        if self.objective is not None:
+            lines.append(f"  objective {self.objective:.8g}")
         if self.gap is not None:
             lines.append(f"  gap      {self.gap:.3g}")
         return "\n".join(lines)
