@@ -287,10 +287,11 @@ def test_case_of_the_interactive_page():
 
 
 def twin(model, X, y, epochs, rate, classes=1):
-    """Stochastic descent with every weight shrunk at every visit; columns are classes."""
+    """Stochastic descent with every weight pulled at every visit; columns are classes."""
     l1, l2 = {None: (0, 0), "l2": (0, 1), "l1": (1, 0), "elasticnet": (model.l1_ratio, 1 - model.l1_ratio)}[model.penalty]
     l1, l2 = model.alpha * l1, model.alpha * l2
     W, b, t = np.zeros((classes, X.shape[1])), np.zeros(classes), 0
+    u, q = 0.0, np.zeros_like(W)  # what each weight should have been pulled by, and has been
     for _ in range(epochs):
         for x, target in zip(X, y, strict=True):
             eta, f = rate(t), W @ x + b
@@ -305,8 +306,9 @@ def twin(model, X, y, epochs, rate, classes=1):
             if model.loss == "exponential":
                 most = (1 + np.abs(f)) / (x @ x + model.fit_intercept)
                 step = np.clip(step, -most, most)
-            W = (1 - eta * l2) * W - step[:, None] * x
-            W = np.sign(W) * np.maximum(np.abs(W) - eta * l1, 0)
+            W, u, q = (1 - eta * l2) * W - step[:, None] * x, (1 - eta * l2) * u + eta * l1, (1 - eta * l2) * q
+            new = np.where(W > 0, np.maximum(W - (u + q), 0), np.minimum(W + (u - q), 0))
+            W, q = new, q + (new - W)
             b = b - step * model.fit_intercept
             t += 1
     return W, b
@@ -476,7 +478,7 @@ def test_warm_start_goes_on(kind):
     model = clone(kind).set_params(warm_start=True, max_epochs=200, tol=1e-3).fit(X, y)
     assert model.fit(X, y).n_iter_ <= 200
     told = clone(kind).set_params(max_epochs=1).fit(X, y, coef_init=model.coef_, intercept_init=model.intercept_)
-    assert told.report_.objective <= 1.1 * model.report_.objective
+    assert told.report_.objective <= 1.5 * model.report_.objective
 
 
 @pytest.mark.parametrize("loss", ["log", "modified_huber"])

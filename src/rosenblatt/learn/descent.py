@@ -3,12 +3,15 @@
 The problem: min over W, b of Σ_i s_i ℓ(x_i, y_i)/Σ s_i + λ₁Σ|w| + ½λ₂Σw². A visit to row i at time t, with the step
 η = η₀/(1 + ct)^p and g_k = ∂ℓ/∂f_k, is
 
-    w_k ← soft((1 − ηλ₂)w_k − ηg_k x, ηλ₁)          b_k ← b_k − ηg_k          soft(a, u) = sign(a)·max(0, |a| − u)
+    w_k ← (1 − ηλ₂)w_k − ηg_k x          b_k ← b_k − η_b g_k          u ← u + ηλ₁
 
-Only the features of the row are touched. With w = s·v the decay is s ← (1 − ηλ₂)s (Bottou 2010; Pegasos), and as
-soft(s·v, u) = s·soft(v, u/s), shrinking is soft(v_j, U − q_j) when feature j is next seen, where U = Ση λ₁/s so far
-and q_j is U when it was last seen: the same numbers as if every weight had been shrunk at every visit (truncated
-gradient: Langford, Li, Zhang 2009; kept lazily: Duchi and Singer 2009; Tsuruoka, Tsujii, Ananiadou 2009).
+and then pulls every weight towards 0, and not beyond, by what it owes: u less what it has been pulled by so far (the
+cumulative penalty of Tsuruoka, Tsujii and Ananiadou 2009: a weight that is 0 stays 0 until its gradients outweigh all
+that it owes, so that noise does not wake it; truncated gradient, Langford, Li and Zhang 2009, forgets the debt).
+
+Only the features of the row are touched. With w = s·v the decay is s ← (1 − ηλ₂)s (Bottou 2010; Pegasos); v is pulled
+by U = Σ ηλ₁/s, and when its feature is next seen, all at once: the same numbers as if every weight had been pulled at
+every visit. q holds what v has been pulled by, with its sign.
 
     Falling      w (d,):        two classes, or numbers
     FallingMany  W, K columns:  one-vs-rest or labels, each column a loss of its own; or softmax,
@@ -47,24 +50,27 @@ class Fall(NamedTuple):
     fade: float  # c
     power: int  # p
     bias: float  # 1, or 0 without intercept
-    bias_fade: float  # c of the intercept
+    bias_eta: float  # η₀ and c of the intercept, which has no penalty: a schedule that counts on one would not calm it
+    bias_fade: float
 
 
 class Falling(NamedTuple):
-    """w = s·soft(v, U − q); `scale` holds s and U; q is empty when λ₁ = 0."""
+    """w = s·v, v pulled; `scale` holds s and U; q, laid out as v, is empty when λ₁ = 0."""
 
     v: Array
-    all: Array  # v as an array of two dimensions
+    all: Array  # v and q as arrays of two dimensions
+    debts: Array
     b: Array
     q: Array
     scale: Array
 
 
 class FallingMany(NamedTuple):
-    """The same for K columns, with one s, one U and one q_j for all of them."""
+    """The same for K columns, with one s and one U for all of them."""
 
     v: Array
     all: Array
+    debts: Array
     b: Array
     q: Array
     scale: Array
@@ -96,40 +102,43 @@ add_all = verb({"Dense": _add_all_dense, "Sparse": _add_all_sparse})  # w_k += s
 
 
 @compiled
-def soft(a: float, u: float) -> float:
-    """a moved by u towards 0, and not beyond."""
-    return a - min(max(a, -u), u)
+def pulled(v: float, q: float, U: float) -> float:
+    """v without what it owes, on its own side of 0."""
+    if v > 0.0:
+        return max(v - (U + q), 0.0)
+    return min(v + (U - q), 0.0) if v < 0.0 else v
+
+
+@compiled
+def _catch(v: Array, q: Array, U: float) -> None:
+    for j in range(v.size):
+        before = np.float64(v[j])
+        v[j] = pulled(before, q[j], U)
+        q[j] += v[j] - before
 
 
 def _catch_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
-    for j in range(q.size):
-        v[j] = soft(v[j], U - q[j])
-        q[j] = U
+    _catch(v, q, U)
 
 
 def _catch_one_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for j in rows.columns[rows.starts[i] : rows.starts[i + ONE]]:
-        v[j] = soft(v[j], U - q[j])
-        q[j] = U
+        before = np.float64(v[j])
+        v[j] = pulled(before, q[j], U)
+        q[j] += v[j] - before
 
 
 def _catch_many_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for k in range(v.shape[0]):
-        w = v[k]
-        for j in range(q.size):
-            w[j] = soft(w[j], U - q[j])
-    q[:] = U
+        _catch(v[k], q[k], U)
 
 
 def _catch_many_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for j in rows.columns[rows.starts[i] : rows.starts[i + ONE]]:
-        w, behind = v[j], U - q[j]
-        for k in range(w.size):
-            w[k] = soft(w[k], behind)
-        q[j] = U
+        _catch(v[j], q[j], U)
 
 
-# Shrink the weights of row i's features for all the time that they were not seen.
+# Pull the weights of row i's features for all the time that they were not seen.
 catch_up_one = verb({"Dense": _catch_one_dense, "Sparse": _catch_one_sparse})
 catch_up_many = verb({"Dense": _catch_many_dense, "Sparse": _catch_many_sparse})
 
@@ -138,37 +147,37 @@ catch_up_many = verb({"Dense": _catch_many_dense, "Sparse": _catch_many_sparse})
 
 
 @compiled
-def rate(fall: Fall, fade: float, t: float) -> float:
+def rate(fall: Fall, eta: float, fade: float, t: float) -> float:
     """η at time t."""
     if fall.power == FIXED:
-        return fall.eta
+        return eta
     if fall.power == ROOT:
-        return fall.eta / math.sqrt(1.0 + fade * t)
-    return fall.eta / (1.0 + fade * t)
+        return eta / math.sqrt(1.0 + fade * t)
+    return eta / (1.0 + fade * t)
 
 
 @compiled
 def bias_share(fall: Fall, t: float) -> float:
-    """The intercept's step as a share of η: it has no penalty, and a schedule that counts on one would never calm it."""
-    if fall.bias == 0.0 or fall.fade == fall.bias_fade:
-        return fall.bias
-    return rate(fall, fall.bias_fade, t) / rate(fall, fall.fade, t)
+    """The intercept's step as a share of that of the weights."""
+    if fall.bias == 0.0:
+        return 0.0
+    return rate(fall, fall.bias_eta, fall.bias_fade, t) / rate(fall, fall.eta, fall.fade, t)
 
 
 @compiled
 def settle(learner: Any) -> None:
-    """Multiply out: v becomes w itself, for all features."""
+    """Multiply out: v becomes w itself, for all features; debts too."""
     s, U = learner.scale[0], learner.scale[1]
-    q, V = learner.q, learner.all
-    by_feature = q.size > 0 and V.shape[0] == q.size and V.shape[1] == learner.b.size
+    V, Q = learner.all, learner.debts
     for a in range(V.shape[0]):
         w = V[a]
+        if Q.size > 0:
+            _catch(w, Q[a], U)
+            for c in range(w.size):
+                Q[a, c] *= s
         for c in range(w.size):
-            if q.size > 0:
-                w[c] = soft(w[c], U - q[a if by_feature else c])
             w[c] *= s
-    q[:] = 0.0
-    learner.scale[0], learner.scale[1] = 1.0, 0.0
+    learner.scale[0], learner.scale[1] = 1.0, s * U
 
 
 @compiled
@@ -197,7 +206,7 @@ def held(fall: Fall, step: float, f: float, reach: float) -> float:
 def visit_falling(
     learner: Falling, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
 ) -> bool:
-    eta = share * rate(fall, fall.fade, tally[CLOCK])
+    eta = share * rate(fall, fall.eta, fall.fade, tally[CLOCK])
     if learner.q.size > 0:
         catch_up_one(rows, i, learner.v, learner.q, learner.scale[1])
     f = learner.scale[0] * np.float64(dot(rows, i, learner.v)) + np.float64(learner.b[0])
@@ -235,7 +244,7 @@ def softmax(scores: Array, true: Any) -> float:
 def visit_falling_many(
     learner: FallingMany, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
 ) -> bool:
-    eta, scores = share * rate(fall, fall.fade, tally[CLOCK]), learner.scores
+    eta, scores = share * rate(fall, fall.eta, fall.fade, tally[CLOCK]), learner.scores
     if learner.q.size > 0:
         catch_up_many(rows, i, learner.v, learner.q, learner.scale[1])
     dots(rows, i, learner.v, scores)

@@ -74,31 +74,36 @@ class Aim(Plan):
         return self.price.value(coef.astype(np.float64), self.alpha, self.ratio)
 
     def fall(self, epoch: int, reach: float, scheme: str, visits: float = 1.0) -> Fall:
-        """Loss, penalty and schedule as compiled code takes them; reach = max‖x̂‖², visits those of an epoch.
+        """Loss, penalty and schedule as compiled code takes them; reach = max‖x‖², visits those of an epoch.
 
-        "optimal" is η = 1/(α(t + t₀)) with 1/(αt₀) = 1/(steep·reach), a step that no row makes overshoot; without a
-        penalty it falls with the root of the epochs.
+        "optimal" is η = 1/(α(t + t₀)), where t₀ makes the first step one that no row overshoots by; the intercept has
+        half of such a step for itself, and falls as if it had a penalty. Without a penalty both fall with the root of
+        the epochs.
         """
         l1, l2 = self.price.parts(self.alpha, self.ratio) or (0.0, 0.0)
+        bias = 0.0 if self.bias == "none" else 1.0
         steep = self.shape.steep if math.isfinite(self.shape.steep) else 1.0
-        first, strength = 1.0 / (steep * max(reach, 1e-12)), l1 + l2
-        eta, fade, power, bias_fade = first, first * strength, HARMONIC, first * max(strength, BIAS_CURVATURE)
-        if callable(self.rate):
-            eta = float(self.rate(epoch))
-            if not (math.isfinite(eta) and eta > 0):
-                raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
+        bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
+        eta, power = bias_eta / max(reach, 1e-12), HARMONIC
+        fade, bias_fade = eta * strength, bias_eta * max(strength, BIAS_CURVATURE)
+        if not strength:
+            fade, bias_fade, power = 1.0 / visits, 1.0 / visits, ROOT
         if self.rate in ("1/t", "1/sqrt(t)"):
             eta, fade, power = 1.0, 1.0, HARMONIC if self.rate == "1/t" else ROOT
         elif not isinstance(self.rate, str):
-            eta, fade, power = eta if callable(self.rate) else float(self.rate), 0.0, FIXED
-        elif not strength:
-            fade, power = 1.0 / visits, ROOT
-        if self.rate != "optimal" or not strength:
-            bias_fade = fade
+            eta, fade, power = self._constant(epoch), 0.0, FIXED
+        if self.rate != "optimal":
+            bias_eta, bias_fade = eta, fade
         kind = RESIDUAL if self.shape.of == "residual" else SOFTMAX if scheme == "multinomial" else MARGIN
         capped = not math.isfinite(self.shape.steep)
-        bias = 0.0 if self.bias == "none" else 1.0
-        return Fall(CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_fade)
+        return Fall(CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade)
+
+    def _constant(self, epoch: int) -> float:
+        """η of this epoch, a number or what a callable says."""
+        eta = float(self.rate(epoch) if callable(self.rate) else self.rate)
+        if not (math.isfinite(eta) and eta > 0):
+            raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
+        return eta
 
 
 # -- the value of the aim --------------------------------------------------------------------------------------------
@@ -174,15 +179,19 @@ def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord
 
 def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
     lay_out(machine, problem.rows, state.scheme)
-    fall = aim.fall(state.epoch + 1, state.radius2 + state.bias, state.scheme, problem.total)
-    K, d = machine.intercept.size, problem_width(machine)
-    q, scale = np.zeros(d if fall.l1 > 0 else 0), np.array([1.0, 0.0])
+    fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, problem.total)
+    K = machine.intercept.size
+    if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
+        # No debts yet, or classes have come since: all weights start with none.
+        machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
+    q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
+    scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
     if state.scheme == "one":
-        work: Any = Falling(machine.coef[0], machine.coef, machine.intercept, q, scale)
+        one = q[0] if q.size else np.zeros(0)
+        work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
     else:
-        work = FallingMany(
-            machine.coef, machine.coef, machine.intercept, q, scale, np.zeros(K, machine.coef.dtype)
-        )
+        scores = np.zeros(K, machine.coef.dtype)
+        work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
     order, tally = aim.make_order(problem, state.seed), machine.tally
     for begin, end in spans(order.size, problem.per_row * K):
         piece = order.piece(state.epoch, begin, end)
@@ -192,15 +201,10 @@ def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
         while tally[POSITION] < piece.size:
             sweep(work, problem.rows, problem.truth, problem.weights, piece, fall, tally, NO_LOG, piece.size)
     settle(work)
+    if fall.l1 > 0:
+        machine.total_b[:] = scale[1]
     if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
         raise ValueError(
             f"The weights overflowed in epoch {state.epoch + 1}: the steps are too long for these rows (the longest has "
             f'‖x‖ = {math.sqrt(state.radius2):.3g}). Scale the features, choose a smaller learning_rate or solver="batch".'
         )
-
-
-def problem_width(machine: Machine) -> int:
-    """How many features the machine has."""
-    return int(machine.coef.shape[0 if machine.by_feature else 1])
-
-
