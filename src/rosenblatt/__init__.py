@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
+    from rosenblatt.estimators.svm import LinearSVM, Pegasos
     from rosenblatt.learn.training import EpochRecord
 
 _HOMES = {
@@ -27,6 +28,8 @@ _HOMES = {
     "SecondOrderPerceptron": "estimators.second_order",
     "LinearClassifier": "estimators.linear",
     "LinearRegressor": "estimators.linear",
+    "LinearSVM": "estimators.svm",
+    "Pegasos": "estimators.svm",
     "Report": "estimators.report",
     "EpochRecord": "learn.training",
 }
@@ -38,8 +41,10 @@ __all__ = [
     "EpochRecord",
     "LinearClassifier",
     "LinearRegressor",
+    "LinearSVM",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
+    "Pegasos",
     "Perceptron",
     "Report",
     "SecondOrderPerceptron",
