@@ -125,6 +125,7 @@ def test_softmax_regression_is_that_of_scikit_learn():
     assert np.allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("intercept", [True, False])
 def test_ridge_is_that_of_scikit_learn(intercept):
     X, y = load_diabetes(return_X_y=True)
@@ -136,6 +137,7 @@ def test_ridge_is_that_of_scikit_learn(intercept):
     assert np.allclose(model.coef_, peer.coef_, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 3.0])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_lasso_and_elastic_net_are_those_of_scikit_learn(form, alpha):
@@ -253,7 +255,17 @@ def test_case_of_the_interactive_page():
     W = np.array([[0.52, 0.68], [-0.82, 0.52], [0.20, -1.17]])
     b = np.array([-0.18, -0.05, -0.06])
     X = np.array(
-        [[0.5, 0.4], [0.8, 0.3], [0.3, 0.8], [-0.4, 0.3], [-0.3, 0.7], [-0.7, 0.2], [0.7, -0.4], [0.5, -0.6], [-0.4, -0.5]]
+        [
+            [0.5, 0.4],
+            [0.8, 0.3],
+            [0.3, 0.8],
+            [-0.4, 0.3],
+            [-0.3, 0.7],
+            [-0.7, 0.2],
+            [0.7, -0.4],
+            [0.5, -0.6],
+            [-0.4, -0.5],
+        ]
     )
     y = np.repeat(np.arange(3, dtype=np.int32), 3)
     aim = LinearClassifier(alpha=0.2)._plan()  # 0.1·ΣW² is α = 0.2 of ½ΣW²
@@ -288,7 +300,9 @@ def test_case_of_the_interactive_page():
 
 def twin(model, X, y, epochs, rate, classes=1):
     """Stochastic descent with every weight pulled at every visit; columns are classes."""
-    l1, l2 = {None: (0, 0), "l2": (0, 1), "l1": (1, 0), "elasticnet": (model.l1_ratio, 1 - model.l1_ratio)}[model.penalty]
+    l1, l2 = {None: (0, 0), "l2": (0, 1), "l1": (1, 0), "elasticnet": (model.l1_ratio, 1 - model.l1_ratio)}[
+        model.penalty
+    ]
     l1, l2 = model.alpha * l1, model.alpha * l2
     W, b, t = np.zeros((classes, X.shape[1])), np.zeros(classes), 0
     u, q = 0.0, np.zeros_like(W)  # what each weight should have been pulled by, and has been

@@ -81,6 +81,7 @@ def test_proximal_map_is_the_nearest_low_point(name, step):
         assert near(CODES[name], 0.3, step, WIDTH) == 0.3
         return
     for m in GRID[np.abs(GRID) < 5]:
+
         def above(p, m=m):
             return float(curve(name, p, WIDTH)) + (p - m) ** 2 / (2 * step)
 
@@ -126,6 +127,7 @@ def test_shrinking_is_the_proximal_map(name):
     penalty = PENALTIES[name]
     for w in (-2.0, -0.3, 0.0, 0.1, 1.7):
         for step in (0.1, 2.0):
+
             def above(v, w=w, step=step):
                 return penalty.value(np.array([v]), 0.5, 0.4) + (v - w) ** 2 / (2 * step)
 

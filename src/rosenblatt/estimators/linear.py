@@ -58,7 +58,9 @@ class Minimiser(OnlineLearner):
 
     def _aim(self, width: float, tube: float) -> Aim:
         if LOSSES[self.loss].refusal:
-            raise ValueError(f'loss="{self.loss}" is there to be looked at, not learned by: {LOSSES[self.loss].refusal}.')
+            raise ValueError(
+                f'loss="{self.loss}" is there to be looked at, not learned by: {LOSSES[self.loss].refusal}.'
+            )
         if self.solver == "stochastic" and PENALTIES[self.penalty].parts(1.0, 0.5) is None:
             raise ValueError(f'penalty="{self.penalty}" cannot be shrunk feature by feature: use solver="batch".')
         return Aim(
@@ -77,13 +79,21 @@ class Minimiser(OnlineLearner):
 
     def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
         assert isinstance(plan, Aim)
-        return (batch if self.solver == "batch" else minimising).descend(examples, plan, state)
+        return (
+            batch.descend(examples, plan, state)
+            if self.solver == "batch"
+            else minimising.descend(examples, plan, state)
+        )
 
     def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
         super()._drive(examples, plan, state, limit, X, y)
         assert isinstance(plan, Aim)
         assert isinstance(self._kept, Planes)
-        self.report_ = replace(self.report_, objective=minimising.objective(examples, plan, self._kept))
+        if self.solver == "batch" and not plan.shape.kinked and not self.early_stopping:
+            objective = self.report_.epochs[-1].loss  # of the very model that is kept
+        else:
+            objective = minimising.objective(examples, plan, self._kept)
+        self.report_ = replace(self.report_, objective=objective)
 
     def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
         """Rows on their right side say nothing about the objective."""
@@ -92,8 +102,9 @@ class Minimiser(OnlineLearner):
     def _warn(self, report: Report) -> None:
         if report.outcome == "budget":
             warnings.warn(
-                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs while the objective still fell by "
-                f"more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower; a larger tol stops sooner.",
+                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs while the objective still "
+                f"fell by more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower, a larger "
+                "tol ends sooner.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
@@ -132,7 +143,8 @@ class LinearClassifier(Minimiser, OnlineClassifier):
         ρ, for the elastic net.
     learning_rate : float, "optimal", "1/t", "1/sqrt(t)" or callable, default="optimal"
         η of the stochastic solver; t counts visits. "optimal" is 1/(α(t + t₀)), t₀ such that no first step overshoots
-        (Bottou 2010); without a penalty it falls with the root of the epochs. A callable gets the number of the epoch, from 1.
+        (Bottou 2010); without a penalty it falls with the root of the epochs. A callable gets the number of the epoch,
+        from 1.
     solver : {"stochastic", "batch"}, default="stochastic"
         "stochastic": one step a row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
         zeros. "batch": accelerated proximal gradient with line search, one step an epoch, to any accuracy.
@@ -202,7 +214,9 @@ random_state
 
     def _plan(self) -> Plan:
         if self.multiclass == "multinomial" and self.loss != "log":
-            raise ValueError(f'multiclass="multinomial" is for loss="log" (softmax); loss="{self.loss}" learns by "ovr".')
+            raise ValueError(
+                f'multiclass="multinomial" is for loss="log" (softmax); loss="{self.loss}" learns by "ovr".'
+            )
         return self._aim(0.0, -1.0)
 
     def _scheme(self, classes: int, labels: bool) -> str:
@@ -272,8 +286,8 @@ class LinearRegressor(Minimiser, OnlineRegressor):
     """A linear regressor of any loss of the residual and any penalty.
 
     With r = w·x + b − y and row weights s_i it minimises F(w, b) = Σ s_i ℓ(r_i)/Σ s_i + α·P(w), the penalties being
-    those of `LinearClassifier`: least squares with them are ridge regression (scikit-learn's `Ridge(alpha=n·α)`), `Lasso`
-    and `ElasticNet`, with the same `alpha` and `l1_ratio`.
+    those of `LinearClassifier`: least squares with them are ridge regression (scikit-learn's `Ridge(alpha=n·α)`),
+    `Lasso` and `ElasticNet`, with the same `alpha` and `l1_ratio`.
 
     Parameters
     ----------
@@ -296,7 +310,7 @@ validation_fraction, n_iter_no_change, warm_start, random_state
 
     References
     ----------
-    As for `LinearClassifier`. P. Huber, "Robust estimation of a location parameter", Annals of Math. Statistics 35, 1964.
+    As for `LinearClassifier`. P. Huber, "Robust estimation of a location parameter", Ann. Math. Statistics 35, 1964.
 
     Examples
     --------

@@ -80,9 +80,11 @@ class LinearSVM(OnlineClassifier):
     Examples
     --------
     >>> from rosenblatt import LinearSVM
-    >>> model = LinearSVM(C=10.0, tol=1e-6, fit_intercept=False).fit([[2.0, 0.0], [-2.0, 1.0], [-9.0, 0.0]], [1, -1, -1])
+    >>> model = LinearSVM(C=10.0, tol=1e-6, fit_intercept=False).fit(
+    ...     [[2.0, 0.0], [-2.0, 1.0], [-9.0, 0.0]], [1, -1, -1]
+    ... )
     >>> model.coef_.round(4), model.support_, model.report_.outcome
-    (array([[ 0.5, 0. ]]), array([0, 1]), 'gap')
+    (array([[0.5, 0. ]]), array([0, 1]), 'gap')
     """
 
     C: float
@@ -186,8 +188,8 @@ class LinearSVM(OnlineClassifier):
     def _warn(self, report: Report) -> None:
         if report.outcome == "budget":
             warnings.warn(
-                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs before its relative duality gap was "
-                f"below tol={self.tol:g}. Raise max_epochs or tol, or scale the features.",
+                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs before its relative duality "
+                f"gap was below tol={self.tol:g}. Raise max_epochs or tol, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=6,
             )
@@ -200,8 +202,8 @@ class Pegasos(Minimiser, OnlineClassifier):
 
         w ← (1 − 1/t)w + 1/(λtk) Σ y·x over the rows of the batch with y·f < 1
 
-    and, with `project`, w ← w·min(1, 1/(√λ‖w‖)), since the best w is no longer than 1/√λ. The intercept is the weight of
-    a constant feature 1, with the others in ‖w‖. Of more than two classes each is taken against the rest.
+    and, with `project`, w ← w·min(1, 1/(√λ‖w‖)), since the best w is no longer than 1/√λ. The intercept is the
+    weight of a constant feature 1, with the others in ‖w‖. Of more than two classes each is taken against the rest.
     λ = 1/(nC) makes it the problem of `LinearSVM`.
 
     Parameters
@@ -284,3 +286,9 @@ warm_start, random_state
     def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
         assert isinstance(plan, PegasosPlan)
         return pegasos.descend(examples, plan, state)
+
+    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
+        super()._drive(examples, plan, state, limit, X, y)
+        assert self.report_.objective is not None
+        penalty = 0.5 * self.alpha * float(np.square(self.intercept_, dtype=np.float64).sum())
+        self.report_ = replace(self.report_, objective=self.report_.objective + penalty)

@@ -32,11 +32,11 @@ from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, spans
 from rosenblatt.learn.descent import RESIDUAL, SOFTMAX, Fall, add_all, code_of, number_of, softmax
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.loops import score_many
+from rosenblatt.learn.loops import score_many, score_one
 from rosenblatt.learn.losses import near, slope, value
 from rosenblatt.learn.machines import Machine, State
 from rosenblatt.learn.minimising import Aim
-from rosenblatt.learn.rows import ONE
+from rosenblatt.learn.rows import ONE, add
 from rosenblatt.learn.training import EpochRecord, problems
 from rosenblatt.learn.visits import UPDATES, is_on
 
@@ -47,9 +47,7 @@ SMALLEST_METRIC = 1e-10  # of the largest h
 
 
 @compiled
-def measure(
-    fall: Fall, mu: float, y: Array, weights: Array, index: Array, scores: Array, slopes: Array
-) -> float:
+def measure(fall: Fall, mu: float, y: Array, weights: Array, index: Array, scores: Array, slopes: Array) -> float:
     """Σ s_i ℓ_i of these rows, rounded off by mu; slopes_tk = s_i ∂ℓ_i/∂f_k."""
     total = 0.0
     for t in range(index.size):
@@ -78,8 +76,16 @@ def measure(
 
 
 @compiled
-def gather(rows: Any, index: Array, slopes: Array, out: Array) -> None:
-    """out_k += Σ_t slopes_tk x_t, laid out as `rows` wants it."""
+def gather_one(rows: Any, index: Array, slopes: Array, out: Array) -> None:
+    """Out += Σ_t slopes_t x_t."""
+    for t in range(index.size):
+        if slopes[t, 0] != 0.0:
+            add(rows, index[t], slopes[t, 0], out)
+
+
+@compiled
+def gather_many(rows: Any, index: Array, slopes: Array, out: Array) -> None:
+    """The same for each column, laid out as `rows` wants it."""
     for t in range(index.size):
         add_all(rows, index[t], slopes[t], out)
 
@@ -113,7 +119,7 @@ class Point:
     scores: Array
 
     def ahead(self, before: Point, far: float) -> Point:
-        """This point, moved on along the way from the one before."""
+        """The point moved on along the way from the one before."""
         return Point(
             self.W + far * (self.W - before.W),
             self.c + far * (self.c - before.c),
@@ -146,29 +152,33 @@ class Landscape:
 
     def point(self, W: Array, c: Array) -> Point:
         """The scores of all rows."""
-        laid = np.ascontiguousarray(W if isinstance(self.problem.rows, Dense) else W.T)
         b, scores = c - W @ self.mean, np.empty((self.problem.size, self.K))
+        w = W[0] if self.K == 1 else np.ascontiguousarray(W if isinstance(self.problem.rows, Dense) else W.T)
         for place, index in self.pieces():
-            score_many(self.problem.rows, index, laid, b, scores[place])
+            out = scores[place]
+            (score_one if self.K == 1 else score_many)(
+                self.problem.rows, index, w, b, out[:, 0] if self.K == 1 else out
+            )
         return Point(W, c, scores)
 
     def loss(self, scores: Array, mu: float) -> tuple[float, Array]:
         """D, and its slope in each score."""
         slopes, total = np.empty_like(scores), 0.0
         for place, index in self.pieces():
-            total += measure(
-                self.fall, mu, self.truth, self.problem.weights, index, scores[place], slopes[place]
-            )
+            total += measure(self.fall, mu, self.truth, self.problem.weights, index, scores[place], slopes[place])
         return total / self.problem.total, slopes
 
     def gradient(self, slopes: Array) -> tuple[Array, Array]:
         """∂D/∂W and ∂D/∂c."""
-        d, dense = self.mean.size, isinstance(self.problem.rows, Dense)
-        out = np.zeros((self.K, d) if dense else (d, self.K))
+        d, by_class = self.mean.size, self.K == 1 or isinstance(self.problem.rows, Dense)
+        out = np.zeros((self.K, d) if by_class else (d, self.K))
         for place, index in self.pieces():
-            gather(self.problem.rows, index, slopes[place], out)
+            if self.K == 1:
+                gather_one(self.problem.rows, index, slopes[place], out[0])
+            else:
+                gather_many(self.problem.rows, index, slopes[place], out)
         by_c = slopes.sum(axis=0) / self.problem.total
-        return (out if dense else out.T) / self.problem.total - np.outer(by_c, self.mean), by_c * self.fall.bias
+        return (out if by_class else out.T) / self.problem.total - np.outer(by_c, self.mean), by_c * self.fall.bias
 
     def penalty(self, W: Array) -> float:
         """α·P(W)."""
@@ -219,7 +229,7 @@ def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord
     c = machine.intercept.astype(np.float64) + W @ land.mean
     at = land.point(W, c)
     mu = 1.0 if aim.shape.kinked else 0.0
-    climber = Climber(at, at, 1.0)
+    climber = Climber(at, at, min(aim.shape.steep, 1.0))
     while True:
         began = time.perf_counter()
         F, move = climber.step(land, mu)

@@ -103,7 +103,7 @@ add_all = verb({"Dense": _add_all_dense, "Sparse": _add_all_sparse})  # w_k += s
 
 @compiled
 def pulled(v: float, q: float, U: float) -> float:
-    """v without what it owes, on its own side of 0."""
+    """V without what it owes, on its own side of 0."""
     if v > 0.0:
         return max(v - (U + q), 0.0)
     return min(v + (U - q), 0.0) if v < 0.0 else v
@@ -182,7 +182,7 @@ def settle(learner: Any) -> None:
 
 @compiled
 def decay(learner: Any, fall: Fall, eta: float) -> None:
-    """s ← (1 − ηλ₂)s, never below 0: a step longer than 1/λ₂ would turn w round."""
+    """S ← (1 − ηλ₂)s, never below 0: a step longer than 1/λ₂ would turn w round."""
     learner.scale[0] *= max(1.0 - eta * fall.l2, 0.0)
     if learner.scale[0] < SMALLEST_SCALE:
         settle(learner)
@@ -206,6 +206,7 @@ def held(fall: Fall, step: float, f: float, reach: float) -> float:
 def visit_falling(
     learner: Falling, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
 ) -> bool:
+    """Two classes, y = ±1, or numbers."""
     eta = share * rate(fall, fall.eta, fall.fade, tally[CLOCK])
     if learner.q.size > 0:
         catch_up_one(rows, i, learner.v, learner.q, learner.scale[1])
@@ -238,12 +239,13 @@ def softmax(scores: Array, true: Any) -> float:
     for k in range(scores.size):
         scores[k] /= total
     scores[true] -= 1.0
-    return math.log(total) - at
+    return float(math.log(total) - at)
 
 
 def visit_falling_many(
     learner: FallingMany, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
 ) -> bool:
+    """Many columns, each with its own loss, or softmax over all of them."""
     eta, scores = share * rate(fall, fall.eta, fall.fade, tally[CLOCK]), learner.scores
     if learner.q.size > 0:
         catch_up_many(rows, i, learner.v, learner.q, learner.scale[1])

@@ -89,7 +89,7 @@ def climb(a: float, G: float, q: float, cap: float, squared: bool) -> float:
         a = max(a - G / q, 0.0)
     elif G < 0.0:
         a = cap
-    return a if squared else min(a, cap)
+    return float(a if squared else min(a, cap))
 
 
 @compiled
@@ -109,7 +109,7 @@ def column(duals: Duals, i: Any, k: Any, m: float, how: Settings) -> float:
     duals.sums[MET] += lack(a, m, cap, how.squared)
     G, at = m - 1.0 + D * a, duals.worst[k]
     full = not how.squared and a >= cap
-    if (a <= 0.0 and G > at[2]) or (full and G < at[3]):
+    if (a <= 0.0 and at[2] < G) or (full and at[3] > G):
         if how.shrinking:
             duals.left_out[i, k] = 1
         return 0.0
@@ -120,7 +120,7 @@ def column(duals: Duals, i: Any, k: Any, m: float, how: Settings) -> float:
     new = climb(a, G, q + D, cap, how.squared)
     duals.alpha[i, k] = new
     duals.sums[STEPS] += 1.0
-    return new - a
+    return float(new - a)
 
 
 @compiled
@@ -198,7 +198,7 @@ def level(duals: Duals, B: Array, q: float, cap: float, true: Any) -> float:
         beta += B[order[count]]
         count += 1
     B[true] -= q * cap
-    return beta / count
+    return float(beta / count)
 
 
 @compiled
@@ -398,9 +398,7 @@ class Ascent:
         return gap / (dual + gap) if dual + gap > 0 else 0.0
 
 
-def ascend(
-    examples: Examples, plan: DualPlan, state: State, work: list[Ascent]
-) -> Generator[EpochRecord, None, None]:
+def ascend(examples: Examples, plan: DualPlan, state: State, work: list[Ascent]) -> Generator[EpochRecord, None, None]:
     """Pass after pass, until the gap is closed; `work` gets the ascent."""
     state.radius2 = max(state.radius2, examples.radius2)
     (problem,) = problems(examples, state.scheme, state.classes)

@@ -18,7 +18,6 @@ from rosenblatt.data.compiling import compiled, verb
 from rosenblatt.learn.curved import visit_curved
 from rosenblatt.learn.descent import visit_falling, visit_falling_many
 from rosenblatt.learn.rows import dot, dots, fetch, fetch_label, fetch_start
-from rosenblatt.learn.rules import Encoded
 from rosenblatt.learn.visits import (
     BEST,
     CHECKED,
@@ -58,7 +57,7 @@ visit = verb(
 
 @compiled
 def sweep(
-    learner: Any, rows: Any, y: Array, weights: Array, order: Array, rule: Encoded, tally: Array, log: Log, visits: int
+    learner: Any, rows: Any, y: Array, weights: Array, order: Array, rule: Any, tally: Array, log: Log, visits: int
 ) -> None:
     """Visit rows in `order` from tally[POSITION] on.
 

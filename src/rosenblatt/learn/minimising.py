@@ -205,6 +205,6 @@ def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
         machine.total_b[:] = scale[1]
     if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
         raise ValueError(
-            f"The weights overflowed in epoch {state.epoch + 1}: the steps are too long for these rows (the longest has "
-            f'‖x‖ = {math.sqrt(state.radius2):.3g}). Scale the features, choose a smaller learning_rate or solver="batch".'
+            f"The weights overflowed in epoch {state.epoch + 1}: the steps are too long for these rows (max‖x‖ is "
+            f'{math.sqrt(state.radius2):.3g}). Scale the features, choose a smaller learning_rate or solver="batch".'
         )

@@ -35,7 +35,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class PegasosPlan(Aim):
-    """The aim of a support vector machine, with Pegasos's settings. The intercept's penalty is in `objective`'s place."""
+    """The aim of a support vector machine, with Pegasos's settings."""
 
     batch_size: int = 1
     project: bool = False
@@ -43,7 +43,7 @@ class PegasosPlan(Aim):
 
 @compiled
 def scale_down(v: Array, b: Array, k: Any, state: Array, factor: float) -> None:
-    """w ← factor·w; state holds s and ‖w‖²."""
+    """W ← factor·w; state holds s and ‖w‖²."""
     state[0] *= factor
     state[1] *= factor * factor
     b[k] *= factor
