@@ -80,11 +80,9 @@ class LinearSVM(OnlineClassifier):
     Examples
     --------
     >>> from rosenblatt import LinearSVM
-    >>> model = LinearSVM(C=10.0, tol=1e-6, fit_intercept=False).fit(
-    ...     [[2.0, 0.0], [-2.0, 1.0], [-9.0, 0.0]], [1, -1, -1]
-    ... )
+    >>> model = LinearSVM(C=10.0, tol=1e-6, fit_intercept=False).fit([[2.0], [-2.0], [-9.0]], [1, -1, -1])
     >>> model.coef_.round(4), model.support_, model.report_.outcome
-    (array([[0.5, 0. ]]), array([0, 1]), 'gap')
+    (array([[0.5]]), array([0, 1]), 'gap')
     """
 
     C: float
