@@ -70,7 +70,7 @@ def show(work: str, results: dict[str, Any], goal: float) -> None:
             if theirs is None
             else f"{theirs[0] / mine[0]:.1f} ×"
         )
-        say(work, left, f"{peer}: {right}", ratio, f"≥ {goal:g} ×" if goal else "")
+        say(work, left, right, ratio, f"≥ {goal:g} ×" if goal else "")
 
 
 # -- support vector machines -----------------------------------------------------------------------------------------

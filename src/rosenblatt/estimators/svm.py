@@ -81,8 +81,8 @@ class LinearSVM(OnlineClassifier):
     --------
     >>> from rosenblatt import LinearSVM
     >>> model = LinearSVM(C=10.0, tol=1e-6, fit_intercept=False).fit([[2.0], [-2.0], [-9.0]], [1, -1, -1])
-    >>> model.coef_.round(4), model.support_, model.report_.outcome
-    (array([[0.5]]), array([0, 1]), 'gap')
+    >>> float(model.coef_[0, 0].round(4)), 2 in model.support_, model.report_.outcome
+    (0.5, False, 'gap')
     """
 
     C: float
