@@ -46,8 +46,8 @@ def order_dependent(estimator):
     [
         LinearClassifier(),
         LinearRegressor(),
-        LinearClassifier(solver="batch", tol=1e-9),
-        LinearRegressor(solver="batch", tol=1e-9),
+        LinearClassifier(solver="batch", tol=1e-10),
+        LinearRegressor(solver="batch", tol=1e-10),
     ],
     expected_failed_checks=order_dependent,
 )

@@ -42,7 +42,6 @@ from rosenblatt.learn.visits import UPDATES, is_on
 
 Array = np.ndarray[Any, Any]
 SOFTER = 0.25  # how μ falls
-SLACK = 1e-13  # of the loss: what rounding may add to it
 SMALLEST_METRIC = 1e-10  # of the largest h
 
 
@@ -205,9 +204,11 @@ class Climber:
             new = land.point(W, Y.c - by_c / self.L)
             dW, dc = W - Y.W, new.c - Y.c
             square = float((dW * dW * h).sum() + dc @ dc)
-            there = land.loss(new.scores, mu)[0]
+            there, slopes_there = land.loss(new.scores, mu)
             most = loss + float((by_W * dW).sum() + by_c @ dc) + 0.5 * self.L * square
-            if there <= most + SLACK * abs(loss) or square == 0.0:
+            # Where differences of D drown in rounding, differences of its slopes still tell: ⟨∇D⁺ − ∇D, Δ⟩ ≤ L‖Δ‖²_h.
+            bend = float(np.vdot(slopes_there - slopes, new.scores - Y.scores)) / land.problem.total
+            if there <= most or bend <= self.L * square:
                 break
             self.L *= 2.0
         move = self.L * square
