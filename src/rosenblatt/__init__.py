@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from rosenblatt.data.reading import Reading, read, stream
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
     from rosenblatt.estimators.files import load, save
+    from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
     from rosenblatt.estimators.max_margin import MaxMargin
     from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
+    from rosenblatt.estimators.svm import LinearSVM, Pegasos
     from rosenblatt.learn.training import EpochRecord
     from rosenblatt.prove.bounds import MistakeBound, PAUMBounds, mistake_bounds, paum_bounds
     from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
@@ -37,6 +39,10 @@ _HOMES = {
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
     "MaxMargin": "estimators.max_margin",
+    "LinearClassifier": "estimators.linear",
+    "LinearRegressor": "estimators.linear",
+    "LinearSVM": "estimators.svm",
+    "Pegasos": "estimators.svm",
     "Report": "estimators.report",
     "separability": "prove.separability",
     "Separability": "prove.certificates",
@@ -76,6 +82,9 @@ __all__ = [
     "FileError",
     "GeneralisationBound",
     "InseparableError",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVM",
     "Margins",
     "MaxMargin",
     "MistakeBound",
@@ -83,6 +92,7 @@ __all__ = [
     "PAUMBounds",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
+    "Pegasos",
     "Perceptron",
     "Progress",
     "Reading",

@@ -6,7 +6,7 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -111,6 +111,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
         raise NotImplementedError
 
+    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+        """The training to drive."""
+        return epochs(examples, plan, state)
+
     # -- encoding ----------------------------------------------------------------------------------------------------
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
@@ -172,7 +176,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         best: tuple[float, State, int] | None = None
         outcome, waited = "budget", 0
         with self._callbacks(limit, X, y, examples) as watcher:
-            steps = epochs(training, plan, state)
+            steps = self._epochs(training, plan, state)
             try:
                 for record in steps:
                     records.append(record)  # before it is scored: Ctrl-C may come then, and the epoch is whole
@@ -208,7 +212,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _one_epoch(self, examples: Examples, plan: Plan, state: State) -> None:
         began = time.perf_counter()
-        steps = epochs(examples, plan, state)
+        steps = self._epochs(examples, plan, state)
         record = next(steps)
         steps.close()
         before = self.report_.epochs if hasattr(self, "_state") else ()

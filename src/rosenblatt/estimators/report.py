@@ -51,6 +51,9 @@ class Report:
         Training rows that took part.
     witness : Separability or None
         The proof that no plane separates the rows, where the outcome is "inseparable".
+    objective : float or None
+        Mean loss + penalty of the returned model, for learners that minimise one; "converged" then means that it
+        no longer falls.
     """
 
     outcome: str
@@ -64,6 +67,7 @@ class Report:
     seconds: float
     rows: int
     witness: Any = None
+    objective: float | None = None
 
     def __str__(self) -> str:
         """The report in words."""
@@ -75,6 +79,8 @@ class Report:
             "interrupted": "interrupted; the last whole epoch is the model",
             "inseparable": "no plane separates these rows",
         }[self.outcome]
+        if self.objective is not None and self.outcome == "converged":
+            how = "converged: the objective no longer falls"
         lines = [how, f"  epochs   {len(self.epochs)} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
             lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
@@ -83,6 +89,8 @@ class Report:
         if self.bound is not None:
             share = 100 * self.updates / self.bound if self.bound else 0.0
             lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
+        if self.objective is not None:
+            lines.append(f"  objective {self.objective:.8g}")
         if self.gap is not None:
             lines.append(f"  gap      {self.gap:.3g}")
         if self.witness is not None:

@@ -30,7 +30,8 @@ class Machine:
 
     coef, intercept : the last iterate, (K, d), or (d, K) when `by_feature`, and (K,); v for the diagonal second-order
         perceptron; (K, d + 1), the bias last, for a full Σ.
-    total, total_b : Σ clock·Δ for the average, else empty.
+    total, total_b : Σ clock·Δ for the average; for an L1 penalty what each weight has been pulled by, and should have
+        been; else empty.
     spread, spread_b : Σ, or the diagonal of A, for second-order rules, else empty.
     """
 
