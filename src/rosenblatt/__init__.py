@@ -10,9 +10,11 @@ from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+    from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
+    from rosenblatt.learn.network import Layer
     from rosenblatt.learn.training import EpochRecord
 
 _HOMES = {
@@ -24,6 +26,10 @@ _HOMES = {
     "PassiveAggressiveRegressor": "estimators.aggressive",
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
+    "MultilayerPerceptron": "estimators.network",
+    "MarkI": "estimators.network",
+    "RandomWiring": "estimators.network",
+    "Layer": "learn.network",
     "Report": "estimators.report",
     "EpochRecord": "learn.training",
 }
@@ -33,9 +39,13 @@ __all__ = [
     "PAUM",
     "AveragedPerceptron",
     "EpochRecord",
+    "Layer",
+    "MarkI",
+    "MultilayerPerceptron",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
     "Perceptron",
+    "RandomWiring",
     "Report",
     "SecondOrderPerceptron",
     "VotedPerceptron",
