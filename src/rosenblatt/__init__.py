@@ -10,6 +10,7 @@ from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+    from rosenblatt.estimators.hierarchical import HierarchicalPerceptron
     from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
@@ -26,6 +27,7 @@ _HOMES = {
     "PassiveAggressiveRegressor": "estimators.aggressive",
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
+    "HierarchicalPerceptron": "estimators.hierarchical",
     "MultilayerPerceptron": "estimators.network",
     "MarkI": "estimators.network",
     "RandomWiring": "estimators.network",
@@ -39,6 +41,7 @@ __all__ = [
     "PAUM",
     "AveragedPerceptron",
     "EpochRecord",
+    "HierarchicalPerceptron",
     "Layer",
     "MarkI",
     "MultilayerPerceptron",

@@ -16,6 +16,7 @@ import numpy as np
 from numba.extending import overload
 
 from rosenblatt.data.compiling import FAST, compiled
+from rosenblatt.learn.branches import visit_branches
 from rosenblatt.learn.curved import visit_curved
 from rosenblatt.learn.rows import dot, dots, fetch, fetch_label, fetch_start, is_tuple
 from rosenblatt.learn.rules import Encoded
@@ -44,6 +45,7 @@ _BODIES: dict[str, Any] = {
     "Separate": visit_separate,
     "Diagonal": visit_curved,
     "Full": visit_curved,
+    "Branches": visit_branches,
 }
 
 
