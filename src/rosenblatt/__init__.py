@@ -11,6 +11,7 @@ from rosenblatt._version import __version__
 if TYPE_CHECKING:
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
     from rosenblatt.estimators.hierarchical import HierarchicalPerceptron
+    from rosenblatt.estimators.kernel import KernelPerceptron
     from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
@@ -28,6 +29,7 @@ _HOMES = {
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
     "HierarchicalPerceptron": "estimators.hierarchical",
+    "KernelPerceptron": "estimators.kernel",
     "MultilayerPerceptron": "estimators.network",
     "MarkI": "estimators.network",
     "RandomWiring": "estimators.network",
@@ -42,6 +44,7 @@ __all__ = [
     "AveragedPerceptron",
     "EpochRecord",
     "HierarchicalPerceptron",
+    "KernelPerceptron",
     "Layer",
     "MarkI",
     "MultilayerPerceptron",
