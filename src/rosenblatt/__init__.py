@@ -11,7 +11,7 @@ from rosenblatt._version import __version__
 if TYPE_CHECKING:
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
     from rosenblatt.estimators.hierarchical import HierarchicalPerceptron
-    from rosenblatt.estimators.kernel import KernelPerceptron
+    from rosenblatt.estimators.kernel import KernelPerceptron, KernelSVM
     from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
@@ -30,6 +30,7 @@ _HOMES = {
     "SecondOrderPerceptron": "estimators.second_order",
     "HierarchicalPerceptron": "estimators.hierarchical",
     "KernelPerceptron": "estimators.kernel",
+    "KernelSVM": "estimators.kernel",
     "MultilayerPerceptron": "estimators.network",
     "MarkI": "estimators.network",
     "RandomWiring": "estimators.network",
@@ -45,6 +46,7 @@ __all__ = [
     "EpochRecord",
     "HierarchicalPerceptron",
     "KernelPerceptron",
+    "KernelSVM",
     "Layer",
     "MarkI",
     "MultilayerPerceptron",

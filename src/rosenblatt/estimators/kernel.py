@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,7 +17,7 @@ from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
-from rosenblatt.learn import budgets, kernel_machines
+from rosenblatt.learn import budgets, dual, kernel_machines
 from rosenblatt.learn.evaluation import look
 from rosenblatt.learn.kernel_machines import Dual, Machines, largest_diagonal, new_machines, sides_of
 from rosenblatt.learn.rules import PerceptronRule
@@ -198,7 +199,7 @@ class KernelPerceptron(KernelClassifier):
         scheme, kernel = self._scheme(classes, examples.target.ndim == 2), self._kernel(examples)
         if self.fit_intercept:
             shift = 1.0 if self.bias_step == "unit" else largest_diagonal(kernel, examples)
-            kernel = Kernel(kernel.kind, kernel.degree, kernel.gamma, kernel.coef0, shift)
+            kernel = replace(kernel, shift=shift)
         if self.budget is None:
             return new_machines(examples, kernel, scheme, self.keep, classes, seed)
         if scheme == "multinomial":
@@ -300,3 +301,135 @@ def _geometric(plane: Separator) -> float:
     if plane.norm2 > 0:
         return plane.low / math.sqrt(plane.norm2)
     return math.inf if plane.low > 0 else min(plane.low, 0.0)
+
+
+KERNEL_SVM: dict[str, Any] = {
+    **KERNEL,
+    "C": [Interval(Real, 0, None, closed="neither")],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "fit_intercept": ["boolean"],
+    "multiclass": [StrOptions({"ovr", "ovo"})],
+}
+
+
+class KernelSVM(KernelClassifier):
+    """The support vector machine with a kernel, solved until its duality gap is closed.
+
+    With the bias in the kernel, K̂ = K + 1 (so that b is penalised like a weight), it maximises the dual
+
+        Σ α_i − ½ Σ α_i α_j y_i y_j K̂(x_i, x_j),   0 ≤ α_i ≤ C s_i
+
+    of ½‖w‖² + ½b² + C Σ s_i max(0, 1 − y_i f_i), s the row weights, by coordinate ascent among the rows that violate
+    their optimality most. It stops when (primal − dual)/primal ≤ `tol`, which bounds the error of either.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    kernel, degree, gamma, coef0
+        As in `KernelPerceptron`.
+    fit_intercept : bool, default=True
+    multiclass : {"ovr", "ovo"}, default="ovr"
+    tol : float, default=1e-4
+        The relative duality gap to reach, in every plane.
+    max_epochs : int, default=None
+        Rounds at most, each over up to 512 rows a plane; None: 10,000.
+    cache_size : float, default=200
+        Megabytes for rows of the kernel matrix.
+    class_weight : dict, "balanced" or None, default=None
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    support_ : ndarray
+        The rows with α > 0 in some plane.
+    support_vectors_ : array or CSR matrix of shape (S, d)
+    dual_coef_ : ndarray of shape (planes, S)
+        y·α.
+    intercept_ : ndarray of shape (planes,)
+    classes_ : ndarray
+    n_iter_ : int
+        Rounds.
+    report_ : Report
+        How the fit ended: "gap" when it was closed, with `gap` itself.
+
+    References
+    ----------
+    C. Cortes, V. Vapnik, "Support-vector networks", Machine Learning 20, 1995. C.-J. Hsieh et al., "A dual coordinate
+    descent method for large-scale linear SVM", ICML 2008.
+
+    Examples
+    --------
+    >>> from rosenblatt import KernelSVM
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [-1, -1, 1, 1]
+    >>> model = KernelSVM(C=100.0, gamma=1.0).fit(X, y)
+    >>> model.predict(X).tolist(), model.report_.outcome, model.report_.gap <= 1e-4
+    ([-1, -1, 1, 1], 'gap', True)
+    """
+
+    C: float
+    tol: float
+    fit_intercept: bool
+    support_: Array
+    _parameter_constraints = KERNEL_SVM
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        multiclass: str = "ovr",
+        tol: float = 1e-4,
+        max_epochs: int | None = None,
+        cache_size: float = 200,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    @property
+    def partial_fit(self) -> Any:
+        """There is none: the dual needs all rows at once."""
+        raise AttributeError("KernelSVM has no partial_fit: the dual needs all rows at once.")
+
+    def _most_epochs(self, examples: Examples) -> int:
+        return self.max_epochs or 10_000
+
+    def _begin(self, examples: Examples) -> dual.Ascent:
+        assert examples.classes is not None
+        classes = int(examples.classes.size)
+        scheme = self._scheme(classes, examples.target.ndim == 2)
+        kernel = replace(self._kernel(examples), shift=1.0 if self.fit_intercept else 0.0)
+        state = dual.new_ascent(examples, kernel, scheme, classes, float(self.C), self._new_seed())
+        state.reach2 = largest_diagonal(kernel, examples)
+        return state
+
+    def _train(self, examples: Examples, state: dual.Ascent) -> Generator[EpochRecord, None, None]:
+        return dual.train(examples, state, float(self.tol), self.cache_size * MEGABYTE)
+
+    def _publish(self, kept: Any) -> None:
+        super()._publish(kept)
+        self.intercept_ = kept.kernel.shift * kept.coef.sum(axis=0)
+        self.support_ = self._state.support_rows()
+        del self._state  # it holds the training rows; the support is enough to predict
+
+    def _conclude(
+        self, outcome: str, records: list[EpochRecord], examples: Examples, state: dual.Ascent, seconds: float
+    ) -> Report:
+        errors, lows = examine(examples, self._kept)
+        margin = min(_geometric(one) for one in _separators(self._kept, lows))
+        outcome = "gap" if outcome == "converged" else outcome
+        common = {**self.report_.__dict__, "outcome": outcome, "errors": errors, "margin": margin, "gap": state.gap}
+        return Report(**{**common, "seconds": seconds})
+
+    def _warn(self, report: Report) -> None:
+        if report.outcome == "budget":
+            warnings.warn(
+                f"KernelSVM spent its budget of {len(report.epochs)} rounds with a relative duality gap of "
+                f"{report.gap:.2g}, above tol={self.tol}. Scale the features, or give it more rounds (max_epochs).",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
