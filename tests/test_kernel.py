@@ -33,9 +33,11 @@ def order_dependent(estimator):
 @pytest.mark.compiled
 @parametrize_with_checks(
     [
-        KernelPerceptron(),
-        KernelPerceptron(keep="vote", multiclass="ovr"),
-        KernelPerceptron(budget=20, multiclass="ovo"),
+        KernelPerceptron(max_epochs=100),
+        KernelPerceptron(keep="vote", multiclass="ovr", max_epochs=5),
+        KernelPerceptron(budget=20, multiclass="ovo", max_epochs=10),
+        KernelSVM(),
+        KernelSVM(multiclass="ovo"),
     ],
     expected_failed_checks=order_dependent,
 )
