@@ -13,13 +13,17 @@ if TYPE_CHECKING:
     from rosenblatt.data.reading import Reading, read, stream
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
     from rosenblatt.estimators.files import load, save
+    from rosenblatt.estimators.hierarchical import HierarchicalPerceptron
+    from rosenblatt.estimators.kernel import KernelPerceptron, KernelSVM
     from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
     from rosenblatt.estimators.max_margin import MaxMargin
+    from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.estimators.svm import LinearSVM, Pegasos
+    from rosenblatt.learn.network import Layer
     from rosenblatt.learn.training import EpochRecord
     from rosenblatt.prove.bounds import MistakeBound, PAUMBounds, mistake_bounds, paum_bounds
     from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
@@ -43,6 +47,13 @@ _HOMES = {
     "LinearRegressor": "estimators.linear",
     "LinearSVM": "estimators.svm",
     "Pegasos": "estimators.svm",
+    "HierarchicalPerceptron": "estimators.hierarchical",
+    "KernelPerceptron": "estimators.kernel",
+    "KernelSVM": "estimators.kernel",
+    "MultilayerPerceptron": "estimators.network",
+    "MarkI": "estimators.network",
+    "RandomWiring": "estimators.network",
+    "Layer": "learn.network",
     "Report": "estimators.report",
     "separability": "prove.separability",
     "Separability": "prove.certificates",
@@ -81,13 +92,19 @@ __all__ = [
     "EpochRecord",
     "FileError",
     "GeneralisationBound",
+    "HierarchicalPerceptron",
     "InseparableError",
+    "KernelPerceptron",
+    "KernelSVM",
+    "Layer",
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVM",
     "Margins",
+    "MarkI",
     "MaxMargin",
     "MistakeBound",
+    "MultilayerPerceptron",
     "NewerFormatError",
     "PAUMBounds",
     "PassiveAggressive",
@@ -95,6 +112,7 @@ __all__ = [
     "Pegasos",
     "Perceptron",
     "Progress",
+    "RandomWiring",
     "Reading",
     "Report",
     "SecondOrderPerceptron",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.compiling import compiled, verb
+from rosenblatt.learn.branches import visit_branches
 from rosenblatt.learn.curved import visit_curved
 from rosenblatt.learn.descent import visit_falling, visit_falling_many
 from rosenblatt.learn.rows import dot, dots, fetch, fetch_label, fetch_start
@@ -45,6 +46,7 @@ visit = verb(
         "Separate": visit_separate,
         "Diagonal": visit_curved,
         "Full": visit_curved,
+        "Branches": visit_branches,
         "Falling": visit_falling,
         "FallingMany": visit_falling_many,
     },
