@@ -185,7 +185,7 @@ class HierarchicalPerceptron(EpochwiseClassifier):
             None,
             seconds,
             examples.size,
-            tree_distance(examples, kept, state.tree),
+            tree_distance=tree_distance(examples, kept, state.tree),
         )
 
     def tree_distance(self, X: Any, y: Any, sample_weight: Any = None) -> float:
