@@ -164,7 +164,7 @@ def _history(machine: Machine, bias: float) -> History:
         which.append(log.rows.astype(np.int64) + offset)
         parts.append(log)
         offset += rows_of_piece.shape[0]
-    d = machine.coef.shape[1]
+    d = machine.start[0].shape[1]
     if not parts:
         support: Any = np.zeros((0, d))
     elif all(isinstance(one, np.ndarray) for one in supports):

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,10 @@ class Plan:
     def encode(self, epoch: int, bias: float) -> Encoded:
         """The rule as it is in this epoch."""
         if callable(self.rate):
-            eta = float(self.rate(epoch))
+            said = self.rate(epoch)
+            eta = float(said) if isinstance(said, Real) else math.nan
             if not (math.isfinite(eta) and eta > 0):
-                raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
+                raise ValueError(f"learning_rate({epoch}) returned {said!r}: a rate must be finite and above 0.")
             return self.rule.encode(eta, CONSTANT, bias)
         if isinstance(self.rate, str):
             decay = {"1/t": HARMONIC, "1/sqrt(t)": ROOT, "line-search": CONSTANT}[self.rate]
