@@ -81,6 +81,7 @@ def test_first_of_many_is_named_wherever_it_stands(form, value):
     refused(Perceptron(), lambda m: m.fit(form(tall), np.arange(70_000) % 2), "row 66001", "column 1")
 
 
+@pytest.mark.filterwarnings("ignore:overflow")  # where compilation is off, numpy tells
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_large_values_are_no_infinity(form):
     large = X.copy()
@@ -169,6 +170,7 @@ def test_broken_csr(estimator, change, words, kind):
     spoilt(estimator, broken(change, kind), *words)
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
 def test_broken_csr_behind_a_row_whose_square_overflows():
     bad = sp.csr_array(X)
     bad.data[0] = 1e200
@@ -195,8 +197,9 @@ def test_duplicates_are_summed_and_order_does_not_matter(estimator, kind):
     kept = matrix.data.copy()
     model = estimator(max_epochs=3, random_state=0).fit(matrix, labels)
     plain = estimator(max_epochs=3, random_state=0).fit(sp.csr_array(whole), labels)
-    assert same_model(model, plain)
-    assert np.array_equal(model.predict(matrix), plain.predict(sp.csr_array(whole)))
+    # A stored zero adds nothing, but may shift what is summed with what.
+    assert same_model(model, plain, exact=estimator in (Perceptron, AveragedPerceptron, VotedPerceptron, PAUM))
+    assert np.allclose(model.predict(matrix), plain.predict(whole))
     assert model.report_.radius == plain.report_.radius
     assert np.array_equal(matrix.data, kept)  # the caller's matrix is not sorted in place
     assert matrix.indices[0] == 3
