@@ -219,7 +219,7 @@ def test_the_default_budget():
     assert default_epochs(4, "last") == 10_000
     assert default_epochs(1_000_000, "average") == 2_000
     assert default_epochs(10**9, "last") == 10
-    assert default_epochs(4, "vote") == 10
+    assert (default_epochs(4, "vote"), default_epochs(10**9, "vote")) == (1000, 10)  # every update is stored
     with pytest.warns(ConvergenceWarning, match="10 epochs"):
         model = VotedPerceptron(random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
     assert model.n_iter_ == 10
