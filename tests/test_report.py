@@ -215,14 +215,14 @@ def test_labels_count_a_row_with_any_label_wrong():
 
 
 def test_the_default_budget():
-    """2·10⁹ stored values or 10,000 epochs, whichever comes first, never before 10 epochs; for a vote 10."""
+    """2·10⁹ stored values or 10,000 epochs, whichever comes first, never before 10 epochs; less for a vote."""
     assert default_epochs(4, "last") == 10_000
     assert default_epochs(1_000_000, "average") == 2_000
     assert default_epochs(10**9, "last") == 10
     assert (default_epochs(4, "vote"), default_epochs(10**9, "vote")) == (1000, 10)  # every update is stored
-    with pytest.warns(ConvergenceWarning, match="10 epochs"):
+    with pytest.warns(ConvergenceWarning, match="1000 epochs"):
         model = VotedPerceptron(random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
-    assert model.n_iter_ == 10
+    assert model.n_iter_ == 1000
 
 
 @pytest.mark.compiled
