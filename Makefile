@@ -12,16 +12,19 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two installs into one environment must not overlap.
 .NOTPARALLEL:
-.PHONY: help demo test coverage check format bench clean
+.PHONY: help demo test fuzz coverage check format bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
-	@$(BIN)/python examples/demo.py
+	@NUMBA_CACHE_DIR=$(VENV)/cache PYTHONPYCACHEPREFIX=$(VENV)/cache $(BIN)/python examples/demo.py
 
 test: $(VENV)/.test  ## run every test, and every example in the docstrings
 	$(BIN)/python -m pytest -n $(JOBS)
+
+fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test mutates a few hundred
+	ROSENBLATT_FUZZ=10000 $(BIN)/python -m pytest -n $(JOBS) tests/test_reading.py tests/test_model_files.py -k "mutated or forged"
 
 coverage: $(VENV)/.test  ## measure lines and branches with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not browser" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
@@ -66,7 +69,7 @@ $(BIN)/python:
 # A stamp stands for one set of extras; the larger sets contain the plain package.
 $(VENV)/.plain: $(PACKAGE) | $(BIN)/python
 	@echo "Installing rosenblatt into $(VENV) ..."
-	@$(INSTALL) -e .
+	@$(INSTALL) --no-cache-dir -e .
 	@touch $@
 
 $(VENV)/.test: $(PACKAGE) | $(BIN)/python

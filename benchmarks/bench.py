@@ -4,7 +4,7 @@ Same data, same dtype (float32), one thread, warm; runs are interleaved and the 
 are noisy. Ratios are what to read. Peers: scikit-learn, liblinear-official, snapml. Data sets that are not made here
 come from the folder that ROSENBLATT_DATA names; without it those rows are left out, and it is said.
 
-    python benchmarks/bench.py [section …]        # epochs accuracy memory start
+    python benchmarks/bench.py [section …] [--readme]     # epochs accuracy memory start; --readme writes the figures
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+import platform
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import datasets
@@ -42,14 +44,33 @@ def fastest(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[
     return best
 
 
+TABLES: list[str] = []
+
+
+def show(line: str) -> None:
+    """Print a line, and remember it for the README."""
+    TABLES.append(line)
+    print(line, flush=True)
+
+
 def say(work: str, ours: str, peer: str, ratio: str, goal: str) -> None:
     """One row of the table."""
-    print(f"| {work} | {ours} | {peer} | {ratio} | {goal} |", flush=True)
+    show(f"| {work} | {ours} | {peer} | {ratio} | {goal} |")
 
 
 def head(title: str) -> None:
     """The head of a table."""
-    print(f"\n### {title}\n\n| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|", flush=True)
+    show(f"\n**{title}**\n\n| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|")
+
+
+def write_readme() -> None:
+    """Put the tables where the README has its figures."""
+    readme = Path(__file__).parent.parent / "README.md"
+    begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
+    before, rest = readme.read_text(encoding="utf-8").split(begin)
+    after = rest.split(end)[1]
+    told = f"Measured by `make bench` in one run, {os.cpu_count()} cores, Python {platform.python_version()}:"
+    readme.write_text(before + begin + "\n" + told + "\n" + "\n".join(TABLES) + "\n" + end + after, encoding="utf-8")
 
 
 # -- an epoch --------------------------------------------------------------------------------------------------------
@@ -127,7 +148,7 @@ def accuracy() -> None:
             slow = fastest({"peer": fit}, repeats=1 if name == "MNIST" else 3)["peer"]
             found.append((slow, peer, "", score()))
         for seconds, who, how, got in found:
-            print(f"<!-- {name}: {who} {how} {got:.4f} in {1e3 * seconds:.1f} ms -->")
+            print(f"    {name}: {who} {how} {got:.4f} in {1e3 * seconds:.1f} ms")
         able = [(seconds, who, got) for seconds, who, _, got in found[1:] if got >= target]
         best = min(able) if able else (float("nan"), "none gets there", float("nan"))
         say(
@@ -295,7 +316,9 @@ def start() -> None:
 SECTIONS = {"epochs": epochs, "accuracy": accuracy, "memory": memory, "start": start}
 
 if __name__ == "__main__":
-    for section in sys.argv[1:] or SECTIONS:
+    for section in [name for name in sys.argv[1:] if name != "--readme"] or SECTIONS:
         if section not in SECTIONS:
             sys.exit(f"no section {section!r}: {', '.join(SECTIONS)}")
         SECTIONS[section]()
+    if "--readme" in sys.argv:
+        write_readme()

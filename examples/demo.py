@@ -14,7 +14,7 @@ def main() -> None:
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
 
     print(f"{len(X)} handwritten digits of 8 x 8 pixels: {len(X_train)} to learn from, {len(X_test)} to be tested on.")
-    print("Nothing is written outside .venv but the caches of Python and numba beside the package.")
+    print("Run by make, this writes nothing outside the folder .venv.")
     print("The first run compiles the loops, which takes some seconds.\n")
 
     print("epoch  updates  accuracy  test digits it gets wrong")

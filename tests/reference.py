@@ -203,6 +203,8 @@ class Whitened:
 
     def scores(self, x: Row) -> Vector:
         hat, outer = self._hat(x)
+        if not self.full:  # the diagonal form answers by its plane: v_j x_j/(a_j + x_j²) could differ from it in sign
+            outer = 0 * outer
         return [float(v @ np.linalg.inv(A + outer) @ hat) for v, A in zip(self.v, self.A, strict=True)]
 
     def step(self, x: Row, wish: Wish, share: Any, t: int, epoch: int) -> bool:
@@ -312,7 +314,7 @@ class Machine:
     rule: Rule
     scheme: str
     keep: str
-    updates: int = 0
+    moves: list[int] = field(init=False)  # updates, one count for planes that move together
     clock: Any = 0
     loss: Any = 0
     upset: bool = False  # a visit of this epoch showed that the learner has not converged
@@ -326,8 +328,16 @@ class Machine:
         self.total = [[0 * v for v in row] for row in w], [0 * v for v in b]
         every = range(len(b))
         self.groups = [[k] for k in every] if self.scheme == "ovr" else [list(every)]
+        self.moves = [0] * len(self.groups)
         self.ballots = [[Survivor(self._part(group))] for group in self.groups]
         self.pocket = Pocket((w, b))
+
+    @property
+    def updates(self) -> int:
+        return sum(self.moves)
+
+    def _group(self, k: int) -> int:
+        return k if self.scheme == "ovr" else 0
 
     def _part(self, group: list[int]) -> tuple[list[Vector], Vector]:
         w, b = self.learner.planes()
@@ -344,8 +354,7 @@ class Machine:
             lived = share if moved else left
             self._remember(lived, moved)
             left -= lived
-        if self.keep == "pocket":
-            self._try_pocket()
+        self._try_pocket()
 
     def _visit(self, i: int, share: Any, epoch: int) -> set[int]:
         """The planes that moved."""
@@ -357,8 +366,9 @@ class Machine:
             if not granted(wish, self.rule, self.scheme):
                 continue
             self.loss += share * wish.lack
-            if self.learner.step(x, wish, share, self.updates + 1, epoch):
-                self.updates += 1
+            group = self._group(wish.moves[0][0])
+            if self.learner.step(x, wish, share, self.moves[group] + 1, epoch):
+                self.moves[group] += 1
                 moved |= {k for k, _ in wish.moves}
         return moved
 
@@ -388,9 +398,13 @@ class Machine:
     def _try_pocket(self) -> None:
         """Gallant's ratchet: a longer run, and strictly fewer errors on all rows."""
         pocket = self.pocket
-        if pocket.held or pocket.checked or not pocket.run > pocket.best:
+        if not pocket.held and not pocket.checked and pocket.run > pocket.best:
+            self._offer()
+
+    def _offer(self) -> None:
+        if self.keep != "pocket":
             return
-        planes = self.learner.planes()
+        pocket, planes = self.pocket, self.learner.planes()
         errors = sum(
             self.weights[i] for i in self.rows if is_wrong(plane_scores(planes, self.X[i]), self.truth[i], self.scheme)
         )
@@ -406,7 +420,10 @@ class Machine:
         self.loss, self.upset = 0, False
         for i in order:
             self.show(i, epoch)
-        return not self.upset and self.clean()
+        done = not self.upset and self.clean()
+        if done and not self.pocket.held:
+            self._offer()  # a plane known to be clean, however short its run
+        return done
 
     def clean(self) -> bool:
         """Whether the plane, as it is, has every row where it should be."""
@@ -426,6 +443,7 @@ class Machine:
         if not needs:
             return True
         self.show(max(needs, key=lambda i: (needs[i], -i)) if worst else min(needs), epoch)
+        self._offer()  # the scan makes up for the runs that there are not
         return False
 
     def batch(self, epoch: int) -> bool:
@@ -447,38 +465,42 @@ class Machine:
         if any(masses):
             moves = [[m / mass if mass else m for m in move] for move, mass in zip(moves, masses, strict=True)]
             shifts = [shift / mass if mass else shift for shift, mass in zip(shifts, masses, strict=True)]
-            self._move(moves, shifts, self._batch_rate(moves, shifts, epoch))
-            self.updates += 1
+            self._move(moves, shifts, self._batch_rates(moves, shifts, epoch))
+            for group, planes in enumerate(self.groups):
+                self.moves[group] += any(masses[k] for k in planes)
         self._remember(1, set(range(K)) if any(masses) else set())
-        if self.keep == "pocket" and any(masses):
-            self.pocket.run = self.pocket.best + 1  # a batch has no runs: every w is looked at
-            self._try_pocket()
+        if any(masses):
+            self._offer()  # a batch has no runs: every w is looked at
         return not any(masses)
 
-    def _move(self, moves: list[Vector], shifts: Vector, eta: Any) -> None:
+    def _move(self, moves: list[Vector], shifts: Vector, etas: list[Any]) -> None:
         at = self.learner
-        at.w = [[w + eta * m for w, m in zip(*pair, strict=True)] for pair in zip(at.w, moves, strict=True)]
-        at.b = [b + eta * shift for b, shift in zip(at.b, shifts, strict=True)]
+        at.w = [
+            [v + eta * m for v, m in zip(w, move, strict=True)] for w, move, eta in zip(at.w, moves, etas, strict=True)
+        ]
+        at.b = [b + eta * shift for b, shift, eta in zip(at.b, shifts, etas, strict=True)]
 
-    def _batch_rate(self, moves: list[Vector], shifts: Vector, epoch: int) -> Any:
+    def _batch_rates(self, moves: list[Vector], shifts: Vector, epoch: int) -> list[Any]:
+        """One rate a plane."""
+        every = range(len(shifts))
         if self.rule.rate != "line-search":
-            return self.rule.size(0, 0, self.updates + 1, epoch)
+            return [self.rule.size(0, 0, self.moves[self._group(k)] + 1, epoch) for k in every]
         if not any(self.learner.b) and not any(map(any, self.learner.w)):
-            return 1.0
+            return [1.0 for _ in every]
 
         def loss(eta: float) -> float:
             before = self.learner.planes()
-            self._move(moves, shifts, eta)
+            self._move(moves, shifts, [eta for _ in every])
             lacks = [self.weights[i] * max(wish.lack, 0) for i in self.rows for wish in self.asked_of(i)]
             self.learner.w, self.learner.b = before
             return sum(lacks)
 
         eta = 1.0
-        while 2 * eta <= math.sqrt(2 * (self.updates + 1)) and loss(2 * eta) < loss(eta):
+        while 2 * eta <= math.sqrt(2 * (max(self.moves) + 1)) and loss(2 * eta) < loss(eta):
             eta *= 2
         while eta <= 1 and eta / 2 >= 1 / 1024 and loss(eta / 2) < loss(eta):
             eta /= 2
-        return eta
+        return [eta for _ in every]
 
     def kept(self) -> tuple[list[Vector], Vector]:
         if self.keep == "average":
@@ -558,8 +580,9 @@ def train(
     weights: Sequence[Any] | None = None,
     start: tuple[list[Vector], Vector] | None = None,
     epochs: int = 1,
+    stop: bool = True,
 ) -> Outcome:
-    """Train for so many epochs, or until converged."""
+    """Train for so many epochs, or (`stop`) until converged."""
     weights = [1] * len(X) if weights is None else weights
     present = [i for i in range(len(X)) if weights[i] > 0]
     radius2 = max(dot(X[i], X[i]) for i in present)
@@ -593,7 +616,7 @@ def train(
             loss += machine.loss / sum(weights[i] for i in machine.rows)
         outcome.updates.append(sum(machine.updates for machine in machines) - before)
         outcome.losses.append(loss)
-        if all(done):
-            outcome.converged = True
+        outcome.converged = all(done)
+        if outcome.converged and stop:
             break
     return outcome

@@ -6,7 +6,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -230,6 +230,8 @@ def test_calls_of_partial_fit_are_the_epochs_of_fit(estimator, parameters, task,
     if order != "shuffle" and ("order" in parameters or parameters.get("update") == "batch"):
         pytest.skip("the variant has its own order")
     X, y = draw(task)
+    if order in ("random", "explicit"):
+        X = sp.csr_array(X)
     if order == "explicit":
         order = [3, 3, 0, 1, *range(39, 2, -1)]
     if "order" not in parameters:
@@ -243,8 +245,9 @@ def test_calls_of_partial_fit_are_the_epochs_of_fit(estimator, parameters, task,
     assert pieces.n_iter_ == whole.n_iter_ == 3
     for one, other in zip(pieces.report_.epochs, whole.report_.epochs, strict=True):
         assert (one.epoch, one.updates, one.loss) == (other.epoch, other.updates, other.loss)
-    # What the next epoch needs is the same too.
+    # What the next epoch needs is the same too, and a fit forgets what was before.
     assert same_model(pieces.partial_fit(X, y), whole.partial_fit(X, y))
+    assert same_model(pieces.fit(X, y), make(estimator, parameters, task).fit(X, y))
 
 
 @cases({name: variant for name, variant in EVERY.items() if name not in ("by epoch", "radius", "pocket", "PAUM")})
@@ -339,6 +342,40 @@ def test_weight_zero_is_the_row_absent(estimator, parameters, task, form):
     assert same_model(absent, without)
     for name in ("outcome", "updates", "errors", "margin", "radius", "bound", "rows"):
         assert getattr(absent.report_, name) == getattr(without.report_, name), name
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_weight_zero_is_absent_where_rows_are_held_out(estimator):
+    X, y = draw("binary", integer=False)
+    weight = np.where(np.arange(len(y)) % 4 == 2, 0.0, 1.0)
+    knobs = {"early_stopping": True, "validation_fraction": 0.3, "max_epochs": 6, "random_state": 0}
+    without, absent = estimator(**knobs), estimator(**knobs)
+    y = target_for(without, y)
+    without.fit(X[weight > 0], y[weight > 0])
+    absent.fit(X, y, sample_weight=weight)
+    assert same_model(absent, without)
+    assert [epoch.score for epoch in absent.report_.epochs] == [epoch.score for epoch in without.report_.epochs]
+
+
+def test_rows_are_held_out_by_class():
+    X, y = draw("multinomial")
+    X, y = np.vstack([X, X[:1]]), np.append(y, 9)  # a class of one row, which stays to be learned
+    model = Perceptron(early_stopping=True, validation_fraction=0.5, max_epochs=3, random_state=0).fit(X, y)
+    counts = np.bincount(y)
+    assert model.report_.rows == sum(n - min(-(-n // 2), n - 1) for n in counts if n)
+    assert model.coef_[4].any()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_any_layout_of_memory_is_the_same(estimator):
+    X, y = draw("binary", integer=False)
+    y = target_for(estimator(), y)
+    plain = estimator(max_epochs=3, random_state=0).fit(X, y)
+    wide = np.zeros((len(y), 10))
+    wide[:, ::2] = X
+    for form in (np.asfortranarray(X), wide[:, ::2], np.vstack([X, X])[: len(y)], X[::-1].copy()[::-1]):
+        assert same_model(estimator(max_epochs=3, random_state=0).fit(form, y), plain)
+        assert np.array_equal(plain.predict(form), plain.predict(X))
 
 
 def test_weight_zero_is_absent_from_an_explicit_order():
@@ -472,7 +509,9 @@ GROWING = {
 @pytest.mark.parametrize("old", [(0, 2), (1, 3), (0, 1, 3), (1, 2, 3)])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_new_classes_leave_decisions_between_old_ones(estimator, parameters, task, old, form):
-    X, y = draw(task)
+    if task == "ovo" and len(old) > 2 and (parameters.get("keep") == "vote" or estimator.__name__ == "VotedPerceptron"):
+        pytest.xfail("the votes of a new pair still tip some decisions between old classes")
+    X, y = draw(task, integer=False)
     rows = np.isin(y, old)
     parameters = {**parameters, "fit_intercept": False}
     model = make(estimator, parameters, task)
@@ -494,11 +533,22 @@ def test_new_classes_leave_decisions_between_old_ones(estimator, parameters, tas
         top = np.sort(before, axis=1)
         clear = top[:, -1] - top[:, -2] > 1e-9
     assert np.array_equal(chosen[clear], same.predict(X)[clear])
-    # And it learns on, new classes too.
-    known = grown.score(X, y)
-    for _ in range(10):
-        grown.partial_fit(form(X), y)
-    assert grown.score(X, y) > known
+
+
+@cases({name: v for name, v in GROWING.items() if name not in ("no bias", "1/t")}, ["multinomial", "ovr", "ovo"])
+def test_new_classes_are_learned(estimator, parameters, task):
+    centres = np.array([[6.0, 0.0], [0.0, 6.0], [-6.0, 0.0], [0.0, -6.0]])
+    y = np.random.default_rng(0).integers(0, 4, size=60)
+    X = centres[y] + np.random.default_rng(1).uniform(-1, 1, size=(60, 2))
+    model = make(estimator, parameters, task)
+    for known in ([2], [0, 2], [0, 1, 2]):
+        rows = np.isin(y, known)
+        model.partial_fit(X[rows], y[rows])
+        assert model.classes_.tolist() == known
+        assert set(model.predict(X)) <= set(known)
+    for _ in range(40):
+        model.partial_fit(X, y)
+    assert np.array_equal(model.predict(X), y)
 
 
 @pytest.mark.parametrize("estimator", CLASSIFIERS)
@@ -768,6 +818,35 @@ def test_convergence_in_an_explicit_order_is_confirmed_on_every_row():
     with pytest.warns(ConvergenceWarning, match="1 of 3"):
         model.fit(X, y)
     assert model.report_.outcome == "budget"
+
+
+@PROPERTY
+@given(
+    table=tables(),
+    estimator=st.sampled_from([e for e in CLASSIFIERS if e not in (AveragedPerceptron, VotedPerceptron)]),
+    multiclass=st.sampled_from(["multinomial", "ovr", "ovo"]),
+    order=st.sampled_from(["shuffle", "cyclic", "random", "first", "worst"]),
+)
+@example(
+    # The diagonal second-order perceptron learns by (A + xxᵀ)⁻¹v and predicts by A⁻¹v, whose signs may differ.
+    table=(
+        np.array([[0.0, 0], [0, -1], [0, 0], [-1, 1], [1, -1], [0, 0], [0, 0], [0, 0], [0, 0]]),
+        np.array([0, 2, 0, 0, 0, 0, 0, 0, 0]),
+    ),
+    estimator=SecondOrderPerceptron,
+    multiclass="ovr",
+    order="shuffle",
+)
+def test_converged_is_every_row_right(table, estimator, multiclass, order):
+    X, y = table
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = estimator(multiclass=multiclass, order=order, max_epochs=200, random_state=0).fit(X, y)
+    if model.report_.outcome == "converged":
+        assert model.report_.errors == 0
+        assert np.array_equal(model.predict(X), y)
+    else:
+        assert model.report_.errors > 0 or multiclass != "multinomial"
 
 
 # -- all or nothing --------------------------------------------------------------------------------------------------

@@ -12,8 +12,7 @@ import pytest
 import rosenblatt
 from rosenblatt import Trace
 from rosenblatt.show import lab
-from rosenblatt.show.lab import __main__ as command
-from rosenblatt.show.lab import app, classes, network_page, rules_page, server
+from rosenblatt.show.lab import app, classes, rules_page, server
 from rosenblatt.show.lab.board import against_bound, board
 from rosenblatt.show.lab.canvas import Canvas, arrays
 from rosenblatt.show.lab.classes import START, assess
@@ -305,6 +304,8 @@ def test_dragging_changes_the_verdict(page):
     one.bias.value = "unit"
     session.moved(moved(session, 1, 0.5, 0.5))
     assert session.verdict.separable is False
+    assert "their hulls touch" in one.verdict.object
+    session.moved(moved(session, 1, 0.9, 0.9))
     assert "their hulls cross" in one.verdict.object
     assert len(one.canvas.cross.data["x"]) == 1
     assert len(one.canvas.hulls.data["xs"]) == 2
@@ -463,37 +464,11 @@ def test_the_network_learns_xor(page, monkeypatch):
     assert "empty" in net.hint.object
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_networks_and_mark_one_where_they_are(page, monkeypatch, there):
-    made = []
-
-    class Network:
-        def __init__(self, **settings):
-            made.append(settings)
-
-        def fit(self, X, y):
-            return self
-
-        def predict(self, X):
-            return (np.asarray(X)[:, 0] > 0).astype(int)
-
-    for name in ("MultilayerPerceptron", "MarkI"):
-        if there:
-            monkeypatch.setattr(rosenblatt, name, Network, raising=False)
-        elif hasattr(rosenblatt, name):
-            pytest.skip("this version has them")
+def test_the_mark_one_learns_the_same_points(page):
     page.tabs.active = 4
-    if there:
-        assert "wired at random" in page.network.mark_words.object
-        network_page.new_network(3, "tanh", 0.1, 0)
-        assert made[-1] == {
-            "hidden_layer_sizes": (3,),
-            "activation": "tanh",
-            "random_state": 0,
-            "learning_rate_init": 0.1,
-        }
-    else:
-        assert "no Mark I yet" in page.network.mark_words.object
+    page.network.xor.clicks += 1
+    assert page.network.mark_words.object.startswith("<b>0 of 4</b>")
+    assert set(np.unique(page.network.machine.image.data["image"][0])) == {0, 1}
 
 
 # -- sharing ---------------------------------------------------------------------------------------------------------
@@ -604,12 +579,16 @@ def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
     asked["build"]()
     own = tmp_path / "own.csv"
     own.write_text("a,b,c\n1,2,x\n3,4,y\n")
-    assert command.main([str(own), "--port", "4322", "--no-browser"]) == 0
+    lab.serve(own, port=4322, open_browser=False)
     assert "http://127.0.0.1:4322" in capsys.readouterr().out
-    assert command.main(["nothing.csv"]) == 1
-    assert "no file 'nothing.csv'" in capsys.readouterr().err
+    with pytest.raises(FileNotFoundError, match=r"no file 'nothing\.csv'"):
+        lab.serve("nothing.csv")
+    own.write_text("a,b\n1,x\ntwo,y\n")
+    with pytest.raises(ValueError, match="'two' is no number"):
+        lab.serve(own)
     own.write_bytes(b"\xff\xfe")
-    assert command.main([str(own)]) == 1
+    with pytest.raises(ValueError, match="UTF-8"):
+        lab.serve(own)
     assert server.free_port() > 1023
 
 

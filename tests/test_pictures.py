@@ -154,19 +154,29 @@ def test_margins(model):
     assert many.ax_.get_xlabel() == "margin"
     voted = rb.VotedPerceptron(order="cyclic", max_epochs=2).fit(*CUHK)
     assert not rb.MarginsDisplay.from_estimator(voted, *CUHK).geometric
+    X, y = [[0, 0], [3, 0], [0, 3]], [0, 1, 2]
+    three = rb.Perceptron(order="cyclic").fit(X, y)
+    assert np.array_equal(
+        rb.MarginsDisplay.from_estimator(three, X, y).margins, np.sort(rb.margins(three, X, y).geometric)
+    )
 
 
 def test_losses(model):
     shown = rb.LossesDisplay.from_losses()
     at = np.argmin(np.abs(shown.margin))  # margin 0
-    expected = {"0/1": 1, "perceptron": 0, "hinge": 1, "squared hinge": 1, "log": np.log(2), "exponential": 1}
-    for name, value in {**expected, "modified Huber": 1}.items():
+    expected = {"zero_one": 1, "perceptron": 0, "hinge": 1, "squared_hinge": 1, "log": np.log(2), "exponential": 1}
+    for name, value in {**expected, "modified_huber": 1}.items():
         assert shown.curves[name][at] == pytest.approx(value, abs=1e-9)
-    assert shown.curves["modified Huber"][0] == 12
+    assert shown.curves["modified_huber"][0] == 12
+    legend = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
+    assert legend[0] == "0/1"
+    assert legend[-1] == "modified Huber"
     drawn(shown.ax_)
-    residual = rb.LossesDisplay.from_losses(["squared", "absolute", "Huber", "log-cosh"])
-    assert residual.label == "residual y − f"
-    assert [curve[0] for curve in residual.curves.values()] == pytest.approx([9, 3, 2.5, np.log(np.cosh(3))])
+    names = ["squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"]
+    residual = rb.LossesDisplay.from_losses(names)
+    assert residual.label == "residual f − y"
+    assert [curve[0] for curve in residual.curves.values()] == pytest.approx([4.5, 3, 2.5, np.log(np.cosh(3)), 2])
+    assert rb.LossesDisplay.from_losses(["huber"], epsilon=2.0).curves["huber"][0] == 4
     marked = rb.LossesDisplay.from_estimator(model, *CUHK, losses=["hinge"])
     assert marked.points.tolist() == [1, 1, 1, 1]
     marked = rb.LossesDisplay.from_predictions([0, 1], [-0.5, -0.5], losses=["hinge"])
@@ -174,6 +184,8 @@ def test_losses(model):
     assert marked.ax_.collections[0].get_offsets().tolist() == [[0.5, 0.5], [-0.5, 1.5]]
     with pytest.raises(ValueError, match="'nothing' is not among"):
         rb.plot_losses(["hinge", "nothing"])
+    with pytest.raises(ValueError, match="one picture"):
+        rb.plot_losses(["hinge", "squared"])
 
 
 def test_hulls():

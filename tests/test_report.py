@@ -98,7 +98,7 @@ def test_rows_that_the_order_skips_are_looked_at_before_it_says_converged():
 def test_a_budget_that_ends_on_a_clean_plane_has_converged():
     """The update of the last visit may be the one that was missing."""
     model = Perceptron(order="cyclic", max_epochs=1).fit([[1.0], [-1.0]], [1, 0])
-    assert (model.report_.outcome, model.report_.errors, model.report_.updates) == ("converged", 0, 1)
+    assert (model.report_.outcome, model.report_.errors, model.report_.updates) == ("converged", 0, 2)
 
 
 @pytest.mark.parametrize("keep", ["average", "vote", "pocket"])
@@ -156,6 +156,18 @@ def test_regression_converges_when_every_row_is_in_its_tube():
     assert np.abs(model.predict(X) - (2 * X[:, 0] + 1)).max() <= 0.5 + 1e-12
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", ["PA", "PA-I", "PA-II"])
+def test_rounding_does_not_keep_a_row_outside_its_tube(dtype, variant):
+    """A step puts a row on the very edge of its tube: an ulp beyond it is no reason to run out the budget."""
+    for seed in range(10):
+        X = np.random.default_rng(seed).normal(size=(30, 3)).astype(dtype)
+        y = (X @ np.array([1, 2, -1], dtype) + 0.5).astype(dtype)
+        report = quietly(PassiveAggressiveRegressor(variant=variant, random_state=seed), X, y).report_
+        assert (report.outcome, report.errors) == ("converged", 0)
+
+
 # -- budget ----------------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +181,8 @@ def test_overlapping_rows_end_by_budget_and_the_warning_counts_them(form, classe
     with pytest.warns(ConvergenceWarning) as caught:
         model = Perceptron(keep=keep, multiclass=multiclass, max_epochs=7, random_state=1).fit(X, y)
     wrong = int(np.count_nonzero(model.predict(X) != y))
+    if classes == 2:  # a tie predicts a class, and is a mistake all the same
+        wrong = int(np.count_nonzero(sides(y) * model.decision_function(X) <= 0))
     report = model.report_
     assert (report.outcome, report.errors, report.rows, report.bound) == ("budget", wrong, 120, None)
     assert wrong > 0
@@ -197,18 +211,18 @@ def test_labels_count_a_row_with_any_label_wrong():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(50, 3)), rng.integers(0, 2, (50, 4))
     model = quietly(Perceptron(max_epochs=4, random_state=0), X, Y)
-    assert model.report_.errors == np.count_nonzero((model.predict(X) != Y).any(axis=1))
+    assert model.report_.errors == np.count_nonzero((model.predict(X) != Y).any(axis=1)) > 0
 
 
 def test_the_default_budget():
-    """2·10⁹ stored values or 10,000 epochs, whichever comes first, never before 10 epochs; for a vote 10."""
+    """2·10⁹ stored values or 10,000 epochs, whichever comes first, never before 10 epochs; less for a vote."""
     assert default_epochs(4, "last") == 10_000
     assert default_epochs(1_000_000, "average") == 2_000
     assert default_epochs(10**9, "last") == 10
-    assert default_epochs(4, "vote") == 10
-    with pytest.warns(ConvergenceWarning, match="10 epochs"):
+    assert (default_epochs(4, "vote"), default_epochs(10**9, "vote")) == (1000, 10)  # every update is stored
+    with pytest.warns(ConvergenceWarning, match="1000 epochs"):
         model = VotedPerceptron(random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
-    assert model.n_iter_ == 10
+    assert model.n_iter_ == 1000
 
 
 @pytest.mark.compiled
@@ -468,7 +482,8 @@ def test_recorded_errors_of_a_regression_are_rows_outside_the_tube():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     model = quietly(PassiveAggressiveRegressor(epsilon=0.4, record_errors=True, max_epochs=3, random_state=0), X, y)
-    outside = int(np.count_nonzero(np.abs(y - model.predict(X)) > 0.4))
+    # The last row visited lies on the edge of its tube, to rounding: inside.
+    outside = int(np.count_nonzero(np.abs(y - model.predict(X)) > 0.4 + 1e-14))
     assert model.report_.epochs[-1].errors == model.report_.errors == outside
 
 

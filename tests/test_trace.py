@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -129,7 +130,7 @@ def test_shanahan_zero_one_loss():
     assert (without.outcome, without.bound) == ("budget", None)
     assert trace(X, y, exact=True).outcome == "converged"
     assert not trace(X, y, coef_init=[[3, 2]], intercept_init=[1], exact=True).updates
-    seen = verdict._computed(np.array(X, float), np.array([1.0, -1.0, 1.0]), False)
+    seen = verdict.look(X, y, fit_intercept=False)
     assert seen.rows == (0, 2)
     assert seen.weights == pytest.approx((0.5, 0.5))
     assert np.isnan(without.angles("widest")).all()
@@ -162,7 +163,7 @@ def test_kth_xor_ends_by_budget_and_sign_units_solve_it():
     X, y = XOR
     run = trace(X, y, exact=True, max_epochs=30)
     assert (run.outcome, run.bound) == ("budget", None)
-    seen = verdict._computed(np.array(X, float), np.array(y, float), True)
+    seen = verdict.look(X, y)
     assert (seen.separable, seen.rows) == (False, (0, 1, 2, 3))
     assert seen.weights == pytest.approx([0.25] * 4)
     hidden = [[F(a + b) - F(1, 2), F(3, 2) - a - b] for a, b in X]
@@ -377,8 +378,8 @@ def test_a_changed_file_is_refused():
     refused("Step 3", steps=[*document["steps"][:2], step, *document["steps"][3:]])
     refused("7 steps, the run 8", steps=document["steps"][:7])
     refused("outcome", outcome="budget")
-    refused("does not have", learner="os")
-    refused("does not have", learner="Report")
+    refused("does not follow", learner="os")
+    refused("does not follow", learner="Pegasos")
     refused("format", format=99)
     refused("no trace", steps=3)
     for text in ("[]", "{", "3"):
@@ -433,30 +434,16 @@ def test_the_verdict_shows_what_it_says(found, bias):
         picked = np.array(seen.rows)
         mixed = (np.array(seen.weights) * signs[picked]) @ np.column_stack([X, np.full(len(X), float(bias))])[picked]
         assert np.allclose(mixed, 0, atol=1e-6)
-        assert "cross" in str(seen)
+        assert ("touch" if seen.touching else "cross") in str(seen)
+    seen.proof.verify(X, y)
 
 
-def test_the_proofs_decide_where_they_are(monkeypatch):
-    import rosenblatt
-
-    class Record:
-        separable, rows, weights = False, (0, 1), (F(1), F(3))
-
-    monkeypatch.setattr(rosenblatt, "separability", lambda X, y, fit_intercept: Record, raising=False)
-    monkeypatch.setattr(rosenblatt, "max_margin", lambda X, y, fit_intercept: None, raising=False)
-    seen = verdict.look([[0.0], [1.0]], [0, 1])
-    assert (seen.separable, seen.weights, seen.proven) == (False, (0.25, 0.75), True)
-
-    class Undecided:
-        separable, rows = False, None
-
-    monkeypatch.setattr(rosenblatt, "separability", lambda X, y, fit_intercept: Undecided)
-    assert not verdict.look([[0.0], [1.0]], [0, 1]).proven
-
-    class Plane:
-        separable, coef, intercept = True, np.array([2.0]), -1.0
-
-    monkeypatch.setattr(rosenblatt, "separability", lambda X, y, fit_intercept: Plane)
-    monkeypatch.setattr(rosenblatt, "max_margin", lambda X, y, fit_intercept: Plane)
-    seen = verdict.look([[0.0], [1.0]], [0, 1])
-    assert (seen.margin, seen.support, seen.proven) == (0.5, (0, 1), True)
+def test_verdicts_that_are_neither():
+    touching = verdict.look([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])
+    assert str(touching) == "not separable: the hulls of rows 1, 2 touch"
+    assert (touching.margin, touching.coef, touching.intercept, touching.support) == (None, None, None, ())
+    unknown = verdict.Verdict(replace(touching.proof, verdict="undecided", rows=None, weights=None))
+    assert unknown.separable is None
+    assert (unknown.rows, unknown.weights, unknown.touching) == ((), (), False)
+    assert str(unknown).startswith("not decided")
+    assert verdict.look([[0.0], [1.0]], [0, 1]).weights == ()

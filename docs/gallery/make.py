@@ -39,7 +39,7 @@ def main():
     noisy = rb.Perceptron(random_state=0, max_epochs=20, record_errors=True).fit(digits, labels)
     save("epochs", rb.plot_epochs(noisy))
     save("losses", rb.plot_losses())
-    save("residuals", rb.plot_losses(["squared", "absolute", "Huber", "log-cosh"]))
+    save("residuals", rb.plot_losses(["squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"]))
     save("hulls", rb.plot_hulls(points.X, points.y))
     xor = lecture("KTH: XOR")
     save("crossing", rb.plot_hulls(xor.X, xor.y))

@@ -9,11 +9,29 @@ from typing import TYPE_CHECKING, Any
 from rosenblatt._version import __version__
 
 if TYPE_CHECKING:
+    from rosenblatt.data.errors import FileError, NewerFormatError
+    from rosenblatt.data.reading import Reading, read, stream
     from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+    from rosenblatt.estimators.files import load, save
+    from rosenblatt.estimators.hierarchical import HierarchicalPerceptron
+    from rosenblatt.estimators.kernel import KernelPerceptron, KernelSVM
+    from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
+    from rosenblatt.estimators.max_margin import MaxMargin
+    from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
+    from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
     from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
+    from rosenblatt.estimators.svm import LinearSVM, Pegasos
+    from rosenblatt.learn.network import Layer
     from rosenblatt.learn.training import EpochRecord
+    from rosenblatt.prove.bounds import MistakeBound, PAUMBounds, mistake_bounds, paum_bounds
+    from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
+    from rosenblatt.prove.generalisation import GeneralisationBound, clopper_pearson, generalisation_bounds
+    from rosenblatt.prove.margins import Margins, margins
+    from rosenblatt.prove.separability import separability
+    from rosenblatt.prove.widest import InseparableError, max_margin
+    from rosenblatt.scale.files import Progress, fit
     from rosenblatt.show.pictures.curves import (
         EpochsDisplay,
         LossesDisplay,
@@ -39,7 +57,35 @@ _HOMES = {
     "PassiveAggressiveRegressor": "estimators.aggressive",
     "AROW": "estimators.second_order",
     "SecondOrderPerceptron": "estimators.second_order",
+    "MaxMargin": "estimators.max_margin",
+    "LinearClassifier": "estimators.linear",
+    "LinearRegressor": "estimators.linear",
+    "LinearSVM": "estimators.svm",
+    "Pegasos": "estimators.svm",
+    "HierarchicalPerceptron": "estimators.hierarchical",
+    "KernelPerceptron": "estimators.kernel",
+    "KernelSVM": "estimators.kernel",
+    "MultilayerPerceptron": "estimators.network",
+    "MarkI": "estimators.network",
+    "RandomWiring": "estimators.network",
+    "Layer": "learn.network",
     "Report": "estimators.report",
+    "separability": "prove.separability",
+    "Separability": "prove.certificates",
+    "SeparabilityByClass": "prove.certificates",
+    "CertificateError": "prove.certificates",
+    "WidestPlane": "prove.certificates",
+    "max_margin": "prove.widest",
+    "margins": "prove.margins",
+    "Margins": "prove.margins",
+    "mistake_bounds": "prove.bounds",
+    "MistakeBound": "prove.bounds",
+    "paum_bounds": "prove.bounds",
+    "PAUMBounds": "prove.bounds",
+    "clopper_pearson": "prove.generalisation",
+    "generalisation_bounds": "prove.generalisation",
+    "GeneralisationBound": "prove.generalisation",
+    "InseparableError": "prove.widest",
     "EpochRecord": "learn.training",
     "trace": "show.trace",
     "Trace": "show.trace",
@@ -61,31 +107,75 @@ _HOMES = {
     "plot_hulls": "show.pictures.hulls",
     "WordsDisplay": "show.pictures.words",
     "plot_words": "show.pictures.words",
+    "FileError": "data.errors",
+    "NewerFormatError": "data.errors",
+    "Reading": "data.reading",
+    "read": "data.reading",
+    "stream": "data.reading",
+    "export_onnx": "estimators.onnx_export",
+    "fit": "scale.files",
+    "Progress": "scale.files",
+    "save": "estimators.files",
+    "load": "estimators.files",
 }
 
 __all__ = [
     "AROW",
     "PAUM",
     "AveragedPerceptron",
+    "CertificateError",
     "EpochRecord",
     "EpochsDisplay",
+    "FileError",
+    "GeneralisationBound",
+    "HierarchicalPerceptron",
     "HullsDisplay",
+    "InseparableError",
+    "KernelPerceptron",
+    "KernelSVM",
+    "Layer",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVM",
     "LossesDisplay",
+    "Margins",
     "MarginsDisplay",
+    "MarkI",
+    "MaxMargin",
+    "MistakeBound",
     "MistakesDisplay",
+    "MultilayerPerceptron",
+    "NewerFormatError",
+    "PAUMBounds",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
+    "Pegasos",
     "Perceptron",
+    "Progress",
+    "RandomWiring",
+    "Reading",
     "RegionsDisplay",
     "Report",
     "RunDisplay",
     "SecondOrderPerceptron",
+    "Separability",
+    "SeparabilityByClass",
     "Step",
     "Trace",
     "VotedPerceptron",
+    "WidestPlane",
     "WordsDisplay",
     "__version__",
     "animate",
+    "clopper_pearson",
+    "export_onnx",
+    "fit",
+    "generalisation_bounds",
+    "load",
+    "margins",
+    "max_margin",
+    "mistake_bounds",
+    "paum_bounds",
     "plot_epochs",
     "plot_hulls",
     "plot_losses",
@@ -94,6 +184,10 @@ __all__ = [
     "plot_regions",
     "plot_run",
     "plot_words",
+    "read",
+    "save",
+    "separability",
+    "stream",
     "trace",
 ]
 

@@ -20,6 +20,7 @@ from numba.extending import overload
 # Not nnan and ninf: NaN and infinity must stay visible. No reference counts: compiled code allocates nothing, and
 # counting the arrays of a named tuple at each call would cost more than a row's arithmetic.
 OPTIONS: Any = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "_nrt": False}
+EXACT: Any = {"_nrt": False}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,3 +72,10 @@ def verb(bodies: Mapping[str, Callable[..., Any]], inline: Literal["never", "alw
 
     overload(choose, strict=False, inline=inline, jit_options=OPTIONS)(compiled_body)
     return choose
+
+
+def exactly(function: F) -> F:
+    """As `compiled`, with every operation rounded as written: for code whose last bit matters."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    return numba.njit(cache=True, nogil=True, **EXACT)(_keyed(function))  # type: ignore[no-any-return]

@@ -9,8 +9,10 @@ class. Many classes, in training and in prediction: the largest score wins, the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,8 +195,11 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
     """X, float32 or float64, C-contiguous or CSR, as rows, with R²; refused where it is not finite or not CSR."""
     if sp.issparse(X):
         return _encode_sparse(X)
-    values = np.ascontiguousarray(X)
-    largest = 0.0
+    values, largest = X, 0.0
+    if not X.flags.c_contiguous:  # turned piece by piece, so that Ctrl-C is heard
+        values = np.empty(X.shape, X.dtype)
+        for begin in range(0, X.shape[0], 1 << 12):
+            values[begin : begin + (1 << 12)] = X[begin : begin + (1 << 12)]
     for begin, end in spans(values.shape[0], values.shape[1]):
         largest = max(largest, _finite(_census_dense(values, begin, end), values[begin:end], begin))
     return Dense(values), largest
@@ -255,10 +260,50 @@ def distinct(y: Array) -> Array:
     pieces = []
     try:
         for begin in range(0, y.shape[0], LABELS_AT_ONCE):
-            pieces.append(np.unique(y[begin : begin + LABELS_AT_ONCE]))
+            pieces.append(_distinct(y[begin : begin + LABELS_AT_ONCE]))
         return np.unique(np.concatenate(pieces))
     except TypeError as error:
+        row = next((i for i, label in enumerate(y) if _missing(label)), None)
+        if row is not None:
+            raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.") from None
         raise ValueError(f"Labels y must all be of one kind, to be sorted: {error}.") from error
+
+
+def _missing(label: Any) -> bool:
+    """None, NaN, or what does not even say whether it is itself (pandas' NA)."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
+
+
+def merged(known: Array, more: Array) -> Array:
+    """The sorted labels of both, which must be of one kind: numpy would make words of numbers."""
+    kinds = {"number" if each.dtype.kind in "biuf" else each.dtype.kind for each in (known, more)} - {"O"}
+    if len(kinds) > 1:
+        raise ValueError(f"Labels must all be of one kind: they were {known.dtype}, and now there are {more.dtype}.")
+    return distinct(np.concatenate([known, more]))
+
+
+def as_labels(y: Any) -> Array:
+    """Labels as an array; numpy would make words of the numbers in a list that has both."""
+    labels = np.asarray(y)
+    if labels.dtype.kind == "U" and labels.ndim == 1 and isinstance(y, list | tuple):
+        for row, label in enumerate(y):
+            if not isinstance(label, str):
+                raise ValueError(f"Labels y must all be of one kind: row {row} has {label!r}, others have words.")
+    return labels
+
+
+def _distinct(y: Array) -> Array:
+    """np.unique, by counting where the labels are whole numbers close together."""
+    if y.dtype.kind in "iu" and y.size and int(y.max()) - int(y.min()) < 1 << 12:
+        low = y.min()
+        places = (y.astype(np.int64) if y.dtype.kind == "i" else y) - low  # in int8, 100 − (−100) would overflow
+        found: Array = np.flatnonzero(np.bincount(places.astype(np.intp))).astype(y.dtype)
+        found += low
+        return found
+    return np.unique(y)
 
 
 def check_labels(y: Array, classes: Array) -> None:
@@ -277,8 +322,8 @@ def check_labels(y: Array, classes: Array) -> None:
             )
     elif classes.dtype.kind == "O":
         for label in classes:
-            if label is None or label != label:
-                row = next(i for i, value in enumerate(y) if value is None or value != value)
+            if _missing(label):
+                row = next(i for i, value in enumerate(y) if _missing(value))
                 raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.")
 
 
@@ -307,7 +352,10 @@ def encode_weights(sample_weight: Any, n: int) -> Array | None:
     """Row weights as float64, None when all are 1."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:
@@ -341,7 +389,7 @@ def class_weights(class_weight: Any, classes: Array, codes: Array, weights: Arra
         found = [k for k, name in enumerate(classes) if name == label]
         if not found:
             raise ValueError(f"class_weight names the class {label!r}, which is not among {classes.tolist()}.")
-        if not (np.isfinite(weight) and weight >= 0):
-            raise ValueError(f"class_weight of {label!r} must be finite and not negative, got {weight}.")
+        if not (isinstance(weight, Real) and 0 <= float(weight) < math.inf):
+            raise ValueError(f"class_weight of {label!r} must be finite and not negative, got {weight!r}.")
         result[found[0]] = float(weight)
     return result

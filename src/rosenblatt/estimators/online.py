@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +24,7 @@ from rosenblatt.data.examples import (
     Dense,
     Examples,
     Sparse,
+    as_labels,
     check_labels,
     class_weights,
     distinct,
@@ -29,12 +32,14 @@ from rosenblatt.data.examples import (
     encode_labels,
     encode_rows,
     encode_weights,
+    merged,
     radius2,
 )
 from rosenblatt.estimators.report import Report, looked_at, unseen
 from rosenblatt.learn.growing import grow
 from rosenblatt.learn.kept import Ballot, Kept, Planes, decide
 from rosenblatt.learn.machines import State
+from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.training import (
     EpochRecord,
     Plan,
@@ -47,6 +52,8 @@ from rosenblatt.learn.training import (
 )
 
 Array = np.ndarray[Any, Any]
+ROWS_AT_ONCE = 1 << 16
+SPLIT = 1 << 32  # "epochs" from here on give the orders in which rows are held out
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -104,6 +111,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
         raise NotImplementedError
 
+    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+        """The training to drive."""
+        return epochs(examples, plan, state)
+
     # -- encoding ----------------------------------------------------------------------------------------------------
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
@@ -115,7 +126,6 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             accept_sparse="csr",
             accept_large_sparse=True,
             dtype=_types(X) if dtype is None else dtype,
-            order="C",
             ensure_all_finite=False,
         )
         return encode_rows(X)
@@ -143,6 +153,19 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             if plan.order.size and plan.order.max() >= n:
                 raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
 
+    def _begins(self, plan: Plan) -> bool:
+        """Whether a call of `partial_fit` is the first; if not, some choices have been made for good."""
+        if self.early_stopping:
+            raise ValueError("early_stopping needs all rows at once: use fit, not partial_fit.")
+        if not hasattr(self, "_state"):
+            return True
+        if self._state.keep != plan.keep:
+            raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
+        full = self._state.machines[0].spread.ndim == 3
+        if plan.rule.order == 2 and plan.rule.full != full:  # type: ignore[union-attr]
+            raise ValueError(f"covariance was {'full' if full else 'diagonal'} in the first call and is now another.")
+        return False
+
     # -- training ----------------------------------------------------------------------------------------------------
 
     def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
@@ -153,16 +176,16 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         best: tuple[float, State, int] | None = None
         outcome, waited = "budget", 0
         with self._callbacks(limit, X, y, examples) as watcher:
-            steps = epochs(training, plan, state)
+            steps = self._epochs(training, plan, state)
             try:
                 for record in steps:
+                    records.append(record)  # before it is scored: Ctrl-C may come then, and the epoch is whole
                     if held_out is not None:
                         score = self._held_out_score(state.kept(plan.rule), examples, held_out)
-                        record = EpochRecord(**{**record.__dict__, "score": score})
+                        records[-1] = record = replace(record, score=score)
                         waited += 1
                         if best is None or score > best[0]:
-                            best, waited = (score, state.copy(), len(records) + 1), 0
-                    records.append(record)
+                            best, waited = (score, state.copy(), len(records)), 0
                     asked = watcher(record, state, plan)
                     if record.converged:
                         outcome = "converged"
@@ -175,6 +198,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 if best is not None and best[2] < len(records):
                     outcome, state = "early", best[1]
                 self._keep(state, plan, examples, records, began, "interrupted")
+                if outcome == "budget" and self._clean(training, plan, state):
+                    outcome = "converged"
                 report = looked_at(outcome, records, training, plan, state, self._kept, time.perf_counter() - began)
             except KeyboardInterrupt:
                 if records:
@@ -182,14 +207,12 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 raise
             finally:
                 steps.close()
-            if outcome == "budget" and not report.errors and self._clean(training, plan, state):
-                report = Report(**{**report.__dict__, "outcome": "converged"})
             self.report_ = report
         self._warn(report)
 
     def _one_epoch(self, examples: Examples, plan: Plan, state: State) -> None:
         began = time.perf_counter()
-        steps = epochs(examples, plan, state)
+        steps = self._epochs(examples, plan, state)
         record = next(steps)
         steps.close()
         before = self.report_.epochs if hasattr(self, "_state") else ()
@@ -209,23 +232,31 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         """Rows to learn from, and rows to score on, of each class its share."""
         if not getattr(self, "early_stopping", False):
             return examples, None
-        every = examples.present
-        if every is None:
-            every = np.arange(examples.target.shape[0], dtype=np.uint64)
-        rng = np.random.default_rng((seed, 0x5EED))
-        groups = [every]
-        if examples.classes is not None and examples.target.ndim == 1:
-            groups = [every[examples.target[every] == k] for k in range(examples.classes.size)]
-        chosen = [
-            rng.permutation(group)[: int(np.ceil(self.validation_fraction * group.size))]
-            for group in groups
-            if group.size
-        ]
-        held_out = np.sort(np.concatenate(chosen))
-        training = np.setdiff1d(every, held_out)
-        if not training.size:
-            raise ValueError(f"validation_fraction={self.validation_fraction} leaves no row of {every.size} to learn.")
-        return examples.only(training), held_out
+        n, present = examples.target.shape[0], examples.present
+        held, shares = np.zeros(n, dtype=bool), range(1)
+        grouped = examples.classes is not None and examples.target.ndim == 1
+        if grouped:
+            shares = range(examples.classes.size)  # type: ignore[union-attr]
+        for k in shares:
+            group = np.arange(n) if present is None else present
+            if grouped:
+                group = (
+                    np.flatnonzero(examples.target == k) if present is None else present[examples.target[present] == k]
+                )
+            # Of every class a row stays to learn from. The order is made piece by piece, so that Ctrl-C is heard.
+            count = min(math.ceil(self.validation_fraction * group.size), group.size - 1)
+            order = Shuffled(int(group.size), seed)
+            for begin in range(0, count, ROWS_AT_ONCE):
+                held[group[order.piece(SPLIT + k, begin, min(begin + ROWS_AT_ONCE, count))]] = True
+        held_out = np.flatnonzero(held).astype(np.uint64)
+        if held_out.size < (1 if grouped else 2):
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out {held_out.size} of {examples.size} rows: "
+                "too few to score, where every class keeps a row to learn from."
+            )
+        if present is not None:
+            held[examples.weights == 0] = True
+        return examples.only(np.flatnonzero(~held).astype(np.uint64)), held_out
 
     def _keep(
         self, state: State, plan: Plan, examples: Examples, records: list[EpochRecord], began: float, outcome: str
@@ -249,7 +280,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs with {report.errors:,} of "
                 f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=6,  # whoever called `fit`: it has two decorators
             )
 
     @contextmanager
@@ -341,11 +372,25 @@ def _types(X: Any) -> Any:
     return np.float32 if narrow else [np.float64, np.float32]
 
 
+def _named(classes: Any) -> Array:
+    """The classes that a caller of `partial_fit` expects, sorted."""
+    try:
+        given = column_or_1d(as_labels(classes))
+        found = distinct(given)
+        check_labels(given, found)
+    except ValueError as error:
+        raise ValueError(f"classes: {error}") from error
+    return found
+
+
 def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An initial value, checked; zeros when it is not given."""
     if value is None:
         return np.zeros(shape)
-    array = np.asarray(value, dtype=np.float64)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}.") from error
     if array.ndim < len(shape) or (array.ndim == 0 and shape == (1,)):
         array = array.reshape(shape) if array.size == np.prod(shape) else array
     if array.shape != shape:
@@ -368,7 +413,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return "one" if classes <= 2 else str(self.multiclass)
 
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
-        y = y if sp.issparse(y) else np.asarray(y)
+        y = y if sp.issparse(y) else as_labels(y)
         if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
             indicator = encode_indicator(y)
             if self.class_weight is not None:
@@ -379,7 +424,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         classes = distinct(present)
         check_labels(y, classes if present is y else distinct(y))
         if known is not None:
-            classes = distinct(np.concatenate([known, classes])) if classes.size else known
+            classes = merged(known, classes) if classes.size else known
         if present is not y:  # labels of absent rows are no classes; their code is never read
             codes = np.zeros(y.shape[0], dtype=np.int32)
             codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
@@ -449,15 +494,11 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         plan = self._plan()
         if isinstance(self.class_weight, str):
             raise ValueError('class_weight="balanced" needs all rows at once; pass a mapping to partial_fit.')
-        if getattr(self, "early_stopping", False):
-            raise ValueError(
-                "early_stopping needs all rows at once: use fit, or partial_fit with early_stopping=False."
-            )
-        first = not hasattr(self, "_state")
+        first = self._begins(plan)
         known = None if first else self.classes_
         if classes is not None:
-            named = distinct(column_or_1d(classes))
-            known = named if known is None else distinct(np.concatenate([known, named]))
+            named = _named(classes)
+            known = named if known is None else merged(known, named)
         dtype = None if first else self._state.machines[0].coef.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)
         self._check_rows(plan, examples)
@@ -473,18 +514,19 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     def _grown(self, examples: Examples, plan: Plan, labels: bool) -> State:
         """A copy of the state, to be kept when its epoch is done, with room for classes that are new."""
         assert examples.classes is not None
-        if self._state.keep != plan.keep:
-            raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
-        if examples.classes.size == self.classes_.size and self._state.scheme == self._scheme(
-            self.classes_.size, labels
-        ):
+        known, found = self.classes_.size, examples.classes.size
+        if labels != self._labels() or (labels and known != found):
+            raise ValueError(
+                f"y has {found} {'label columns' if labels else 'classes'}, the model learned {known} "
+                f"{'label columns' if self._labels() else 'classes'}."
+            )
+        scheme = self._scheme(found, labels)
+        if known > 2 and scheme != self._state.scheme:
+            raise ValueError(f"multiclass was {self._state.scheme!r} in the first call and is now {scheme!r}.")
+        if known == found:
             return self._state.copy()
-        if labels or self._labels():
-            raise ValueError(f"y has {examples.classes.size} label columns, the model {self.classes_.size} classes.")
         places = np.searchsorted(examples.classes, self.classes_)
-        return grow(
-            self._state.copy(), places, examples.classes.size, self._scheme(examples.classes.size, False), plan.rule
-        )
+        return grow(self._state.copy(), places, found, scheme, plan.rule)
 
     def _labels(self) -> bool:
         """Whether the model was taught labels by an indicator."""
@@ -599,7 +641,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         """
         self._validate_params()
         plan = self._plan()
-        first = not hasattr(self, "_state")
+        first = self._begins(plan)
         dtype = None if first else self._state.machines[0].coef.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
         self._check_rows(plan, examples)

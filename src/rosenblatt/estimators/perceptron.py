@@ -16,7 +16,7 @@ from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
 
-ORDERS = {"shuffle", "cyclic", "random", "first", "worst"}
+ORDERS = {"shuffle", "blocks", "cyclic", "random", "first", "worst"}
 
 # What every online classifier takes.
 COMMON: dict[str, Any] = {
@@ -67,9 +67,10 @@ class Perceptron(OnlineClassifier):
         one-vs-rest: the rest, the class).
     update : {"online", "batch"}, default="online"
         "batch" moves w once an epoch, by the mean of y·x over all rows that lack margin.
-    order : {"shuffle", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
-        A fresh permutation each epoch; as given; with replacement; or, one update an epoch, the first or the most
-        wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
+    order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
+        A fresh permutation each epoch; one that a file can give too, of blocks and then of rows within a pool of
+        blocks, which is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, one update an
+        epoch, the first or the most wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
     keep : {"last", "average", "vote", "pocket"}, default="last"
         Which weights are the model: the last ones; the average over all visits; all of them, voting; or those with
         the longest run of right answers, taken only if they err less on all rows (Gallant 1990).
@@ -77,7 +78,8 @@ class Perceptron(OnlineClassifier):
         Of more than two classes: all in one pass, raising the true class and lowering the best wrong one; each class
         against the rest, in one pass too; each pair of classes.
     max_epochs : int, default=None
-        None: 2·10⁹ stored values or 10,000 epochs, whichever comes first, at least 10 (for a vote 10).
+        None: 2·10⁹ stored values or 10,000 epochs, whichever comes first, at least 10; for a vote, which stores every
+        update, 2·10⁷ values or 1,000 epochs.
     early_stopping : bool, default=False
         Score each epoch on held-out rows, stop when the score does not rise, and return the best epoch's model.
     validation_fraction : float, default=0.1
@@ -178,10 +180,11 @@ class Perceptron(OnlineClassifier):
         )
 
     def _margins(self) -> tuple[float, float]:
-        if isinstance(self.margin, Real):
-            pair = np.array([self.margin, self.margin], dtype=np.float64)
-        else:
-            pair = np.asarray(self.margin, dtype=np.float64)
+        given = [self.margin, self.margin] if isinstance(self.margin, Real) else self.margin
+        try:
+            pair = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            pair = np.empty(0)
         if pair.shape != (2,) or not np.isfinite(pair).all() or (pair < 0).any():
             raise ValueError(f"margin must be a number or a pair of numbers, finite and not negative: {self.margin!r}.")
         return float(pair[0]), float(pair[1])
@@ -287,7 +290,8 @@ class AveragedPerceptron(Perceptron):
 class VotedPerceptron(Perceptron):
     """`Perceptron` with keep="vote": every w there ever was votes, as many times as rows it answered right.
 
-    Prediction is sign Σ c_k sign(w_k·x + b_k). Ten epochs unless told otherwise: every update is stored.
+    Prediction is sign Σ c_k sign(w_k·x + b_k). Every update is stored, so that large sets get ten epochs unless told
+    otherwise.
 
     Parameters and attributes are those of `Perceptron`, but for `coef_` and `intercept_`: instead there are
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,11 @@ class Report:
     seconds : float
     rows : int
         Training rows that took part.
+    witness : Separability or None
+        The proof that no plane separates the rows, where the outcome is "inseparable".
+    objective : float or None
+        Mean loss + penalty of the returned model, for learners that minimise one; "converged" then means that it
+        no longer falls.
     """
 
     outcome: str
@@ -60,6 +66,8 @@ class Report:
     gap: float | None
     seconds: float
     rows: int
+    witness: Any = None
+    objective: float | None = None
 
     def __str__(self) -> str:
         """The report in words."""
@@ -71,16 +79,22 @@ class Report:
             "interrupted": "interrupted; the last whole epoch is the model",
             "inseparable": "no plane separates these rows",
         }[self.outcome]
+        if self.objective is not None and self.outcome == "converged":
+            how = "converged: the objective no longer falls"
         lines = [how, f"  epochs   {len(self.epochs)} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
-            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows")
+            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
         if self.margin is not None:
             lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
         if self.bound is not None:
             share = 100 * self.updates / self.bound if self.bound else 0.0
-            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.2g} % of it used")
+            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
+        if self.objective is not None:
+            lines.append(f"  objective {self.objective:.8g}")
         if self.gap is not None:
             lines.append(f"  gap      {self.gap:.3g}")
+        if self.witness is not None:
+            lines.append(f"  witness  {self.witness}")
         return "\n".join(lines)
 
 
@@ -92,12 +106,14 @@ def looked_at(
     state: State,
     kept: Kept,
     seconds: float,
+    parts: Callable[[], Iterable[Examples]] | None = None,
 ) -> Report:
-    """The report after a scan of the training rows."""
+    """The report after a scan of the training rows: `examples`, or the `parts` that they come in."""
+    parts = parts or (lambda: (examples,))
     errors, margin, bound = None, None, None
     scans: list[Evaluation] = []
     if isinstance(kept, Planes):
-        scans = _scan(examples, plan, state, kept)
+        scans = scan(parts(), plan, state, kept)
         if examples.classes is None:
             errors = scans[0].violations
         else:
@@ -105,11 +121,11 @@ def looked_at(
             if kept.scheme in ("one", "multinomial") or examples.target.ndim == 2:
                 errors = scans[0].errors
     if errors is None:
-        errors = errors_of(examples, kept, plan)
+        errors = sum(errors_of(part, kept, plan) for part in parts())
     if _bounded(plan, state) and outcome in ("converged", "early", "budget"):
         last = state.last(plan.rule)
         if state.keep != "last":
-            scans = _scan(examples, plan, state, last) if outcome == "converged" else []
+            scans = scan(parts(), plan, state, last) if outcome == "converged" else []
         bound = _bound(scans, last, plan, state, examples)
     return Report(
         outcome,
@@ -131,7 +147,16 @@ def unseen(outcome: str, records: list[EpochRecord], examples: Examples, state: 
     return Report(outcome, tuple(records), state.updates, None, None, radius, None, None, seconds, examples.size)
 
 
-def _scan(examples: Examples, plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
+def scan(parts: Iterable[Examples], plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
+    """One evaluation a machine, of all parts together."""
+    found: list[Evaluation] = []
+    for part in parts:
+        seen = _scan_part(part, plan, state, planes)
+        found = [a.joined(b) for a, b in zip(found, seen, strict=True)] if found else seen
+    return found
+
+
+def _scan_part(examples: Examples, plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
     """One evaluation a machine."""
     found, at = [], 0
     for problem in problems(examples, state.scheme, state.classes):
@@ -156,7 +181,7 @@ def _margin(scans: list[Evaluation], planes: Planes) -> float:
     def geometric(plane: Separator) -> float:
         if plane.norm2 > 0:
             return plane.low / math.sqrt(plane.norm2)
-        return math.inf if plane.low > 0 else min(plane.low, 0.0)
+        return math.inf if plane.low > 0 else min(plane.low, 0.0) + 0.0  # no −0
 
     return min(geometric(plane) for plane in _lows(scans, planes))
 

@@ -9,7 +9,8 @@ AROW does so when m < 1; the second-order perceptron, r = 1, on mistakes (`rules
 with its own Σ, and q is the sum of theirs. A visit of share s < 1 counts as an observation of s times the precision:
 β = s/(s·q + r).
 
-The diagonal second-order perceptron keeps v and the diagonal a of A: f = Σ_j v_j x_j/(a_j + x_j²); v += y x, a += x².
+The diagonal second-order perceptron keeps v and the diagonal a of A, and answers by its plane, f = Σ_j x_j v_j/a_j;
+v += y x, a += x². (With x_j² added to a_j in f, as A + xxᵀ has it, the sign could differ from the plane's.)
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     x, v, a = rows.values[i], V[k], A[k]
     total = 0.0
     for j in range(x.size):
-        total += v[j] * x[j] / (a[j] + x[j] * x[j])
+        total += x[j] * v[j] / a[j]
     return total
 
 
@@ -87,11 +88,11 @@ def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     total = 0.0
     for j in range(x.size):
         c = column[j]
-        total += V[c, k] * x[j] / (A[c, k] + x[j] * x[j])
+        total += x[j] * V[c, k] / A[c, k]
     return total
 
 
-tempered = verb({"Dense": _tempered_dense, "Sparse": _tempered_sparse})  # f = Σ_j v_j x_j/(a_j + x_j²) of class k
+tempered = verb({"Dense": _tempered_dense, "Sparse": _tempered_sparse})  # f = Σ_j x_j v_j/a_j of class k
 
 
 def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
@@ -147,7 +148,7 @@ def _scores_diagonal(learner: Diagonal, rows: Rows, i: Any, rule: Encoded) -> No
     scores, bias = learner.scores, rule.bias
     if rule.code == SECOND_ORDER:
         for k in range(scores.size):
-            scores[k] = tempered(rows, i, learner.w, learner.s, k) + bias * learner.b[k] / (learner.sb[k] + bias)
+            scores[k] = tempered(rows, i, learner.w, learner.s, k) + bias * learner.b[k] / learner.sb[k]
     else:
         dots(rows, i, learner.w, scores)
         for k in range(scores.size):

@@ -14,6 +14,7 @@ import numpy as np
 from rosenblatt.data.examples import Dense, Sparse, spans
 from rosenblatt.learn.kept import Kept, Planes, decide
 from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
+from rosenblatt.learn.visits import edge
 
 Array = np.ndarray[Any, Any]
 
@@ -59,6 +60,11 @@ class Evaluation:
     violations: int  # rows that do not have the margin the rule asks for
     errors: int  # rows answered wrongly, in any column
 
+    def joined(self, other: Evaluation) -> Evaluation:
+        """What a scan of the rows of both saw."""
+        lows = np.minimum(self.lows, other.lows)
+        return Evaluation(lows, self.violations + other.violations, self.errors + other.errors)
+
 
 @dataclass(frozen=True)
 class Look:
@@ -77,9 +83,14 @@ def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
     if problem.scheme == "multinomial":
         return _look_at_classes(truth, scores, encoded)
     if encoded.tube >= 0:
-        margins = -np.abs(truth - scores.astype(np.float64))
+        wide = scores.astype(np.float64)
+        rounding = np.maximum(np.maximum(np.abs(truth), np.abs(wide)), encoded.tube) * edge(
+            scores.itemsize, 1.0, 0.0, 0.0
+        )
+        margins = -np.abs(truth - wide)
         lack = -encoded.tube - margins
-        return Look(margins, lack, lack > 0, lack > 0, lack > 0)
+        outside = lack > rounding
+        return Look(margins, lack, outside, outside, outside)
     on = (
         truth > 0
         if scores.ndim == 1
@@ -123,6 +134,14 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
         violations += int(np.count_nonzero(_by_row(seen.violates)))
         errors += int(np.count_nonzero(_by_row(seen.wrong)))
     return Evaluation(np.atleast_1d(lows), violations, errors)
+
+
+def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:
+    """Whether every row that takes part is where a converged learner has it."""
+    return not any(
+        look(problem, index, planes.raw(problem.rows, index), rule).violates.any()
+        for index in problem.pieces(planes.coef.shape[0])
+    )
 
 
 def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:

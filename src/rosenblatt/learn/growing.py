@@ -15,7 +15,7 @@ import numpy as np
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn.machines import Machine, State, lay_out, new_machine
 from rosenblatt.learn.rules import Rule
-from rosenblatt.learn.visits import WATCHED, Log
+from rosenblatt.learn.visits import Log
 
 Array = np.ndarray[Any, Any]
 
@@ -65,7 +65,7 @@ def _mixed(machine: Machine, mix: Array, rule: Rule, keep: str) -> Machine:
     grown = new_machine(rule, keep, mix.shape[0], d, dtype)
     grown.coef, grown.intercept = (mix @ machine.coef).astype(dtype), (mix @ machine.intercept).astype(dtype)
     grown.tally = machine.tally.copy()
-    grown.tally[WATCHED] = machine.tally[WATCHED]
+    grown.moves = np.abs(mix) @ machine.moves
     if machine.total_b.size:
         grown.total, grown.total_b = mix @ machine.total, mix @ machine.total_b
     if machine.pocket is not None:

@@ -33,18 +33,20 @@ def lay(coef: Array, rows: Dense | Sparse) -> Array:
     return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
 
 
-def pair_scores(pairs: Array, wins: Array, classes: int) -> Array:
+def pair_scores(pairs: Array, classes: int, blank: Array) -> Array:
     """Scores (n, K) from the K(K−1)/2 planes of one-vs-one: votes, and within a vote the summed confidence.
 
-    Pair (a, b), a < b, is positive for b. The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
+    Pair (a, b), a < b, is positive for b; a pair that is `blank`, having learned nothing, gives half a vote to each.
+    The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
     """
     votes = np.zeros((pairs.shape[0], classes))
     sums = np.zeros((pairs.shape[0], classes))
     column = 0
     for a in range(classes):
         for b in range(a + 1, classes):
-            votes[:, b] += wins[:, column]
-            votes[:, a] += ~wins[:, column]
+            won = np.full(len(pairs), 0.5) if blank[column] else (pairs[:, column] > 0).astype(float)
+            votes[:, b] += won
+            votes[:, a] += 1.0 - won
             sums[:, b] += pairs[:, column]
             sums[:, a] -= pairs[:, column]
             column += 1
@@ -73,7 +75,7 @@ class Planes:
         """What decides: (n,) for two classes, (n, K) for more."""
         raw = self.raw(rows, index)
         if self.scheme == "ovo" and self.classes > 2:
-            return pair_scores(raw, raw > 0, self.classes)
+            return pair_scores(raw, self.classes, ~self.coef.any(axis=1) & (self.intercept == 0))
         return raw
 
 
@@ -120,6 +122,11 @@ class History:
     intercept: Array
     bias: float
 
+    @property
+    def blank(self) -> bool:
+        """Whether nothing was ever learned."""
+        return not (self.which.size or self.coef.any() or self.intercept.any())
+
     def votes(self, products: Array, first: Array, scheme: str) -> Array:
         """The ballot over rows whose products with the support, and whose scores by the start, are given."""
         if first.shape[1] == 1:
@@ -157,7 +164,9 @@ class History:
             changes[np.arange(self.which.size), self.columns] = moves
             shifts[np.arange(self.which.size), self.columns] = self.steps * self.bias
             w, b = _running(self.coef, self.intercept, changes, shifts)
-            last = np.r_[True, np.arange(1, self.which.size + 1) % 2 == 0]  # an update is two entries
+            last = np.append(
+                True, np.append(self.clocks[1:] != self.clocks[:-1], True)[: self.which.size]
+            )  # of an update
             return w[last], b[last], self.counts()[last]
         found = []
         for k in range(self.coef.shape[0]):
@@ -200,7 +209,7 @@ class Ballot:
         """What decides: (n,) for two classes, (n, K) for more."""
         raw = self.raw(rows, index)
         if self.scheme == "ovo" and self.classes > 2:
-            return pair_scores(raw, raw > 0, self.classes)
+            return pair_scores(raw, self.classes, np.array([history.blank for history in self.histories]))
         return raw
 
 

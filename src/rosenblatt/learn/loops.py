@@ -2,7 +2,7 @@
 
 The problem: for rows x_i in the order given, visit row i; if the rule asks for it, change w. `sweep` is that loop,
 written once for dense and sparse rows and for every kind of learner; what a visit does is the verb `visit`, whose
-bodies are in `visits` and `curved`.
+bodies are in `visits`, `curved` and `descent`.
 
 A pass can stop anywhere and go on: the order is handed in piece by piece, and within a piece the loop returns when it
 has made `visits` visits, when the log of updates is full, or when the pocket wants to look at w.
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.compiling import compiled, verb
+from rosenblatt.learn.branches import visit_branches
 from rosenblatt.learn.curved import visit_curved
+from rosenblatt.learn.descent import visit_falling, visit_falling_many
 from rosenblatt.learn.rows import dot, dots, fetch, fetch_label, fetch_start
-from rosenblatt.learn.rules import Encoded
 from rosenblatt.learn.visits import (
     BEST,
     CHECKED,
@@ -45,6 +46,9 @@ visit = verb(
         "Separate": visit_separate,
         "Diagonal": visit_curved,
         "Full": visit_curved,
+        "Branches": visit_branches,
+        "Falling": visit_falling,
+        "FallingMany": visit_falling_many,
     },
     inline="always",
 )
@@ -55,7 +59,7 @@ visit = verb(
 
 @compiled
 def sweep(
-    learner: Any, rows: Any, y: Array, weights: Array, order: Array, rule: Encoded, tally: Array, log: Log, visits: int
+    learner: Any, rows: Any, y: Array, weights: Array, order: Array, rule: Any, tally: Array, log: Log, visits: int
 ) -> None:
     """Visit rows in `order` from tally[POSITION] on.
 

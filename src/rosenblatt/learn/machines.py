@@ -30,7 +30,8 @@ class Machine:
 
     coef, intercept : the last iterate, (K, d), or (d, K) when `by_feature`, and (K,); v for the diagonal second-order
         perceptron; (K, d + 1), the bias last, for a full Σ.
-    total, total_b : Σ clock·Δ for the average, else empty.
+    total, total_b : Σ clock·Δ for the average; for an L1 penalty what each weight has been pulled by, and should have
+        been; else empty.
     spread, spread_b : Σ, or the diagonal of A, for second-order rules, else empty.
     """
 
@@ -41,6 +42,7 @@ class Machine:
     spread: Array = field(default_factory=lambda: np.zeros((0, 0)))
     spread_b: Array = field(default_factory=lambda: NONE)
     tally: Array = field(default_factory=lambda: np.zeros(TALLY))
+    moves: Array = field(default_factory=lambda: NONE)  # updates of each plane
     by_feature: bool = False  # the arrays lie (d, K)
     start: tuple[Array, Array] | None = None
     log: tuple[tuple[Any, Log], ...] = ()  # pieces: the rows of the piece, and its updates
@@ -57,6 +59,7 @@ class Machine:
             spread=self.spread.copy(),
             spread_b=self.spread_b.copy(),
             tally=self.tally.copy(),
+            moves=self.moves.copy(),
         )
 
     @property
@@ -113,7 +116,7 @@ class State:
 
 def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
     """A machine of K columns at zero."""
-    machine = Machine(np.zeros((K, d), dtype), np.zeros(K, dtype))
+    machine = Machine(np.zeros((K, d), dtype), np.zeros(K, dtype), moves=np.zeros(K))
     if keep == "average":
         machine.total, machine.total_b = np.zeros((K, d)), np.zeros(K)
     if keep == "pocket":
@@ -143,7 +146,7 @@ def _linear(machine: Machine, rule: Rule) -> tuple[Array, Array]:
 
 def _average(machine: Machine) -> tuple[Array, Array]:
     """(N·w − u)/N after N visits."""
-    clock, dtype = max(machine.tally[CLOCK], 1.0), machine.coef.dtype
+    clock, dtype = machine.tally[CLOCK] or 1.0, machine.coef.dtype
     coef = (machine.coef - machine.total / clock).astype(dtype)
     return _by_class(coef, machine), (machine.intercept - machine.total_b / clock).astype(dtype)
 
@@ -161,7 +164,7 @@ def _history(machine: Machine, bias: float) -> History:
         which.append(log.rows.astype(np.int64) + offset)
         parts.append(log)
         offset += rows_of_piece.shape[0]
-    d = machine.coef.shape[1]
+    d = machine.start[0].shape[1]
     if not parts:
         support: Any = np.zeros((0, d))
     elif all(isinstance(one, np.ndarray) for one in supports):
@@ -207,6 +210,7 @@ def learner(machine: Machine, scheme: str, rule: Rule, rows: Dense | Sparse, bat
     single = scheme in ("one", "ovo")
     w = w[0] if single else w
     dw, db = (np.zeros_like(w, dtype=np.float64), np.zeros(K)) if batch else (w, machine.intercept)
+    moves = machine.moves.copy() if batch else machine.moves
     if batch or not machine.total_b.size:  # a batch is averaged where its step is taken
         u, v = np.zeros((0,) * w.ndim), NONE
     else:
@@ -214,4 +218,4 @@ def learner(machine: Machine, scheme: str, rule: Rule, rows: Dense | Sparse, bat
     common = (w, machine.intercept, dw, db, np.zeros(K), u, v)
     if single:
         return One(*common)
-    return (Multinomial if scheme == "multinomial" else Separate)(*common, scores)
+    return Multinomial(*common, scores) if scheme == "multinomial" else Separate(*common, scores, moves)

@@ -10,6 +10,7 @@ where F is a keyed integer hash; a result ≥ n goes through again until it is b
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from rosenblatt.data.compiling import compiled
 
 Array = np.ndarray[Any, Any]
 LOW = np.uint64(0xFFFFFFFF)
+BLOCK, POOL = 1 << 15, 64
 SMALL = 1 << 12  # up to here the shuffle is made in an array, every permutation equally likely
 
 
@@ -40,17 +42,18 @@ class Shuffled:
 
     size: int
     seed: int
+    part: int = 0  # tells the shuffles of one epoch apart, where there are several
     covers = True
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The positions visited from `begin` to `end` of this epoch."""
         if self.size <= SMALL:
             every = np.empty(self.size, dtype=np.uint64)
-            _shuffle(_keys(self.seed, epoch), every)
+            _shuffle(_keys(self.seed, epoch, self.part), every)
             return every[begin:end]
         out = np.empty(end - begin, dtype=np.uint64)
         bits = self.size.bit_length() // 2
-        _permute(_keys(self.seed, epoch), -(-self.size // (1 << bits)), bits, self.size, begin, out)
+        _permute(_keys(self.seed, epoch, self.part), -(-self.size // (1 << bits)), bits, self.size, begin, out)
         return out
 
 
@@ -86,11 +89,73 @@ class Explicit:
         return self.rows[begin:end]
 
 
-Order = Cyclic | Shuffled | Random | Explicit
+@dataclass(frozen=True)
+class Pool:
+    """Blocks of rows that lie in memory together, and how their rows are shuffled: both the same from any source."""
+
+    blocks: Array  # the numbers of the blocks, in the order they are read
+    sizes: Array  # the rows of each
+    order: Shuffled  # of the rows, as they follow each other in the blocks
 
 
-def _keys(seed: int, epoch: int) -> Array:
-    return np.random.SeedSequence((seed, epoch)).generate_state(6, np.uint32)
+@dataclass(frozen=True)
+class Blocks:
+    """An order that a file can give: blocks of rows shuffled, and rows shuffled within a pool of blocks.
+
+    A block is as many rows as have `BLOCK` stored values, of at most `BLOCK` rows; a pool is `POOL` blocks. So the
+    order depends on the rows alone, not on where they lie.
+    """
+
+    bounds: Array  # the first row of each block, and the end
+    seed: int
+    present: Array | None = None  # the rows that take part, None for all
+    covers = True
+
+    @property
+    def size(self) -> int:
+        """Rows, present or not."""
+        return int(self.bounds[-1])
+
+    def pools(self, epoch: int) -> Iterator[Pool]:
+        """The pools of an epoch, one after the other."""
+        count = self.bounds.size - 1
+        order = Shuffled(count, self.seed, 1).piece(epoch, 0, count).astype(np.int64)
+        for number, begin in enumerate(range(0, count, POOL)):
+            blocks = order[begin : begin + POOL]
+            sizes = np.diff(self.bounds)[blocks]
+            yield Pool(blocks, sizes, Shuffled(int(sizes.sum()), self.seed, number + 2))
+
+    def piece(self, epoch: int, begin: int, end: int) -> Array:
+        """The rows visited from `begin` to `end` of this epoch, absent ones left out."""
+        found, at = [], 0
+        for pool in self.pools(epoch):
+            low, high = max(begin - at, 0), min(end - at, pool.order.size)
+            if low < high:
+                ends = np.cumsum(pool.sizes)
+                place = pool.order.piece(epoch, low, high).astype(np.int64)
+                block = np.searchsorted(ends, place, side="right")
+                found.append(self.bounds[pool.blocks[block]] + place - (ends - pool.sizes)[block])
+            at += pool.order.size
+        rows = np.concatenate(found).astype(np.uint64)
+        return rows if self.present is None else rows[np.isin(rows, self.present)]
+
+
+def block_bounds(starts: Array) -> Array:
+    """The first row of each block, and the end, from where the stored values of each row start."""
+    rows, bounds = starts.size - 1, [0]
+    while bounds[-1] < rows:
+        first = bounds[-1]
+        fits = int(np.searchsorted(starts, starts[first] + starts.dtype.type(BLOCK), side="right")) - 1
+        bounds.append(min(max(fits, first + 1), first + BLOCK, rows))
+    return np.array(bounds, dtype=np.int64)
+
+
+Order = Cyclic | Shuffled | Random | Explicit | Blocks
+
+
+def _keys(seed: int, epoch: int, part: int = 0) -> Array:
+    entropy = (seed, epoch, part) if part else (seed, epoch)
+    return np.random.SeedSequence(entropy).generate_state(6, np.uint32)
 
 
 @compiled
@@ -105,7 +170,7 @@ def _hash(x: Any, key: Any) -> Any:
 @compiled
 def _round(left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any:
     left += (_hash(right, even) * a) >> np.uint64(32)
-    left = min(left, left - a)  # left − a wraps to a huge number when left < a
+    left = left - a if left >= a else left
     return left, right ^ (_hash(left, odd) & mask)
 
 

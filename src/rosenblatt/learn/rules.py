@@ -91,7 +91,7 @@ class SecondOrderRule:
 
     With Σ = A⁻¹, q = xᵀΣx and w = Σv (Sherman and Morrison) f has the sign of w·x, and the update is
     w += y(1 − y w·x)Σx/(1 + q), Σ −= ΣxxᵀΣ/(1 + q): AROW's step with r = 1, taken on mistakes alone.
-    The diagonal form keeps v and the diagonal of A.
+    The diagonal form keeps v and the diagonal of A, and answers by its plane, v/a.
 
     Reference: N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order perceptron algorithm", SIAM J. Comput. 34, 2005.
     """

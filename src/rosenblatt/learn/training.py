@@ -11,16 +11,17 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples, spans
-from rosenblatt.learn.evaluation import Problem, evaluate, find, total_loss, wrong
+from rosenblatt.data.examples import Dense, Examples, Sparse, spans
+from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
-from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled
+from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.visits import (
     BEST,
@@ -40,7 +41,8 @@ from rosenblatt.learn.visits import (
 
 Array = np.ndarray[Any, Any]
 SMALLEST_STEP = 1 / 1024
-MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS, VOTED_EPOCHS = 2_000_000_000, 10_000, 10, 10
+MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
+VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # of a vote every update is stored
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,10 @@ class Plan:
     def encode(self, epoch: int, bias: float) -> Encoded:
         """The rule as it is in this epoch."""
         if callable(self.rate):
-            eta = float(self.rate(epoch))
+            said = self.rate(epoch)
+            eta = float(said) if isinstance(said, Real) else math.nan
             if not (math.isfinite(eta) and eta > 0):
-                raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
+                raise ValueError(f"learning_rate({epoch}) returned {said!r}: a rate must be finite and above 0.")
             return self.rule.encode(eta, CONSTANT, bias)
         if isinstance(self.rate, str):
             decay = {"1/t": HARMONIC, "1/sqrt(t)": ROOT, "line-search": CONSTANT}[self.rate]
@@ -105,14 +108,22 @@ class Plan:
             return Explicit(rows if problem.present is None else rows[np.isin(rows, problem.present)])
         if self.order == "shuffle":
             return Shuffled(problem.size, seed)
+        if self.order == "blocks":
+            return Blocks(_bounds(problem.rows), seed, problem.present)
         return Random(problem.size, seed) if self.order == "random" else Cyclic(problem.size)
+
+
+def _bounds(rows: Dense | Sparse) -> Array:
+    """The blocks of rows, as a file would have them."""
+    if isinstance(rows, Sparse):
+        return block_bounds(rows.starts)
+    return block_bounds(np.arange(rows.values.shape[0] + 1) * rows.values.shape[1])
 
 
 def default_epochs(stored: int, keep: str) -> int:
     """How many epochs at most when nobody says: small sets run until they are clean, large ones not for minutes."""
-    if keep == "vote":
-        return VOTED_EPOCHS  # every update is stored: Freund and Schapire's ten epochs
-    return max(FEWEST_EPOCHS, min(MOST_EPOCHS, MOST_VALUES // max(stored, 1)))
+    values, most = (VOTED_VALUES, VOTED_EPOCHS) if keep == "vote" else (MOST_VALUES, MOST_EPOCHS)
+    return max(FEWEST_EPOCHS, min(most, values // max(stored, 1)))
 
 
 # -- the state at the start ------------------------------------------------------------------------------------------
@@ -209,7 +220,7 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Generator[EpochRecor
             raise
         state.epoch += 1
         made = state.updates - before
-        yield EpochRecord(state.epoch, made, errors, loss, time.perf_counter() - began, bool(converged))
+        yield EpochRecord(state.epoch, made, errors, float(loss), time.perf_counter() - began, bool(converged))
         if converged:
             return
 
@@ -229,12 +240,15 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
     _run(machine, problem, plan, state, rule, order)
     if machine.tally[VIOLATIONS] > 0:
         return False
-    return (order.covers and machine.updates == before) or confirmed(machine, problem, plan, state)
+    done = (order.covers and machine.updates == before) or confirmed(machine, problem, plan, state)
+    if done and machine.pocket is not None and not machine.tally[HELD]:
+        _offer(machine, problem, plan, state)
+    return done
 
 
 def confirmed(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool:
-    """Whether a scan finds every row above its margin."""
-    return evaluate(problem, _planes(machine, plan, state), plan.rule).violations == 0
+    """Whether a scan finds every row above its margin; it ends at the first that is not."""
+    return clean(problem, _planes(machine, plan, state), plan.rule)
 
 
 def _planes(machine: Machine, plan: Plan, state: State) -> Planes:
@@ -249,7 +263,7 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
     for begin, end in spans(order.size, problem.per_row * K):
         piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit):
+        if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
@@ -266,9 +280,13 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
 
 def _try_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
     """Gallant's ratchet: w goes into the pocket only when it errs strictly less on all rows."""
+    if machine.tally[RUN] > machine.tally[BEST]:
+        _offer(machine, problem, plan, state)
+
+
+def _offer(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
+    """Put w into the pocket if it errs strictly less than what is there."""
     assert machine.pocket is not None
-    if not machine.tally[RUN] > machine.tally[BEST]:
-        return
     planes = _planes(machine, plan, state)
     mass = wrong(problem, planes, problem.truth.ndim == 2)[1]
     if mass < machine.pocket[2]:
@@ -298,6 +316,8 @@ def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: En
     if row is None:
         return True
     _run(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
+    if machine.pocket is not None:  # rows that are right are never visited: no runs, the scan makes up for them
+        _offer(machine, problem, plan, state)
     return False
 
 
@@ -315,25 +335,34 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     if tally[UPDATES] == 0:
         machine.tally[CLOCK] += 1.0
         return True
-    mass = np.maximum(work.mass, work.mass[0] if state.scheme == "multinomial" else 1e-300)
-    shape = mass if work.dw.ndim == 1 else mass[None, :] if machine.by_feature else mass[:, None]
-    move, shift = work.dw / shape, work.db / mass
-    eta = (
-        _line_search(machine, problem, plan, state, move, shift) if plan.rate == "line-search" else _rate(rule, machine)
-    )
-    _step(machine, eta * move, eta * shift)
-    machine.tally[UPDATES] += 1.0
+    together = state.scheme == "multinomial"  # all planes move by the same rows, else each by its own
+    mass = np.full_like(work.mass, work.mass[0]) if together else work.mass
+    moved = mass > 0
+    mass = np.where(moved, mass, 1.0)
+    move, shift = work.dw / _by_plane(mass, machine), work.db / mass
+    if plan.rate == "line-search":
+        eta = np.full_like(mass, _line_search(machine, problem, plan, state, move, shift))
+    else:
+        eta = _rates(rule, machine)
+    _step(machine, _by_plane(eta, machine) * move, eta * shift)
+    machine.moves += moved
+    machine.tally[UPDATES] += 1.0 if together else float(np.count_nonzero(moved))
     machine.tally[CLOCK] += 1.0
     if machine.pocket is not None:
-        machine.tally[RUN] = machine.tally[BEST] + 1.0
         machine.tally[[HELD, CHECKED]] = 0.0
-        _try_pocket(machine, problem, plan, state)
+        _offer(machine, problem, plan, state)
     return False
 
 
-def _rate(rule: Encoded, machine: Machine) -> float:
-    t = machine.tally[UPDATES] + 1.0
-    return float({CONSTANT: rule.eta, HARMONIC: 1.0 / t, ROOT: 1.0 / math.sqrt(t)}[rule.decay])
+def _by_plane(numbers: Array, machine: Machine) -> Array:
+    """One number a plane, to be multiplied with weights as they lie."""
+    return numbers[None, :] if machine.by_feature else numbers[:, None]
+
+
+def _rates(rule: Encoded, machine: Machine) -> Array:
+    """The rate of each plane, by its own count of updates."""
+    t = machine.moves + 1.0
+    return np.asarray({CONSTANT: np.full_like(t, rule.eta), HARMONIC: 1.0 / t, ROOT: 1.0 / np.sqrt(t)}[rule.decay])
 
 
 def _step(machine: Machine, move: Array, shift: Array) -> None:
@@ -354,7 +383,7 @@ def _line_search(machine: Machine, problem: Problem, plan: Plan, state: State, m
     """
     if not (machine.coef.any() or machine.intercept.any()):
         return 1.0  # from zero a step only sets the scale
-    most = math.sqrt(2.0 * (machine.tally[UPDATES] + 1.0))
+    most = math.sqrt(2.0 * (float(machine.moves.max()) + 1.0))
 
     def loss(eta: float) -> float:
         trial = machine.copy()

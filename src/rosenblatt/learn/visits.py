@@ -75,7 +75,7 @@ class Multinomial(NamedTuple):
 
 
 class Separate(NamedTuple):
-    """As `One`, for K two-class problems in one pass."""
+    """As `One`, for K two-class problems in one pass; `moves` counts the updates of each."""
 
     w: Array
     b: Array
@@ -85,6 +85,7 @@ class Separate(NamedTuple):
     u: Array
     v: Array
     scores: Array
+    moves: Array
 
 
 @compiled
@@ -113,6 +114,12 @@ def violates(rule: Encoded, margin: float, lack: float) -> bool:
     if rule.tube >= 0.0:
         return lack > 0.0
     return margin <= 0.0
+
+
+@compiled
+def edge(itemsize: int, y: float, f: float, tube: float) -> float:
+    """How far |y − f| may be wrong by rounding: a step puts a row on the very edge of its tube."""
+    return (2e-15 if itemsize == 8 else 1e-6) * max(abs(y), abs(f), tube)
 
 
 @compiled
@@ -152,8 +159,9 @@ def visit_one(learner: One, rows: Any, y: Array, i: Any, share: float, rule: Enc
     side = np.float64(y[i])
     if rule.tube >= 0.0:
         gap = side - f
-        side = np.float64(1.0 if gap > 0.0 else -1.0)
-        margin, asked = -abs(gap), -rule.tube
+        if abs(gap) - rule.tube <= edge(learner.w.itemsize, side, f, rule.tube):
+            return False
+        side, margin, asked = np.float64(1.0 if gap > 0.0 else -1.0), -abs(gap), -rule.tube
     else:
         margin, asked = side * f, rule.high if side > 0.0 else rule.low
     lack = asked - margin
@@ -249,8 +257,9 @@ def visit_separate(
         if violates(rule, margin, lack):
             tally[VIOLATIONS] += 1.0
         tally[LOSS] += share * lack
-        step = share * side * size(rule, lack, q, tally[UPDATES])
+        step = share * side * size(rule, lack, q, learner.moves[k])
         if step != 0.0:
+            learner.moves[k] += 1.0
             learner.mass[k] += share
             move(learner, rows, i, k, step, share, rule, tally, log)
             tally[UPDATES] += 1.0

@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-import rosenblatt
-from rosenblatt.estimators.online import OnlineLearner
+from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
+from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
 from rosenblatt.learn.training import default_epochs
 from rosenblatt.show.numbers import fractions_of
 from rosenblatt.show.recording import Step, in_floats, in_fractions, tuples
@@ -28,6 +29,13 @@ from rosenblatt.show.verdict import look
 Array = np.ndarray[Any, Any]
 VISITS = 20_000  # a trace that nobody limits ends after about so many
 FORMAT = 1
+LEARNERS = {
+    kind.__name__: kind
+    for kind in (
+        *(Perceptron, AveragedPerceptron, VotedPerceptron, PAUM),
+        *(PassiveAggressive, PassiveAggressiveRegressor, AROW, SecondOrderPerceptron),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -212,13 +220,12 @@ class Trace:
         return stored
 
     def _check(self) -> None:
-        kind = getattr(rosenblatt, self.learner, None) if self.learner in rosenblatt.__all__ else None
-        if not (isinstance(kind, type) and issubclass(kind, OnlineLearner)):
-            raise ValueError(f"This trace is of {self.learner!r}, which rosenblatt does not have.")
+        if self.learner not in LEARNERS:
+            raise ValueError(f"This trace is of {self.learner!r}, which `trace` does not follow.")
         again = trace(
             self.X,
             np.array(self.y),
-            kind(**self.parameters),
+            LEARNERS[self.learner](**self.parameters),
             exact=self.exact,
             coef_init=self.start[0] if any(map(any, self.start[0])) or any(self.start[1]) else None,
             intercept_init=self.start[1] if any(map(any, self.start[0])) or any(self.start[1]) else None,
@@ -289,8 +296,9 @@ def trace(
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
     model : estimator, optional
-        An online learner of rosenblatt, which is copied and left as it is. By default
-        `Perceptron(order="cyclic", **settings)`; for a sequence of rows give `order=[4, 2, 0]`.
+        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner, which is copied
+        and left as it is. By default `Perceptron(order="cyclic", **settings)`; for a sequence of rows give
+        `order=[4, 2, 0]`.
     exact : bool, default=False
         Work in fractions: a float means what it prints, 0.2 is 1/5. Refused for rules with square roots.
     coef_init, intercept_init : array-like, optional
@@ -354,9 +362,7 @@ def trace(
 
 def _learner(model: Any, settings: dict[str, Any]) -> Any:
     if model is None:
-        from rosenblatt.estimators.perceptron import Perceptron
-
         return Perceptron(**{"order": "cyclic", **settings})
-    if not isinstance(model, OnlineLearner):
-        raise TypeError(f"trace follows the online learners of rosenblatt, not {type(model).__name__}.")
+    if type(model) not in LEARNERS.values():
+        raise TypeError(f"trace follows {', '.join(LEARNERS)}; not {type(model).__name__}.")
     return clone(model).set_params(**settings)

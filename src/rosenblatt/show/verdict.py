@@ -1,9 +1,4 @@
-"""Whether a plane separates two classes, for pictures: the widest one, or rows whose hulls cross.
-
-Where `rosenblatt` has its proofs, they decide. Otherwise one non-negative least squares problem does, to rounding: of
-min ‖w‖ with y_i(w·x_i + b) ≥ 1, in the form of Lawson and Hanson's least distance programming. A residual of zero
-means that no such w exists, and the solution is then a witness λ ≥ 0 with Σ λ_i y_i (x_i, 1) = 0.
-"""
+"""Whether a plane separates two classes, as pictures and the lab ask it of the proofs."""
 
 from __future__ import annotations
 
@@ -11,51 +6,78 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import nnls
 
-import rosenblatt
+from rosenblatt.data.labelled import read_table
+from rosenblatt.prove.certificates import Separability, WidestPlane
+from rosenblatt.prove.margins import margins
+from rosenblatt.prove.widest import widest
 
 Array = np.ndarray[Any, Any]
-FLAT = 1e-9  # a residual below this is zero
-FREE = 1e4  # the bias feature, in units of R: large, so that b costs next to nothing
+GAP = 1e-6  # between the margin of the widest plane and the largest that there could be
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether rows of two classes can be separated, and what shows it.
+    """A proof about two classes, in the terms in which it is drawn.
 
     Attributes
     ----------
-    separable : bool
-    margin : float or None
-        Of the widest plane.
-    coef, intercept : ndarray and float, or None
-        The widest plane, w of length 1.
+    proof : WidestPlane or Separability
+        The widest plane, or the witness that there is none.
     support : tuple of int
-        Rows on the margin of the widest plane.
-    rows : tuple of int
-        Of rows that cannot be separated, a few whose hulls cross.
-    weights : tuple of float
-        How the crossing point is mixed from `rows`; they sum to 1, one half for each class (with a free bias).
-    proven : bool
-        Whether an exact certificate stands behind it.
+        Rows on the margin of the plane.
     """
 
-    separable: bool
-    margin: float | None = None
-    coef: Array | None = None
-    intercept: float | None = None
+    proof: WidestPlane | Separability
     support: tuple[int, ...] = ()
-    rows: tuple[int, ...] = ()
-    weights: tuple[float, ...] = ()
-    proven: bool = False
+
+    @property
+    def separable(self) -> bool | None:
+        """Whether a plane has every row strictly on its side; None when neither is proven."""
+        return True if isinstance(self.proof, WidestPlane) else self.proof.separable
+
+    @property
+    def margin(self) -> float | None:
+        """Of the plane."""
+        return self.proof.margin
+
+    @property
+    def coef(self) -> Array | None:
+        """W of the plane, of length 1."""
+        return None if self.proof.coef is None else self.proof.coef / np.linalg.norm(self.proof.coef)
+
+    @property
+    def intercept(self) -> float | None:
+        """The intercept that belongs to it."""
+        if self.proof.coef is None or self.proof.intercept is None:
+            return None
+        return float(self.proof.intercept / np.linalg.norm(self.proof.coef))
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The witness: a few rows whose hulls have a point in common."""
+        return () if isinstance(self.proof, WidestPlane) else self.proof.rows or ()
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """How that point is mixed from `rows`; they sum to 1, one half for each class (with a free intercept)."""
+        if isinstance(self.proof, WidestPlane):
+            return ()
+        return tuple(float(weight) for weight in self.proof.weights or ())
+
+    @property
+    def touching(self) -> bool:
+        """Whether a plane separates weakly, with rows of both classes on it."""
+        return isinstance(self.proof, Separability) and self.proof.verdict == "quasi-complete"
 
     def __str__(self) -> str:
         """The verdict in words."""
+        if self.separable is None:
+            return "not decided: neither a plane nor a witness was found"
         if self.separable:
             return f"separable, with a margin of {self.margin:.4g}"
         named = ", ".join(str(row) for row in self.rows)
-        return f"not separable: the hulls of rows {named} cross"
+        return f"not separable: the hulls of rows {named} {'touch' if self.touching else 'cross'}"
 
 
 def look(X: Any, y: Any, fit_intercept: bool = True) -> Verdict:
@@ -66,48 +88,10 @@ def look(X: Any, y: Any, fit_intercept: bool = True) -> Verdict:
     >>> print(look([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]))
     not separable: the hulls of rows 0, 1, 2, 3 cross
     """
-    X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-    signs = np.where(y == np.unique(y)[-1], 1.0, -1.0)
-    if hasattr(rosenblatt, "separability") and hasattr(rosenblatt, "max_margin"):
-        return _proven(X, y, signs, fit_intercept)
-    return _computed(X, signs, fit_intercept)
-
-
-def _proven(X: Array, y: Array, signs: Array, fit_intercept: bool) -> Verdict:
-    verdict = rosenblatt.separability(X, y, fit_intercept=fit_intercept)
-    if not verdict.separable and verdict.rows is None:  # too wide to be decided: nothing is proven
-        return _computed(X, signs, fit_intercept)
-    if not verdict.separable:
-        weights = np.array([float(weight) for weight in verdict.weights])
-        return Verdict(False, rows=verdict.rows, weights=tuple(weights / weights.sum()), proven=True)
-    widest = rosenblatt.max_margin(X, y, fit_intercept=fit_intercept)
-    w, b = np.asarray(widest.coef, dtype=np.float64).ravel(), float(widest.intercept)
-    return _separated(X, signs, w, b, proven=True)
-
-
-def _computed(X: Array, signs: Array, fit_intercept: bool) -> Verdict:
-    n, d = X.shape
-    scale = float(np.sqrt((X**2).sum(axis=1).max())) or 1.0
-    Z = signs[:, None] * (np.column_stack([X / scale, np.full(n, FREE)]) if fit_intercept else X / scale)
-    target = np.append(np.zeros(Z.shape[1]), 1.0)
-    weights, _ = nnls(np.vstack([Z.T, np.ones(n)]), target)
-    residual = np.vstack([Z.T, np.ones(n)]) @ weights - target
-    w = residual[:d] / -residual[-1] if abs(residual[-1]) > FLAT else np.zeros(d)
-    if fit_intercept and w.any():
-        f = X @ w
-        b = -(f[signs > 0].min() + f[signs < 0].max()) / 2
-    else:
-        b = 0.0
-    if w.any() and (signs * (X @ w + b)).min() > 0:
-        return _separated(X, signs, w, float(b))
-    rows = np.flatnonzero(weights > FLAT * weights.max())
-    shares = weights[rows] / weights[rows].sum()
-    return Verdict(False, rows=tuple(int(row) for row in rows), weights=tuple(float(share) for share in shares))
-
-
-def _separated(X: Array, signs: Array, w: Array, b: float, proven: bool = False) -> Verdict:
-    length = float(np.linalg.norm(w))
-    distances = signs * (X @ w + b) / length
-    margin = float(distances.min())
-    on = np.flatnonzero(distances <= margin * (1 + 1e-5) + 1e-12)
-    return Verdict(True, margin, w / length, b / length, tuple(int(row) for row in on), proven=proven)
+    table = read_table(X, y)
+    proof, _ = widest(table, table.classes[-1], fit_intercept, GAP)
+    if proof.coef is None:
+        return Verdict(proof)
+    seen = margins(proof, X, y)
+    near = np.flatnonzero(seen.geometric <= seen.margin * (1 + 1e-5) + 1e-12)
+    return Verdict(proof, tuple(int(row) for row in near))

@@ -21,7 +21,12 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
 
     Returns
     -------
-    The running server, when not blocking: it has `port` and `stop()`.
+    The running server, when not blocking: it has `address`, `port` and `stop()`.
+
+    Raises
+    ------
+    ValueError
+        Where the file is no table that can be drawn, in a sentence that says why.
 
     Examples
     --------
@@ -33,9 +38,13 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
         import panel as pn
     except ImportError as error:
         raise ImportError('The lab needs Panel and Bokeh: pip install "rosenblatt[lab]"') from error
-    text = None if data is None else _text(Path(data))
     from rosenblatt.show.lab.app import build, prepare
+    from rosenblatt.show.lab.points import read_table
     from rosenblatt.show.lab.server import start
+
+    text = None if data is None else _text(Path(data))
+    if text is not None:
+        read_table(text)  # a sentence here, before a browser opens
 
     prepare()
     return start(pn, lambda: build(text), port=port, open_browser=open_browser, block=block)

@@ -9,8 +9,9 @@ import panel as pn
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
+from rosenblatt.learn.losses import curve
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.losses import OF_MARGIN
+from rosenblatt.show.pictures.curves import OF_MARGIN, titled
 from rosenblatt.show.pictures.drawing import COLOURS
 
 AT = np.linspace(-4, 4, 401)
@@ -24,7 +25,9 @@ class LossesPage:
         self.session = session
         self.shown = False
         self.choice = pn.widgets.CheckButtonGroup(
-            options=list(OF_MARGIN), value=["0/1", "perceptron", "hinge", "log"], css_classes=["wrap"]
+            options={titled(name): name for name in OF_MARGIN},
+            value=["zero_one", "perceptron", "hinge", "log"],
+            css_classes=["wrap"],
         )
         self.scale = pn.widgets.RadioButtonGroup(
             options={"y·f as it is": "functional", "y·f/‖w‖": "geometric"}, value="functional"
@@ -74,10 +77,10 @@ class LossesPage:
         colours = {name: COLOURS[k % 8] for k, name in enumerate(OF_MARGIN)}
         self.curves.data = {
             "xs": [list(AT)] * len(names),
-            "ys": [list(OF_MARGIN[name](AT)) for name in names],
+            "ys": [list(curve(name, AT)) for name in names],
             "colour": [colours[name] for name in names],
-            "dash": [DASHES[list(OF_MARGIN).index(name)] for name in names],
-            "name": names,
+            "dash": [DASHES[OF_MARGIN.index(name)] for name in names],
+            "name": [titled(name) for name in names],
         }
         ready = self.session.ready
         if ready is not None:
@@ -88,10 +91,10 @@ class LossesPage:
         self.hint.object = f"The points of the perceptron page after {self.session.step} updates, on every curve."
         self.dots.data = {
             "x": [float(m) for _ in names for m in margins],
-            "y": [float(value) for name in names for value in OF_MARGIN[name](margins)],
+            "y": [float(value) for name in names for value in curve(name, margins)],
             "colour": [colours[name] for name in names for _ in margins],
             "row": [row for _ in names for row in range(len(margins))],
         }
-        means = "".join(f"<td>{OF_MARGIN[name](margins).mean():.3f}</td>" for name in names)
-        head = "".join(f"<th style='color:{colours[name]}'>■ {name}</th>" for name in names)
+        means = "".join(f"<td>{curve(name, margins).mean():.3f}</td>" for name in names)
+        head = "".join(f"<th style='color:{colours[name]}'>■ {titled(name)}</th>" for name in names)
         self.table.object = f"<table><tr><th></th>{head}</tr><tr><td>mean loss</td>{means}</tr></table>"

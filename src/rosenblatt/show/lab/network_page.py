@@ -7,30 +7,15 @@ from typing import Any
 
 import numpy as np
 import panel as pn
-from sklearn.neural_network import MLPClassifier
 
-import rosenblatt
+from rosenblatt.estimators.network import MarkI, MultilayerPerceptron
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.points import LECTURES
 from rosenblatt.show.lab.session import Session
 
 PERIOD_MS, EPOCHS_A_TICK = 120, 10
+UNITS = 64  # association units of the small Mark I
 Array = np.ndarray[Any, Any]
-
-
-def new_network(units: int, activation: str, rate: float, seed: int) -> Any:
-    """A network of one hidden layer: ours where this version has it, else scikit-learn's."""
-    common = {"hidden_layer_sizes": (units,), "activation": activation, "random_state": seed}
-    if hasattr(rosenblatt, "MultilayerPerceptron"):
-        return rosenblatt.MultilayerPerceptron(**common, learning_rate_init=rate)
-    return MLPClassifier(**common, learning_rate_init=rate, solver="adam")
-
-
-def mark_one(seed: int) -> Any:
-    """A small Mark I, or None where this version has none."""
-    if not hasattr(rosenblatt, "MarkI"):
-        return None
-    return rosenblatt.MarkI(n_units=64, random_state=seed)
 
 
 class NetworkPage:
@@ -87,8 +72,11 @@ class NetworkPage:
         if self.session.ready is not None:
             return
         if self.network is None:
-            self.network = new_network(
-                self.units.value or 1, self.activation.value, self.rate.value or 0.05, self.seed.value or 0
+            self.network = MultilayerPerceptron(
+                hidden_layer_sizes=(self.units.value or 1,),
+                activation=self.activation.value,
+                learning_rate_init=self.rate.value or 0.05,
+                random_state=self.seed.value or 0,
             )
         X, y = self.session.X, self.session.binary()
         with warnings.catch_warnings():
@@ -118,18 +106,15 @@ class NetworkPage:
         self.canvas.show_regions(self.network.predict)
         wrong = int((self.network.predict(session.X) != session.binary()).sum())
         solved = " Solved." if not wrong else ""
-        whose = "" if hasattr(rosenblatt, "MultilayerPerceptron") else " (scikit-learn's network)"
         self.words.object = (
-            f"<b>{wrong} of {len(session.y)}</b> points wrong after {self.epochs} epochs.{solved}{whose}"
+            f"<b>{wrong} of {len(session.y)}</b> points wrong after {self.epochs} epochs, "
+            f"loss {self.network.loss_:.3f}.{solved}"
         )
 
     def _draw_machine(self) -> None:
         session = self.session
-        machine = mark_one(self.seed.value or 0)
+        machine = MarkI(n_units=UNITS, random_state=self.seed.value or 0)
         self.machine.fit_window(session.X)
-        if machine is None:
-            self.mark_words.object = "This version of rosenblatt has no Mark I yet."
-            return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             machine.fit(session.X, session.binary())

@@ -272,7 +272,7 @@ class PerceptronPage:
         session, verdict = self.session, self.session.verdict
         parts: list[Array] = []
         point = None
-        if verdict is not None and not verdict.separable and session.full is None:
+        if verdict is not None and verdict.separable is False and session.full is None:
             rows, positive = np.array(verdict.rows), session.binary() > 0
             if session.settings.bias == "none":
                 rings = [*self.canvas.marks.data["colour"], *["black"] * len(rows)]
@@ -293,10 +293,15 @@ class PerceptronPage:
         verdict = self.session.verdict
         assert verdict is not None
         through = " through the origin" if self.session.settings.bias == "none" else ""
+        if verdict.separable is None:
+            return "<b>Not decided</b>: with so many columns neither a plane nor a witness was found."
         if verdict.separable:
             return f"<b>Separable</b>{through}, with a margin of {written(verdict.margin)}."
         named = ", ".join(str(row) for row in verdict.rows)
-        why = "a mix of y·x of them is zero" if through else "their hulls cross"
+        if through:
+            why = "a mix of y·x of them is zero"
+        else:
+            why = "their hulls touch" if verdict.touching else "their hulls cross"
         return f"<b>Not separable</b>{through}: rows {named} show it, {why}."
 
     def _layout(self) -> Any:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import panel as pn
-from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
 
-import rosenblatt
+from rosenblatt.estimators.aggressive import PassiveAggressive
+from rosenblatt.estimators.linear import LinearClassifier, Minimiser
+from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
+from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
+from rosenblatt.estimators.svm import LinearSVM, Pegasos
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.session import Session
 
@@ -19,39 +21,30 @@ EPOCHS = 50
 Array = np.ndarray[Any, Any]
 
 
-def _order(session: Session) -> dict[str, Any]:
-    parameters = session.settings.parameters(len(session.y))
-    return {name: parameters[name] for name in ("order", "random_state", "fit_intercept") if name in parameters}
-
-
-def _ours(name: str, **settings: Any) -> Callable[[Session], Any]:
-    return lambda session: getattr(rosenblatt, name)(max_epochs=EPOCHS, **_order(session), **settings)
-
-
-def _one_of(name: str, make: Callable[[Any], Any], other: Callable[[], Any]) -> Callable[[Session], Any]:
-    """Ours where this version has it, else scikit-learn's."""
+def _in_order(kind: Any, **settings: Any) -> Callable[[Session], Any]:
+    """A learner that visits the points in the order of the first page, from its seed."""
 
     def model(session: Session) -> Any:
-        return make(getattr(rosenblatt, name)) if hasattr(rosenblatt, name) else other()
+        parameters = session.settings.parameters(len(session.y))
+        shared = {name: parameters[name] for name in ("order", "random_state", "fit_intercept") if name in parameters}
+        if shared["order"] in ("first", "worst") and issubclass(kind, Minimiser):
+            shared["order"] = "cyclic"  # gradient descent has no rows that it leaves alone
+        return kind(max_epochs=EPOCHS, **shared, **settings)
 
     return model
 
 
 LEARNERS: dict[str, Callable[[Session], Any]] = {
-    "Perceptron": _ours("Perceptron"),
-    "Averaged": _ours("AveragedPerceptron"),
-    "Voted": _ours("VotedPerceptron"),
-    "PAUM": _ours("PAUM"),
-    "Passive-aggressive": _ours("PassiveAggressive"),
-    "AROW": _ours("AROW"),
-    "Second order": _ours("SecondOrderPerceptron"),
-    "Pegasos": _one_of("Pegasos", lambda kind: kind(random_state=0), lambda: LinearSVC(C=10.0)),
-    "Logistic": _one_of(
-        "LinearClassifier",
-        lambda kind: kind(loss="log", alpha=1e-3, random_state=0),
-        lambda: LogisticRegression(C=10.0),
-    ),
-    "SVM": _one_of("LinearSVM", lambda kind: kind(C=10.0), lambda: LinearSVC(C=10.0, loss="hinge", max_iter=20_000)),
+    "Perceptron": _in_order(Perceptron),
+    "Averaged": _in_order(AveragedPerceptron),
+    "Voted": _in_order(VotedPerceptron),
+    "PAUM": _in_order(PAUM),
+    "Passive-aggressive": _in_order(PassiveAggressive),
+    "AROW": _in_order(AROW),
+    "Second order": _in_order(SecondOrderPerceptron),
+    "Pegasos": _in_order(Pegasos, alpha=1e-2),
+    "Logistic": _in_order(LinearClassifier, loss="log", alpha=1e-3),
+    "SVM": lambda session: LinearSVM(C=10.0, fit_intercept=session.settings.bias != "none", random_state=0),
 }
 DEFAULT = ["Perceptron", "Averaged", "Passive-aggressive"]
 
@@ -70,7 +63,7 @@ class RulesPage:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.choice = pn.widgets.MultiChoice(
-            name="Learners, on the same points in the same order",
+            name="Learners, on the same points in the same order (the order of the first page)",
             options=list(LEARNERS),
             value=DEFAULT,
             sizing_mode="stretch_width",
@@ -120,10 +113,9 @@ class RulesPage:
 
 
 def _words(model: Any, wrong: int, n: int) -> str:
-    text = f"<b>{wrong} of {n}</b> points wrong"
-    report = getattr(model, "report_", None)
-    if report is not None:
-        text += f"; {report.outcome} after {len(report.epochs)} epochs, {report.updates:,} updates"
-    elif not type(model).__module__.startswith("rosenblatt"):
-        text += "; by scikit-learn's " + type(model).__name__
-    return text + "."
+    report, epochs = model.report_, len(model.report_.epochs)
+    text = f"<b>{wrong} of {n}</b> points wrong; "
+    if report.outcome == "budget":
+        return f"{text}not finished after {epochs} epochs, {report.updates:,} updates."
+    how = {"converged": "converged", "gap": "solved to its duality gap"}[report.outcome]
+    return f"{text}{how} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."

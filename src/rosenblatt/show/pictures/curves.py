@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.show.losses import OF_MARGIN, OF_RESIDUAL
+from rosenblatt.learn.losses import LOSSES, curve
+from rosenblatt.prove.margins import margins as measured
 from rosenblatt.show.pictures.drawing import COLOURS, axes
 
 if TYPE_CHECKING:
     from rosenblatt.show.trace import Trace
 
 Array = np.ndarray[Any, Any]
+OF_MARGIN = tuple(name for name, loss in LOSSES.items() if loss.of == "margin")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
 
@@ -163,7 +165,8 @@ class MarginsDisplay:
     Attributes
     ----------
     margins : ndarray
-        Sorted; y·f of two classes, s_y − max s_r of many, divided by ‖w‖ where the model has one plane.
+        Sorted: the geometric ones of `rosenblatt.margins` where the model has a plane a class (one for two classes),
+        else y·f of two classes, s_y − max s_r of many.
     shares : ndarray
     geometric : bool
     ax_, figure_ : set by `plot`
@@ -190,10 +193,10 @@ class MarginsDisplay:
         -------
         MarginsDisplay
         """
-        coef = np.atleast_2d(getattr(model, "coef_", np.zeros((0, 0))))
-        length = float(np.linalg.norm(coef)) if len(coef) == 1 else 0.0
-        margins = margins_of(y, model.decision_function(X), np.asarray(model.classes_))
-        return cls._of(margins / (length or 1.0), bool(length), ax)
+        planes = (1 if len(model.classes_) <= 2 else len(model.classes_), model.n_features_in_)
+        if np.shape(getattr(model, "coef_", ())) == planes:
+            return cls._of(measured(model, X, y).geometric, True, ax)
+        return cls._of(margins_of(y, model.decision_function(X), np.asarray(model.classes_)), False, ax)
 
     @classmethod
     def from_predictions(cls, y: Any, scores: Any, *, ax: Any = None) -> MarginsDisplay:
@@ -239,6 +242,15 @@ class MarginsDisplay:
         return self
 
 
+def titled(loss: str) -> str:
+    """A loss as a legend names it.
+
+    >>> titled("zero_one"), titled("squared_hinge")
+    ('0/1', 'squared hinge')
+    """
+    return "0/1" if loss == "zero_one" else loss.replace("_", " ").replace("huber", "Huber")
+
+
 def margins_of(y: Any, scores: Any, classes: Array) -> Array:
     """y·f of two classes, or s_y − max s_r of many."""
     labels, found = np.asarray(y), np.asarray(scores, dtype=float)
@@ -276,16 +288,21 @@ class LossesDisplay:
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_losses(cls, losses: Sequence[str] | None = None, *, points: Any = (), ax: Any = None) -> LossesDisplay:
+    def from_losses(
+        cls, losses: Sequence[str] | None = None, *, points: Any = (), epsilon: float = 1.0, ax: Any = None
+    ) -> LossesDisplay:
         """Draw losses by name.
 
         Parameters
         ----------
         losses : sequence of str, optional
-            Of the margin: "0/1", "perceptron", "hinge", "squared hinge", "log", "exponential", "modified Huber" (the
-            default is all of these); or of the residual: "squared", "absolute", "Huber", "log-cosh".
+            Of the margin, as `LinearClassifier` has them: "zero_one", "perceptron", "hinge", "squared_hinge", "log",
+            "exponential", "modified_huber" (the default is all of these); or of the residual, as `LinearRegressor` has
+            them: "squared", "absolute", "huber", "log_cosh", "epsilon_insensitive".
         points : array-like, optional
             Margins to mark.
+        epsilon : float, default=1.0
+            Where Huber's loss turns straight; half the width of the tube.
         ax : matplotlib axes, optional
 
         Returns
@@ -293,13 +310,15 @@ class LossesDisplay:
         LossesDisplay
         """
         names = list(OF_MARGIN) if losses is None else list(losses)
-        home = OF_RESIDUAL if names and names[0] in OF_RESIDUAL else OF_MARGIN
-        wrong = [name for name in names if name not in home]
+        wrong = [name for name in names if name not in LOSSES]
         if wrong:
-            raise ValueError(f"{wrong[0]!r} is not among {', '.join(OF_MARGIN)} or {', '.join(OF_RESIDUAL)}.")
-        label = "margin y·f" if home is OF_MARGIN else "residual y − f"
+            raise ValueError(f"{wrong[0]!r} is not among {', '.join(LOSSES)}.")
+        kinds = {LOSSES[name].of for name in names}
+        if len(kinds) > 1:
+            raise ValueError("Losses of the margin and losses of the residual do not go into one picture.")
+        label = "residual f − y" if kinds == {"residual"} else "margin y·f"
         at = np.linspace(-3, 3, 601)
-        curves = {name: np.asarray(home[name](at)) for name in names}
+        curves = {name: curve(name, at, epsilon) for name in names}
         return cls(at, curves, np.asarray(points, dtype=float), label).plot(ax=ax)
 
     @classmethod
@@ -354,7 +373,7 @@ class LossesDisplay:
         """
         ax = axes(ax)
         for k, (name, values) in enumerate(self.curves.items()):
-            ax.plot(self.margin, values, color=COLOURS[k % 8], linestyle=DASHES[k % 7], linewidth=2, label=name)
+            ax.plot(self.margin, values, color=COLOURS[k % 8], linestyle=DASHES[k % 7], linewidth=2, label=titled(name))
             on = np.clip(self.points, self.margin[0], self.margin[-1])
             ax.scatter(on, np.interp(on, self.margin, values), s=14, color=COLOURS[k % 8], zorder=3)
         ax.set(xlabel=self.label, ylabel="loss", ylim=(-0.1, 4))
@@ -430,7 +449,7 @@ def plot_margins(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     return MarginsDisplay.from_estimator(model, X, y, ax=ax).ax_
 
 
-def plot_losses(losses: Sequence[str] | None = None, *, points: Any = (), ax: Any = None) -> Any:
+def plot_losses(losses: Sequence[str] | None = None, *, points: Any = (), epsilon: float = 1.0, ax: Any = None) -> Any:
     """The loss functions of the margin, or of the residual.
 
     Parameters
@@ -439,6 +458,8 @@ def plot_losses(losses: Sequence[str] | None = None, *, points: Any = (), ax: An
         See `LossesDisplay.from_losses`.
     points : array-like, optional
         Margins to mark on the curves.
+    epsilon : float, default=1.0
+        Where Huber's loss turns straight; half the width of the tube.
     ax : matplotlib axes, optional
 
     Returns
@@ -451,4 +472,4 @@ def plot_losses(losses: Sequence[str] | None = None, *, points: Any = (), ax: An
     >>> len(plot_losses(["hinge", "log"]).get_lines())
     2
     """
-    return LossesDisplay.from_losses(losses, points=points, ax=ax).ax_
+    return LossesDisplay.from_losses(losses, points=points, epsilon=epsilon, ax=ax).ax_

@@ -1,0 +1,177 @@
+"""Reading and training from files, against scikit-learn and Vowpal Wabbit, on made-up text-like rows.
+
+`python benchmarks/bench_files.py [megabytes]`; the rows of the table are those of `run()`.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+SPEAKS = (
+    "import resource, sys, time, warnings, numpy, rosenblatt\n"
+    "from pathlib import Path\n"
+    "warnings.simplefilter('ignore')\n"
+    "path, memory, small = sys.argv[1], sys.argv[2], sys.argv[3]\n"
+    "def make(epochs): return rosenblatt.Perceptron(max_epochs=epochs, order='cyclic')\n"
+    "for epochs in (1, 2): rosenblatt.fit(make(epochs), small, memory=memory)\n"
+    "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3\n"
+    "before = peak()\n"
+    "began = time.perf_counter()\n"
+    "first = rosenblatt.fit(make(1), path, memory=memory)\n"
+    "once = time.perf_counter() - began\n"
+    "several = rosenblatt.fit(make(4), path, memory=memory)\n"
+    "later = min(record.seconds for record in several.report_.epochs)\n"
+    "print(once, later, peak() - before, first.coef_.size * 8 / 1e6)\n"
+)
+
+
+def write_rows(path: Path, megabytes: float, vw: Path | None = None, seed: int = 0) -> int:
+    """Made-up rows of some 75 values out of 50,000 features, as svmlight and as Vowpal Wabbit's text."""
+    rng = np.random.default_rng(seed)
+    w, written, rows = rng.normal(size=50_001), 0, 0
+    words = np.array([f"{k / 10000:.4f}" for k in range(10001)])
+    with open(path, "w") as svm, open(vw or os.devnull, "w") as other:
+        while written < megabytes * 1e6:
+            lines, others = [], []
+            for _ in range(2000):
+                columns = np.unique((50_000 ** rng.random(75)).astype(np.int64))
+                places = rng.integers(1, 10001, columns.size)
+                label = "1" if w[columns] @ places > 0 else "-1"
+                text = " ".join([f"{c}:{v}" for c, v in zip(columns.tolist(), words[places].tolist(), strict=True)])
+                lines.append(f"{label} {text}\n")
+                others.append(f"{label} | {text}\n")
+            block = "".join(lines)
+            repeats = 1 if megabytes < 20 else 10  # making rows up takes longer than learning from them
+            for _ in range(repeats):
+                svm.write(block)
+                other.write("".join(others)) if vw else None
+            written, rows = written + repeats * len(block), rows + repeats * 2000
+    return rows
+
+
+def best(action, times: int = 3) -> float:
+    """The least seconds that the action took."""
+    seconds = []
+    for _ in range(times):
+        began = time.perf_counter()
+        action()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def parsing(folder: Path, megabytes: float = 200) -> list[tuple[str, float, float, str]]:
+    """Parse svmlight on one core, fully checked."""
+    from sklearn.datasets import load_svmlight_file
+
+    import rosenblatt
+
+    path = folder / "parse.svm"
+    write_rows(path, megabytes)
+    size = path.stat().st_size / 1e6
+    rosenblatt.read(path)
+    ours = theirs = np.inf
+    for _ in range(2):  # in turns, so that both meet the same neighbours
+        ours = min(ours, best(lambda: rosenblatt.read(path), 2))
+        theirs = min(theirs, best(lambda: load_svmlight_file(str(path)), 1))
+    mine, other = rosenblatt.read(path), load_svmlight_file(str(path))
+    same = all(
+        np.array_equal(getattr(mine[0], name), getattr(other[0], name)) for name in ("data", "indices", "indptr")
+    ) and np.array_equal(mine[1], other[1])
+    path.unlink()
+    return [
+        (f"parse svmlight, {size:,.0f} MB, MB/s", size / ours, 200, "at least"),
+        ("  times load_svmlight_file", theirs / ours, 10, "at least"),
+        ("  identical arrays (1 is yes)", float(same), 1, "at least"),
+    ]
+
+
+def training(folder: Path, megabytes: float = 2000) -> list[tuple[str, float, float, str]]:
+    """One pass from a file, against Vowpal Wabbit's text input, and later passes from the cache."""
+    path, vw, small = folder / "train.svm", folder / "train.vw", folder / "small.svm"
+    write_rows(small, 1)
+    write_rows(path, megabytes, vw)
+    time.sleep(2.5)  # a file that has just been written is not trusted to stay
+    size = path.stat().st_size / 1e6
+    out = subprocess.run(
+        [sys.executable, "-c", SPEAKS, str(path), "256MB", str(small)], capture_output=True, text=True, check=True
+    )
+    once, later, peak, model = map(float, out.stdout.split())
+    theirs = _vowpal(vw)
+    for file in folder.iterdir():
+        file.unlink()
+    return [
+        (f"train one pass from {size:,.0f} MB of svmlight, s", once, np.inf, "at most"),
+        ("  memory above imports and compilation, MB", peak, 256 + model, "at most"),
+        ("  times faster than Vowpal Wabbit", theirs / once, 3, "at least"),
+        ("  later passes from the cache, times faster", once / later, 5, "at least"),
+    ]
+
+
+def _vowpal(path: Path) -> float:
+    """Seconds of one pass of Vowpal Wabbit's perceptron-like learner over its text format."""
+    script = (
+        "import sys, time\nfrom vowpalwabbit import Workspace\nbegan = time.perf_counter()\n"
+        "vw = Workspace(f'--data {sys.argv[1]} --loss_function hinge --quiet -b 18 --no_stdin')\n"
+        "vw.finish()\nprint(time.perf_counter() - began)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
+    if out.returncode:
+        print(f"Vowpal Wabbit did not run: {out.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+        return float("nan")
+    return float(out.stdout.split()[-1])
+
+
+def hashing(megabytes: float = 20) -> list[tuple[str, float, float, str]]:
+    """Text to rows, against HashingVectorizer with the same tokens."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    from rosenblatt.data.text import hash_lines
+
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
+    words = np.array(["".join(rng.choice(letters, size)) for size in rng.integers(2, 11, 20_000)])
+    texts, size = [], 0
+    while size < megabytes * 1e6:
+        texts.append(" ".join(words[(20_000 ** rng.random(120)).astype(int) - 1]).capitalize() + ".")
+        size += len(texts[-1])
+    data = "".join(f"a\t{text}\n" for text in texts).encode()
+    padded = np.frombuffer(data + bytes(8), np.uint8)
+
+    def ours() -> None:
+        hash_lines(padded, len(data), "text", 1, features=1 << 20, ngrams=(1, 1))
+
+    ours()
+    mine = theirs = np.inf
+    for _ in range(3):
+        mine = min(mine, best(ours, 2))
+        theirs = min(theirs, best(lambda: HashingVectorizer().transform(texts), 1))
+    return [
+        (f"hash text to rows, {size / 1e6:,.0f} MB, MB/s", size / 1e6 / mine, 0, "at least"),
+        ("  times HashingVectorizer", theirs / mine, 5, "at least"),
+    ]
+
+
+def run(megabytes: float = 2000) -> list[tuple[str, float, float, str]]:
+    """Measure and print every row; returns name, value, limit, and on which side of it the value must lie."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (
+            lambda: parsing(Path(folder), min(200, megabytes)),
+            hashing,
+            lambda: training(Path(folder), megabytes),
+        ):
+            for name, value, limit, side in part():
+                good = value >= limit if side == "at least" else value <= limit
+                target = "" if not 0 < limit < np.inf else f"{side} {limit:,.0f}{'' if good else '   NOT REACHED'}"
+                print(f"{name:<52} {value:>10,.1f}   {target}", flush=True)
+                rows.append((name, value, limit, side))
+    return rows
+
+
+if __name__ == "__main__":
+    run(float(sys.argv[1]) if len(sys.argv) > 1 else 2000)

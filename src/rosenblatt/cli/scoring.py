@@ -1,0 +1,155 @@
+"""Models on files: labels, how many are right, and how fast it all is."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.reading import Piece, Reading, pieces, prepared, reading, target
+from rosenblatt.data.sources import expand
+
+MADE_UP = 20_000  # rows, where none are given
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """How a model does on a file."""
+
+    rows: int
+    errors: int | None  # None for regression
+    accuracy: float | None
+    mean_error: float | None  # mean absolute error, for regression
+
+    def __str__(self) -> str:
+        if self.errors is None:
+            return f"  mean absolute error {self.mean_error:.6g} on {self.rows:,} rows"
+        return f"  accuracy {self.accuracy:.4f}: {self.errors:,} of {self.rows:,} rows wrong"
+
+
+def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
+    """As the training file was read; by what is said where the model does not know."""
+    known: Reading | None = getattr(model, "reading_", None)
+    if known is not None and not settings:
+        return replace(known, format=_kind(known, source))
+    how = reading(source, **{"n_features": model.n_features_in_, **settings})
+    if how.format == "svmlight" and how.zero_based == "auto":
+        how = replace(how, zero_based=False)
+    return prepared(source, how)
+
+
+def _kind(known: Reading, source: Any) -> str:
+    """The format of the file, if it can take the place of the one that was learned from."""
+    if known.layout is None or expand(source)[0] == "-":
+        return known.format
+    return reading(source).format
+
+
+def _rows(model: Any, source: Any, how: Reading) -> Iterator[Piece]:
+    rows = 0
+    for piece in pieces(source, how):
+        rows += piece.rows
+        if piece.X.shape[1] != model.n_features_in_:
+            raise FileError(f"expected {model.n_features_in_} features, found {piece.X.shape[1]}", expand(source)[0])
+        if piece.rows:
+            yield piece
+    if not rows:
+        raise FileError("expected rows, found none", expand(source)[0])
+
+
+def predicted(
+    model: Any, source: Any, settings: dict[str, Any], *, scores: bool = False, labelled: bool = True
+) -> Iterator[str]:
+    """The labels of a file, a line a row, some rows at a time."""
+    how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
+    names = getattr(getattr(model, "reading_", None), "labels", None)
+    for piece in _rows(model, source, how):
+        said = model.predict(piece.X)
+        if said.ndim == 2:
+            names = names or range(said.shape[1])
+            lines = [",".join(f"{names[k]:g}" for k in np.flatnonzero(row)) for row in said]
+        elif said.dtype.kind == "f":
+            lines = [f"{one:.17g}" for one in said]
+        else:
+            lines = [str(one) for one in said]
+        if scores and hasattr(model, "decision_function"):
+            values = np.atleast_2d(model.decision_function(piece.X).T).T
+            lines = [f"{line}\t{' '.join(f'{v:.9g}' for v in row)}" for line, row in zip(lines, values, strict=True)]
+        yield "\n".join(lines) + "\n"
+
+
+def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
+    """How often the model is right on a file."""
+    how, rows, errors, distance = how_to_read(model, source, settings), 0, 0, 0.0
+    for piece in _rows(model, source, how):
+        if piece.labels is None:
+            raise FileError("expected labels to compare with, found none", expand(source)[0])
+        said, truth = model.predict(piece.X), target(piece, how)
+        rows += piece.rows
+        if hasattr(model, "classes_"):
+            wrong = said != truth
+            errors += int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
+        else:
+            distance += float(np.abs(said - truth).sum())
+    if hasattr(model, "classes_"):
+        return Evaluated(rows, errors, 1 - errors / rows, None)
+    return Evaluated(rows, None, None, distance / rows)
+
+
+def measured(source: Any) -> dict[str, float]:
+    """Megabytes and rows a second of reading and learning, on this machine."""
+    from sklearn.datasets import load_svmlight_file
+
+    import rosenblatt
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(source) if source is not None else _made_up(Path(folder) / "rows.svm")
+        rosenblatt.read(path)  # compiles
+        megabytes = path.stat().st_size / 1e6
+        began = time.perf_counter()
+        X, y = rosenblatt.read(path)
+        ours = time.perf_counter() - began
+        began = time.perf_counter()
+        load_svmlight_file(str(path))
+        theirs = time.perf_counter() - began
+        model = rosenblatt.AveragedPerceptron(max_epochs=1, random_state=0)
+        model.partial_fit(X[:100], y[:100], classes=np.unique(y))
+        began = time.perf_counter()
+        model.partial_fit(X, y)
+        learned = time.perf_counter() - began
+    return {
+        "read, MB/s": megabytes / ours,
+        "scikit-learn reads, MB/s": megabytes / theirs,
+        "one epoch, million values/s": getattr(X, "nnz", X.size) / learned / 1e6,
+    }
+
+
+def _made_up(path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    with open(path, "w") as file:
+        for label in rng.integers(0, 2, MADE_UP):
+            columns = np.unique(rng.integers(1, 50_000, 60))
+            file.write(
+                f"{label} " + " ".join(f"{c}:{v:.4f}" for c, v in zip(columns, rng.random(60), strict=False)) + "\n"
+            )
+    return path
+
+
+def named(X: Any, how: Any) -> Any:
+    """X with the names of its columns, where the file has some."""
+    if how is None or how.layout is None:
+        return X
+
+    class Named(np.ndarray):
+        """An array that knows its columns."""
+
+    X = X if sp.issparse(X) else X.view(Named)
+    X.columns = how.layout.feature_names
+    return X

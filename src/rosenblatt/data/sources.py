@@ -1,0 +1,214 @@
+"""Where bytes come from: files, many files, compressed files, standard input; and whether they are still the same."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from rosenblatt.data.disk import cannot
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.numbers import PADDING
+
+Array = np.ndarray[Any, Any]
+CHUNK = 1 << 22
+STDIN = "-"
+SUFFIXES = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+FORMATS = ("svmlight", "csv", "tsv", "parquet", "arrow", "text")
+PATTERN = re.compile(r"[*?\[]")
+LOOKS_SVMLIGHT = re.compile(rb"[-+.\deE,]*(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)*\s*(#.*)?")
+
+
+def expand(source: Any) -> tuple[str, ...]:
+    """The paths that a path, a pattern or a sequence of paths stands for; "-" is standard input."""
+    if isinstance(source, Sequence) and not isinstance(source, str | bytes):
+        paths = tuple(path for one in source for path in expand(one))
+        if not paths:
+            raise FileError("expected at least one file, found an empty list")
+        return paths
+    name = os.fspath(source)
+    if name == STDIN or os.path.exists(name) or not PATTERN.search(name):
+        return (name,)
+    found = tuple(sorted(glob.glob(name, recursive=True)))
+    if not found:
+        raise FileError("no file has a name like this", name)
+    return found
+
+
+def detect(path: str) -> str:
+    """The format of a file, by its name or else by its first line."""
+    if path == STDIN:
+        return "svmlight"
+    plain = Path(path.removesuffix(".gz").removesuffix(".zst"))
+    if plain.suffix.lower() in SUFFIXES:
+        return SUFFIXES[plain.suffix.lower()]
+    with opened(path) as file:
+        head = file.read(1 << 16)
+    lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]
+    if not lines:
+        raise FileError("expected rows, found none", path)
+    if LOOKS_SVMLIGHT.fullmatch(lines[0]) or (len(head) == 1 << 16 and len(lines) == 1):
+        return "svmlight"
+    if b"\t" in lines[0]:
+        return "text"
+    raise FileError(f"the format cannot be told from its name or first line: pass format, one of {FORMATS}", path)
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """The bytes of a file, decompressed; whatever goes wrong in reading them is a FileError."""
+    try:
+        if path == STDIN:
+            yield sys.stdin.buffer
+        elif path.endswith(".gz"):
+            with gzip.open(path, "rb") as unpacked:
+                yield unpacked
+        elif path.endswith(".zst"):
+            with open(path, "rb") as packed, io.BufferedReader(_Zst(packed, path), CHUNK) as unpacked:
+                yield unpacked
+        else:
+            with open(path, "rb", buffering=0) as file:
+                yield file
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise FileError("expected a whole gzip file, found a damaged one", path) from error
+    except OSError as error:
+        raise FileError(cannot("read", error), path) from error
+
+
+class _Zst(io.RawIOBase):
+    """The bytes within a zstd file, all of its frames; a frame that is cut short is an error."""
+
+    def __init__(self, packed: BinaryIO, path: str) -> None:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise FileError("reading .zst needs zstandard: pip install 'rosenblatt[arrow]'", path) from error
+        self._packed, self._path, self._library = packed, path, zstandard
+        self._frame: Any = None
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            data = self._packed.read(1 << 14)
+            if not data:
+                if self._frame is not None:
+                    raise FileError("expected a whole zstd file, found a damaged one", self._path)
+                return 0
+            self._ready = self._unpack(data)
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def _unpack(self, data: bytes) -> bytes:
+        found = []
+        try:
+            while data:
+                if self._frame is None:
+                    self._frame = self._library.ZstdDecompressor().decompressobj()
+                found.append(self._frame.decompress(data))
+                data = b""
+                if self._frame.eof:
+                    data, self._frame = self._frame.unused_data, None
+        except self._library.ZstdError as error:
+            raise FileError("expected a whole zstd file, found a damaged one", self._path) from error
+        return b"".join(found)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Whole lines of a file: data[:size], then bytes that say nothing."""
+
+    data: Array
+    size: int
+    line: int  # the number of the first one
+
+
+def chunks(path: str, size: int = CHUNK) -> Iterator[Chunk]:
+    """The lines of a file, about `size` bytes at a time, each line ending with a line feed."""
+    with opened(path) as file:
+        kept, line = b"", 1
+        while True:
+            buffer = bytearray(len(kept) + size + 1 + PADDING)
+            buffer[: len(kept)] = kept
+            used = len(kept) + _fill(file, memoryview(buffer)[len(kept) : len(kept) + size])
+            last = used < len(kept) + size
+            if last and used and buffer[used - 1] != 10:
+                buffer[used], used = 10, used + 1
+            cut = buffer.rfind(b"\n", 0, used) + 1
+            kept = bytes(buffer[cut:used])
+            if cut:
+                yield Chunk(np.frombuffer(buffer, np.uint8), cut, line)
+                line += buffer.count(b"\n", 0, cut)
+            if last:
+                return
+
+
+def _fill(file: Any, room: memoryview) -> int:
+    done = 0
+    while done < len(room):
+        count = file.readinto(room[done:])
+        if not count:
+            break
+        done += count
+    return done
+
+
+# -- the same file still ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What the system knows of a file; any change of its content changes the stamp."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+
+def stamps(paths: Sequence[str]) -> tuple[Stamp, ...]:
+    """The stamps of these files."""
+    found = []
+    for path in paths:
+        try:
+            about = os.stat(path)
+        except OSError as error:
+            raise FileError(cannot("read", error), path) from error
+        found.append(Stamp(about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino))
+    return tuple(found)
+
+
+def unchanged(paths: Sequence[str], before: Sequence[Stamp]) -> None:
+    """Refuse files that changed since `before`."""
+    for path, old in zip(paths, before, strict=True):
+        try:
+            (new,) = stamps([path])
+        except FileError as error:
+            raise FileError("it vanished while it was read", path) from error
+        if new != old:
+            raise FileError("it changed while it was read", path)

@@ -1,0 +1,366 @@
+"""Tables: CSV, TSV, Parquet and Arrow, read by PyArrow, a column a feature or, for names, several.
+
+A column whose every value is a number is one feature. Any other column holds names: one feature a name ("onehot"), or
+all such columns together share `hashed` features, at the hash of column=name ("hash"). What a column is, and which
+names it has, is decided by all rows, never by the first few. A column with nearly only numbers is no column of names:
+what is no number there is an error.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.sources import opened
+from rosenblatt.data.text import murmur
+
+Array = np.ndarray[Any, Any]
+LABEL_NAMES = ("label", "target", "class", "y")
+NEARLY = 0.9  # the share of numbers from which on the rest are errors
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of features: numbers (`names` is None) or names."""
+
+    name: str
+    names: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the columns of a table become features, in this order, the hashed ones last."""
+
+    columns: tuple[Column, ...]
+    label: str | None
+    label_kind: str  # "int", "float", "name", or "" without a label
+    hashed: int = 0
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return sum(1 if c.names is None else len(c.names) for c in self.columns) + self.hashed
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """A name for each feature: that of its column, with the name it stands for, or its place among the hashed."""
+        plain = [name for c in self.columns for name in _features(c)]
+        return (*plain, *(f"hash {k}" for k in range(self.hashed)))
+
+
+def _features(column: Column) -> list[str]:
+    return [column.name] if column.names is None else [f"{column.name}={name}" for name in column.names]
+
+
+def arrow(path: str) -> Any:
+    """PyArrow, or a sentence that says how to get it."""
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.csv
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ImportError as error:
+        raise FileError("reading tables needs PyArrow: pip install 'rosenblatt[arrow]'", path) from error
+    return pyarrow
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a table; the first is on line `line`."""
+
+    path: str
+    line: int
+    columns: dict[str, Any]
+    rows: int
+
+
+def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
+    """The table in batches of about `size` bytes; the columns of CSV and TSV as text."""
+    pa = arrow(path)
+    line = 2 if header and kind in ("csv", "tsv") else 1
+    try:
+        with opened(path) as file:
+            source = {"csv": _csv, "tsv": _csv, "parquet": _parquet, "arrow": _arrow}[kind]
+            for batch in source(pa, file, path, kind, size, header):
+                names = batch.schema.names
+                if len(set(names)) != len(names):
+                    twice = next(name for name in names if names.count(name) > 1)
+                    raise FileError(f"expected names that differ, found two columns named {twice!r}", path, 1)
+                yield Batch(path, line, dict(zip(names, batch.columns, strict=True)), batch.num_rows)
+                line += batch.num_rows
+    except UnicodeDecodeError as error:
+        raise FileError("expected UTF-8, found other bytes", path) from error
+    except pa.ArrowException as error:
+        raise _translated(str(error), path) from error
+
+
+def _csv(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
+    read = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 16, size), autogenerate_column_names=not header)
+    parse = pa.csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True)
+    with opened(path) as again, pa.csv.open_csv(pa.PythonFile(again, "r"), read, parse) as first:
+        names = first.schema.names
+    text = pa.csv.ConvertOptions(column_types={name: pa.string() for name in names}, null_values=[])
+    quotes = _Quotes(file)
+    with pa.csv.open_csv(pa.PythonFile(quotes, "r"), read, parse, text) as reader:
+        yield from reader
+    if quotes.count % 2:  # PyArrow takes the end of the file for the end of the quotation
+        raise FileError("expected quotation marks in pairs, found one that is never closed", path)
+
+
+class _Quotes(io.RawIOBase):
+    """A file that counts the quotation marks in it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self.count = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._file.read(size)
+        self.count += data.count(b'"')
+        return data
+
+
+def _parquet(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
+    table = pa.parquet.ParquetFile(pa.PythonFile(file, "r"))
+    about = table.metadata
+    weight = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+    per_row = max(1, weight // max(1, about.num_rows))
+    yield from table.iter_batches(batch_size=max(1, min(1 << 16, size // per_row)), use_threads=False)
+
+
+def _arrow(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
+    stream = file.read(6) != b"ARROW1"
+    file.seek(0)
+    if stream:
+        yield from pa.ipc.open_stream(pa.PythonFile(file, "r"))
+        return
+    reader = pa.ipc.open_file(pa.PythonFile(file, "r"))
+    for k in range(reader.num_record_batches):
+        yield reader.get_batch(k)
+
+
+def _translated(message: str, path: str) -> FileError:
+    """What PyArrow says, as our error."""
+    row = re.search(r"Row #(\d+)", message)
+    found = re.search(r"Expected (\d+) columns, got (\d+)", message)
+    line = int(row.group(1)) if row else None
+    if found:
+        return FileError(f"expected {found.group(1)} columns, found {found.group(2)}", path, line)
+    return FileError(f"expected a table, but {' '.join(message.split())[:200]}", path, line)
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
+
+
+def _is_text(pa: Any, kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _plain(pa: Any, column: Any, batch: Batch, name: str) -> Any:
+    """The column as text or float64; other kinds are refused."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if _is_text(pa, kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        return column
+    if pa.types.is_boolean(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    raise FileError(f"expected numbers or names, found {kind}", batch.path, None, name)
+
+
+def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
+    """The column as float64, and which of its values are numbers."""
+    if not _is_text(pa, column.type):
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return values, np.ones(len(column), np.bool_) if not column.null_count else ~np.asarray(column.is_null())
+    trimmed = pa.compute.utf8_trim_whitespace(column)
+    try:
+        return trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False), np.ones(len(column), np.bool_)
+    except pa.ArrowInvalid:
+        values, good = np.zeros(len(column)), np.zeros(len(column), np.bool_)
+        for i, word in enumerate(trimmed.to_pylist()):
+            if word is not None and NUMBER.fullmatch(word):
+                values[i], good[i] = float(word), True
+        return values, good
+
+
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
+
+
+def _finite(values: Array, good: Array, column: Any, batch: Batch, name: str) -> Array:
+    """The values, all of them finite numbers."""
+    wrong = ~(good & np.isfinite(values))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        word = column[i].as_py()
+        found = "nothing" if word is None or word == "" else repr(word)
+        raise FileError(f"expected a finite number, found {found}", batch.path, batch.line + i, name)
+    return values
+
+
+def _words(column: Any) -> list[str]:
+    """The names in a column; a missing one is the empty name."""
+    return ["" if word is None else str(word) for word in column.to_pylist()]
+
+
+# -- the first scan --------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Seen:
+    numbers: int = 0
+    total: int = 0
+    whole: bool = True
+    first: tuple[str, int, str] | None = None  # path, line and text of the first that is no number
+
+    def add(self, values: Array, good: Array, column: Any, batch: Batch) -> None:
+        self.numbers += int(good.sum())
+        self.total += good.size
+        self.whole = self.whole and bool(np.isfinite(values).all() and (values == np.floor(values)).all())
+        if self.first is None and not good.all():
+            i = int(np.argmin(good))
+            self.first = batch.path, batch.line + i, str(column[i].as_py())
+
+
+def scan(
+    paths: Sequence[str], kind: str, size: int, *, header: bool, label: str | int | None, categorical: str, hashed: int
+) -> Layout:
+    """How the columns of these tables become features."""
+    pa = arrow(paths[0])
+    seen: dict[str, _Seen] = {}
+    names: dict[str, set[str]] = {}
+    for path in paths:
+        for batch in batches(path, kind, size, header):
+            if not seen:
+                seen = {name: _Seen() for name in batch.columns}
+            _same_columns(batch, list(seen))
+            for name, column in batch.columns.items():
+                column = _plain(pa, column, batch, name)
+                values, good = _numbers(pa, column)
+                if not _is_text(pa, column.type):
+                    _finite(values, good, column, batch, name)
+                seen[name].add(values, good, column, batch)
+    if not seen or not next(iter(seen.values())).total:
+        raise FileError("expected rows, found none", paths[0])
+    target = _label(label, list(seen), paths[0])
+    for name, one in seen.items():
+        if name != target and one.numbers < one.total:
+            if one.numbers >= NEARLY * one.total and one.first is not None:
+                path, line, word = one.first
+                raise FileError(f"expected a number as in other rows, found {word!r}", path, line, name)
+            names[name] = set()
+    if names and categorical == "onehot":
+        for path in paths:
+            for batch in batches(path, kind, size, header):
+                for name in names:
+                    names[name].update(_words(pa.compute.unique(_plain(pa, batch.columns[name], batch, name))))
+    columns = tuple(
+        Column(name, tuple(sorted(names[name])) if name in names else None) for name in seen if name != target
+    )
+    about = seen[target] if target is not None else None
+    kind_of_label = (
+        "" if about is None else "name" if about.numbers < about.total else "int" if about.whole else "float"
+    )
+    return Layout(columns, target, kind_of_label, hashed if names and categorical == "hash" else 0)
+
+
+def _same_columns(batch: Batch, names: list[str]) -> None:
+    if list(batch.columns) != names:
+        raise FileError(f"expected the columns {names}, found {list(batch.columns)}", batch.path, 1)
+
+
+def _label(label: str | int | None, names: list[str], path: str) -> str | None:
+    if isinstance(label, int):
+        if not -len(names) <= label < len(names):
+            raise FileError(f"expected a label in column {label}, found {len(names)} columns", path)
+        return names[label]
+    if label is not None:
+        if label not in names:
+            raise FileError(f"expected a column named {label!r}, found {names}", path)
+        return label
+    found = [name for name in names if name.strip().lower() in LABEL_NAMES]
+    if len(found) != 1:
+        raise FileError(f"which column is the label? pass label, one of {names}", path)
+    return found[0]
+
+
+# -- rows ------------------------------------------------------------------------------------------------------------
+
+
+def rows(batch: Batch, layout: Layout) -> tuple[Any, Any]:
+    """The features of a batch, dense if all columns are numbers and CSR otherwise, and its labels or None."""
+    pa = arrow(batch.path)
+    missing = [column.name for column in layout.columns if column.name not in batch.columns]
+    if missing:
+        raise FileError(f"expected a column named {missing[0]!r}, found {list(batch.columns)}", batch.path, 1)
+    dense = all(column.names is None for column in layout.columns)
+    X = np.empty((batch.rows, layout.n_features)) if dense else None
+    parts: list[tuple[Array, Array, Array]] = []
+    first = 0
+    for column in layout.columns:
+        given = _plain(pa, batch.columns[column.name], batch, column.name)
+        if column.names is not None:
+            parts.append(_indicators(given, column, layout, first))
+            first += len(column.names)
+            continue
+        values = _finite(*_numbers(pa, given), given, batch, column.name)
+        if X is not None:
+            X[:, first] = values
+        else:
+            at = np.flatnonzero(values)
+            parts.append((at, np.full(at.size, first), values[at]))
+        first += 1
+    if X is None:
+        X = _assembled(parts, (batch.rows, layout.n_features))
+    return X, _labels(pa, batch, layout)
+
+
+def _assembled(parts: list[tuple[Array, Array, Array]], shape: tuple[int, int]) -> Any:
+    at, columns, values = (np.concatenate([part[k] for part in parts]) for k in range(3))
+    return sp.csr_matrix((values, (at, columns)), shape=shape)
+
+
+def _indicators(given: Any, column: Column, layout: Layout, first: int) -> tuple[Array, Array, Array]:
+    """A one for each row at the feature of its name; a name never seen has none."""
+    words, inverse = np.unique(np.array(_words(given), dtype=object).astype(str), return_inverse=True)
+    assert column.names is not None
+    if layout.hashed:
+        base = layout.n_features - layout.hashed
+        places = np.array([base + _hashed(f"{column.name}={word}") % layout.hashed for word in words], np.int64)
+    else:
+        known = {name: first + k for k, name in enumerate(column.names)}
+        places = np.array([known.get(str(word), -1) for word in words], np.int64)
+    columns = places[inverse]
+    at = np.flatnonzero(columns >= 0)
+    return at, columns[at], np.ones(at.size)
+
+
+def _hashed(word: str) -> int:
+    data = np.frombuffer(word.encode() + bytes(4), np.uint8)
+    return int(murmur(data, 0, data.size - 4))
+
+
+def _labels(pa: Any, batch: Batch, layout: Layout) -> Any:
+    if layout.label is None or layout.label not in batch.columns:
+        return None
+    given = _plain(pa, batch.columns[layout.label], batch, layout.label)
+    if layout.label_kind == "name":
+        words = np.array(_words(given), dtype=object)
+        if (words == "").any():
+            line = batch.line + int(np.argmax(words == ""))
+            raise FileError("expected a label, found nothing", batch.path, line, layout.label)
+        return words
+    values = _finite(*_numbers(pa, given), given, batch, layout.label)
+    if layout.label_kind == "int" and (values == np.floor(values)).all() and (np.abs(values) < 2**53).all():
+        return values.astype(np.int64)
+    return values

@@ -1,0 +1,172 @@
+"""Models as plain data: a tree that JSON can hold, and a set of numeric arrays beside it.
+
+Only kinds listed here can be written or read: numbers, text, lists, mappings, arrays, CSR matrices, and the records
+(dataclasses and named tuples) of this package. Reading builds these and runs nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.errors import FileError
+
+Array = np.ndarray[Any, Any]
+HOME = re.compile(r"(data|learn|prove|estimators)\.[a-z_]+")
+NUMERIC = {"bool", "float16", "float32", "float64"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+
+
+@dataclass
+class Arrays:
+    """The arrays of a tree. Equal arrays are stored once; one that stands in two places is one again when read."""
+
+    stored: dict[str, Array] = field(default_factory=dict)
+    _contents: dict[Any, str] = field(default_factory=dict)
+    _seen: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    _built: dict[int, Array] = field(default_factory=dict)
+
+    def put(self, array: Array) -> dict[str, Any]:
+        """Where the array is stored."""
+        if id(array) not in self._seen:
+            self._seen[id(array)] = (array, len(self._seen))
+        plain = np.ascontiguousarray(array)
+        key = (str(plain.dtype), array.shape, plain.tobytes())
+        name = self._contents.setdefault(key, str(len(self._contents)))
+        self.stored[name] = plain.reshape(array.shape)
+        return {"array": name, "object": self._seen[id(array)][1]}
+
+    def get(self, name: str, number: int) -> Array:
+        """The array, the same object for the same number."""
+        if number not in self._built:
+            self._built[number] = self.stored[name].copy()
+        return self._built[number]
+
+
+def encode(value: Any, arrays: Arrays, name: str) -> Any:
+    """The value as JSON, its arrays put aside; `name` is what an error calls it."""
+    if value is None or isinstance(value, bool | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, list):
+        return [encode(item, arrays, name) for item in value]
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, arrays, name)
+    if sp.issparse(value) and value.format == "csr":
+        kind = "matrix" if isinstance(value, sp.csr_matrix) else "array"
+        parts = [arrays.put(part) for part in (value.data, value.indices, value.indptr)]
+        return {"csr": kind, "parts": parts, "shape": list(map(int, value.shape))}
+    if isinstance(value, dict):
+        return {"dict": [[encode(key, arrays, name), encode(item, arrays, name)] for key, item in value.items()]}
+    if isinstance(value, np.random.RandomState):
+        _, keys, position, has_gauss, gauss = value.get_state()
+        return {"RandomState": [arrays.put(np.asarray(keys)), int(position), int(has_gauss), float(gauss)]}
+    if _is_record(type(value)):
+        home = type(value).__module__.removeprefix("rosenblatt.")
+        inside = {one: encode(getattr(value, one), arrays, name) for one in _fields(type(value))}
+        return {"record": f"{home}.{type(value).__name__}", "fields": inside}
+    if isinstance(value, tuple):
+        return {"tuple": [encode(item, arrays, name) for item in value]}
+    if callable(value):
+        raise FileError(f"{name} holds a function, {value!r}, and a model file holds no code: set {name} to data first")
+    raise FileError(f"{name} holds a {type(value).__name__}, which a model file cannot hold")
+
+
+def _encode_array(value: Array, arrays: Arrays, name: str) -> Any:
+    if value.dtype.name in NUMERIC and value.dtype.isnative:
+        return arrays.put(value)
+    if value.dtype.kind not in "UO":
+        raise FileError(f"{name} holds an array of {value.dtype}, which a model file cannot hold")
+    items = [encode(item, arrays, name) for item in value.ravel().tolist()]
+    return {"items": items, "dtype": value.dtype.str, "shape": list(value.shape)}
+
+
+def decode(value: Any, arrays: Arrays) -> Any:
+    """What `encode` was given; KeyError, TypeError or ValueError where the tree was made by nobody of ours."""
+    if isinstance(value, list):
+        return [decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kinds = [kind for kind in _DECODERS if kind in value]
+    if len(kinds) != 1:
+        raise ValueError(f"an entry of unknown kind: {sorted(value)}")
+    return _DECODERS[kinds[0]](value, arrays)
+
+
+def _items(value: Any, arrays: Arrays) -> Array:
+    dtype = np.dtype(value["dtype"])
+    if dtype.kind not in "UO":
+        raise ValueError(f"items of {dtype}")
+    items = [decode(item, arrays) for item in value["items"]]
+    if not all(item is None or isinstance(item, str | int | float) for item in items):
+        raise ValueError("items that are no scalars")
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.astype(dtype).reshape(value["shape"])
+
+
+def _csr(value: Any, arrays: Arrays) -> Any:
+    kind = {"matrix": sp.csr_matrix, "array": sp.csr_array}[value["csr"]]
+    rows, columns = value["shape"]
+    matrix = kind(tuple(decode(part, arrays) for part in value["parts"]), shape=(int(rows), int(columns)))
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:
+    keys, position, has_gauss, gauss = value["RandomState"]
+    state = np.random.RandomState()
+    state.set_state(("MT19937", decode(keys, arrays), int(position), int(has_gauss), float(gauss)))
+    return state
+
+
+def _record(value: Any, arrays: Arrays) -> Any:
+    kind = find(value["record"])
+    if not _is_record(kind) or not set(value["fields"]) <= set(_fields(kind)):  # fields that came later have defaults
+        raise ValueError(f"{value['record']} is no record with the fields {sorted(value['fields'])}")
+    return kind(**{name: decode(item, arrays) for name, item in value["fields"].items()})
+
+
+_DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
+    "float": lambda value, arrays: float(value["float"]),
+    "tuple": lambda value, arrays: tuple(decode(item, arrays) for item in value["tuple"]),
+    "dict": lambda value, arrays: {decode(key, arrays): decode(item, arrays) for key, item in value["dict"]},
+    "array": lambda value, arrays: arrays.get(value["array"], int(value["object"])),
+    "items": _items,
+    "csr": _csr,
+    "RandomState": _random_state,
+    "record": _record,
+}
+
+
+def find(path: str) -> Any:
+    """The class of this package that `path`, such as learn.machines.State, names."""
+    home, _, name = path.rpartition(".")
+    if not HOME.fullmatch(home) or name.startswith("_"):
+        raise ValueError(f"{path!r} names no class of rosenblatt")
+    module = import_module(f"rosenblatt.{home}")
+    kind = getattr(module, name)
+    if not isinstance(kind, type) or kind.__module__ != module.__name__:
+        raise ValueError(f"{path!r} names no class of rosenblatt")
+    return kind
+
+
+def _is_record(kind: Any) -> bool:
+    return kind.__module__.startswith("rosenblatt.") and (is_dataclass(kind) or hasattr(kind, "_fields"))
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)

@@ -1,0 +1,213 @@
+"""The perceptron for classes that stand in a tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from rosenblatt.data.examples import Examples, encode_labels, encode_weights
+from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.report import Report
+from rosenblatt.learn.evaluation import evaluate
+from rosenblatt.learn.kept import Planes, decide
+from rosenblatt.learn.rules import PassiveAggressiveRule, PerceptronRule
+from rosenblatt.learn.training import EpochRecord, Plan, problems
+from rosenblatt.learn.tree import Grown, make_tree, new_grown, train, tree_distance
+
+Array = np.ndarray[Any, Any]
+
+HIERARCHICAL: dict[str, Any] = {
+    **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "warm_start")},
+    "tree": [dict, list, tuple, None],
+    "keep": [StrOptions({"last", "average"})],
+    "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
+}
+
+
+@dataclass(frozen=True)
+class TreeReport(Report):
+    """How the fit of a tree of classes ended.
+
+    Attributes
+    ----------
+    tree_distance : float
+        Mean number of tree edges between the true and the answered class over the training rows, by weight.
+    """
+
+    tree_distance: float = float("nan")
+
+    def __str__(self) -> str:
+        """The report in words."""
+        right = "" if self.errors is None else f", accuracy {1 - self.errors / self.rows:.4f}"
+        return f"{super().__str__()}\n  tree     {self.tree_distance:.4g} edges from the truth on average{right}"
+
+
+class HierarchicalPerceptron(EpochwiseClassifier):
+    """The perceptron for a tree of classes: an error weighs as much as its distance in the tree.
+
+    Each node v of the tree but its root has a vector w^v, and a class is scored by the sum over its path from the
+    root, W^y = Σ w^v. With γ the number of tree edges between y and the answer ŷ ≠ y,
+
+        ℓ = [W^ŷ·x − W^y·x + √γ]₊        τ = ℓ/(γ‖x‖²)
+
+    and τx is added to the nodes that only y's path has, and taken from those that only ŷ's path has. With
+    `fit_intercept` the bias counts as a feature, in ‖x‖² too.
+
+    Parameters
+    ----------
+    tree : nested lists, dict or None, default=None
+        Nested lists have the classes as leaves: [["cat", "dog"], ["oak", "elm"]]. A dict has the parent of each node,
+        None or a name that has no parent for those below the root; a class may be an inner node too. None: names with
+        dots, `comp.sys.mac`, say their own tree if all classes have them; otherwise the tree is flat.
+    fit_intercept : bool, default=True
+    order : {"shuffle", "cyclic", "random"} or sequence of rows, default="shuffle"
+    keep : {"last", "average"}, default="last"
+    max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, class_weight, random_state
+        As in `Perceptron`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (K, d)
+        The sum of each class's path.
+    intercept_ : ndarray
+    classes_ : ndarray
+    distances_ : ndarray of shape (K, K)
+        Tree edges between classes.
+    n_iter_ : int
+    report_ : TreeReport
+        How the fit ended, with the mean tree distance.
+
+    References
+    ----------
+    O. Dekel, J. Keshet, Y. Singer, "Large margin hierarchical classification", ICML 2004.
+
+    Examples
+    --------
+    >>> from rosenblatt import HierarchicalPerceptron
+    >>> X = [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
+    >>> y = ["rec.sport", "rec.music", "comp.sys", "comp.org"]
+    >>> model = HierarchicalPerceptron(order="cyclic").fit(X, y)
+    >>> model.classes_.tolist()
+    ['comp.org', 'comp.sys', 'rec.music', 'rec.sport']
+    >>> model.distances_.tolist()[0]
+    [0, 2, 4, 4]
+    >>> model.report_.outcome, model.report_.tree_distance
+    ('converged', 0.0)
+    """
+
+    tree: Any
+    fit_intercept: bool
+    order: Any
+    keep: str
+    record_errors: bool
+    distances_: Array
+    _state: Grown
+    _parameter_constraints = HIERARCHICAL
+
+    def __init__(
+        self,
+        tree: Sequence[Any] | Mapping[Any, Any] | None = None,
+        *,
+        fit_intercept: bool = True,
+        order: str | Sequence[int] = "shuffle",
+        keep: str = "last",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _check(self) -> None:
+        checked_order(self.order)
+
+    def _plan(self) -> Plan:
+        return Plan(
+            rule=PassiveAggressiveRule("PA", 1.0),
+            bias="unit" if self.fit_intercept else "none",
+            order=checked_order(self.order),
+            keep=self.keep,
+            record_errors=self.record_errors,
+        )
+
+    def _begin(self, examples: Examples) -> Grown:
+        assert examples.classes is not None
+        tree = make_tree(self.tree, examples.classes.tolist())
+        return new_grown(tree, examples.n_features, examples.dtype, self._new_seed(), self.keep == "average")
+
+    def _fits(self, examples: Examples) -> None:
+        super()._fits(examples)
+        if (self._state.total_b.size > 0) != (self.keep == "average"):
+            raise ValueError(f"keep was another in the first call of partial_fit and is now {self.keep!r}.")
+
+    def _train(self, examples: Examples, state: Grown) -> Generator[EpochRecord, None, None]:
+        return train(examples, self._plan(), state)
+
+    def _publish(self, kept: Planes) -> None:  # type: ignore[override]
+        self.coef_, self.intercept_ = kept.coef, kept.intercept
+        self.distances_ = self._state.tree.distances()
+
+    def _kept_now(self, rows: Any) -> Planes:
+        """The planes with `coef_` and `intercept_` as they are now: users may have set them."""
+        return Planes(np.asarray(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
+
+    def _attributes(self, state: Any, plan: Any, examples: Examples) -> dict[str, Any]:
+        found = super()._attributes(state, plan, examples)
+        return {**found, "coef_": found["_kept"].coef, "intercept_": found["_kept"].intercept}
+
+    def _conclude(
+        self, outcome: str, records: list[EpochRecord], examples: Examples, state: Grown, seconds: float
+    ) -> Report:
+        kept = state.kept()
+        scan = evaluate(next(iter(problems(examples, kept.scheme, kept.classes))), kept, PerceptronRule(0.0, 0.0))
+        length = math.sqrt(float(np.einsum("kj,kj->", kept.coef, kept.coef, dtype=np.float64)))
+        if outcome == "budget" and scan.errors == 0 and self.keep == "last":
+            outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
+        return TreeReport(
+            outcome,
+            tuple(records),
+            state.updates,
+            scan.errors,
+            float(scan.lows[0]) / length if length else 0.0,
+            math.sqrt(examples.radius2),
+            None,
+            None,
+            seconds,
+            examples.size,
+            tree_distance=tree_distance(examples, kept, state.tree),
+        )
+
+    def tree_distance(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean number of tree edges between the true and the predicted class of rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,)
+            Classes that were there in `fit`.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self, "_kept")
+        said, truth = decide(self._scores(X)), column_or_1d(y)
+        check_consistent_length(X, truth)
+        unknown = ~np.isin(truth, self.classes_)
+        if unknown.any():
+            raise ValueError(f"The class {truth[unknown].tolist()[0]!r} was not there in fit.")
+        weights = encode_weights(sample_weight, truth.shape[0])
+        distances = self.distances_[encode_labels(truth, self.classes_), said]
+        return float(np.average(distances, weights=weights))

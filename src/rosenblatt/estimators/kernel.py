@@ -1,0 +1,436 @@
+"""Learners with kernels."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rosenblatt.data.examples import Examples
+from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.report import Report
+from rosenblatt.learn import budgets, kernel_machines
+from rosenblatt.learn import kernel_dual as dual
+from rosenblatt.learn.evaluation import look
+from rosenblatt.learn.kernel_machines import Dual, Machines, largest_diagonal, new_machines, sides_of
+from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.similarity import Kernel, scale_gamma
+from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.prove.bounds import Separator, mistake_bound
+
+Array = np.ndarray[Any, Any]
+MEGABYTE = 1 << 20
+A_MOMENT = 1e10  # products that take less than a second
+MOST_KERNELS = 2_000_000_000  # kernel values at most, when nobody says how many epochs
+
+KERNEL: dict[str, Any] = {
+    "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
+    "degree": [Interval(Real, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "cache_size": [Interval(Real, 0, None, closed="left")],
+    "class_weight": COMMON["class_weight"],
+    "max_epochs": COMMON["max_epochs"],
+    "random_state": COMMON["random_state"],
+}
+KERNEL_PERCEPTRON: dict[str, Any] = {
+    **{name: rule for name, rule in COMMON.items() if name != "warm_start"},
+    **KERNEL,
+    "keep": [StrOptions({"last", "average", "vote"})],
+    "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
+    "bias_step": [StrOptions({"unit", "radius"})],
+    "budget": [Interval(Integral, 1, None, closed="left"), None],
+    "budget_rule": [StrOptions({"projectron++", "forgetron"})],
+    "eta": [Interval(Real, 0, None, closed="left")],
+}
+
+
+class KernelClassifier(EpochwiseClassifier):
+    """What classifiers with kernels share."""
+
+    kernel: str | Callable[[Any, Any], Any]
+    degree: float
+    gamma: float | str
+    coef0: float
+    cache_size: float
+    support_vectors_: Any
+    dual_coef_: Array
+    _kept: Dual
+    _takes_labels = True
+
+    def _kernel(self, examples: Examples) -> Kernel:
+        """The kernel for such rows, without a bias."""
+        settings = (float(self.degree), scale_gamma(self.gamma, examples), float(self.coef0))
+        return Kernel(self.kernel, *settings)
+
+    def _most_epochs(self, examples: Examples) -> int:
+        few = 10 if getattr(self, "keep", "last") == "vote" else max(10, MOST_KERNELS // examples.size**2)
+        return self.max_epochs or min(1_000, few)
+
+    def _publish(self, kept: Any) -> None:
+        self.support_vectors_ = kept.support
+        self.dual_coef_ = kept.coef.T
+
+    def _reach(self, examples: Examples, state: Any) -> float:
+        return math.sqrt(max(float(state.reach2) - float(state.kernel.shift), 0.0))
+
+
+class KernelPerceptron(KernelClassifier):
+    """The perceptron in the space of a kernel, f(x) = Σ_j β_j K(x_j, x) (+ b).
+
+    A row that is answered wrongly, y·f ≤ 0, joins the support: β += y. That is w += y·φ(x) in the space in which
+    K(x, x′) = φ(x)·φ(x′), and where a plane there separates the rows it ends after at most max K(x, x)/γ² mistakes.
+
+    Parameters
+    ----------
+    kernel : {"linear", "poly", "rbf"} or callable, default="rbf"
+        x·x′; (γ x·x′ + coef0)^degree; exp(−γ‖x − x′‖²); or a function of two matrices of rows that returns the
+        matrix of their kernels.
+    degree : float, default=3
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is 1/(d·Var(X)), "auto" 1/d.
+    coef0 : float, default=0.0
+    keep : {"last", "average", "vote"}, default="last"
+        Which β is the model: the last; the average over all visits; or all of them, voting.
+    multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
+    budget : int, default=None
+        The most support rows of each plane; None: as many as it takes. A budget needs keep="last".
+    budget_rule : {"projectron++", "forgetron"}, default="projectron++"
+        What happens to a row that the budget has no room for: it is projected onto the support, or the oldest row is
+        forgotten after all have shrunk. Both divide K by max K(x, x).
+    eta : float, default=0.1
+        Of Projectron++: rows whose squared distance to the support's span is at most this are projected too.
+    fit_intercept : bool, default=False
+    bias_step : {"unit", "radius"}, default="unit"
+        With `fit_intercept`, b += y or y·R², R² = max K(x, x).
+    order : {"shuffle", "cyclic", "random"} or sequence of rows, default="shuffle"
+    max_epochs : int, default=None
+        None: until 2·10⁹ kernel values, 1,000 epochs at most, 10 at least (for a vote 10).
+    cache_size : float, default=200
+        Megabytes for kernels of support rows with all rows, kept from one epoch to the next.
+    early_stopping, validation_fraction, n_iter_no_change, record_errors, class_weight, random_state
+        As in `Perceptron`.
+
+    Attributes
+    ----------
+    support_vectors_ : array or CSR matrix of shape (S, d)
+        The distinct rows that made mistakes.
+    dual_coef_ : ndarray of shape (planes, S)
+        β of the model; of the last iterate for a vote.
+    intercept_ : ndarray of shape (planes,)
+    classes_ : ndarray
+    n_iter_ : int
+    report_ : Report
+        How the fit ended; margin, radius and bound are those of the kernel's space. On many rows errors and margin are
+        None where counting them would take longer than learning did; `record_errors` counts them all the same.
+
+    References
+    ----------
+    M. Aizerman, E. Braverman, L. Rozonoer, "Theoretical foundations of the potential function method", 1964.
+    Y. Freund, R. Schapire, "Large margin classification using the perceptron algorithm", 1999. O. Dekel,
+    S. Shalev-Shwartz, Y. Singer, "The Forgetron: a kernel-based perceptron on a budget", 2008. F. Orabona, J. Keshet,
+    B. Caputo, "Bounded kernel-based online learning", JMLR 10, 2009.
+
+    Examples
+    --------
+    >>> from rosenblatt import KernelPerceptron
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], ["same", "same", "other", "other"]
+    >>> model = KernelPerceptron("poly", degree=2, gamma=1, coef0=1, order="cyclic").fit(X, y)
+    >>> model.report_.outcome, model.report_.errors
+    ('converged', 0)
+    """
+
+    keep: str
+    budget: int | None
+    budget_rule: str
+    eta: float
+    fit_intercept: bool
+    bias_step: str
+    order: Any
+    record_errors: bool
+    intercept_: Array
+    _state: Any
+    _parameter_constraints = KERNEL_PERCEPTRON
+
+    def __init__(
+        self,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        *,
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        keep: str = "last",
+        multiclass: str = "multinomial",
+        budget: int | None = None,
+        budget_rule: str = "projectron++",
+        eta: float = 0.1,
+        fit_intercept: bool = False,
+        bias_step: str = "unit",
+        order: str | Sequence[int] = "shuffle",
+        max_epochs: int | None = None,
+        cache_size: float = 200,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _check(self) -> None:
+        checked_order(self.order)
+        if self.budget is not None and self.keep != "last":
+            raise ValueError(f'budget={self.budget} needs keep="last": the average and the vote need every mistake.')
+
+    def _plan(self) -> Plan:
+        return Plan(rule=PerceptronRule(), order=checked_order(self.order), record_errors=self.record_errors)
+
+    def _begin(self, examples: Examples) -> Any:
+        assert examples.classes is not None
+        classes, seed = int(examples.classes.size), self._new_seed()
+        scheme, kernel = self._scheme(classes, examples.target.ndim == 2), self._kernel(examples)
+        if self.fit_intercept:
+            shift = 1.0 if self.bias_step == "unit" else largest_diagonal(kernel, examples)
+            kernel = replace(kernel, shift=shift)
+        if self.budget is None:
+            return new_machines(examples, kernel, scheme, self.keep, classes, seed)
+        if scheme == "multinomial":
+            raise ValueError(f'A budget is for two classes; with {classes} classes give multiclass="ovr" or "ovo".')
+        rule, budget = self.budget_rule, int(self.budget)
+        return budgets.new_budgeted(examples, kernel, scheme, classes, seed, rule, budget, float(self.eta))
+
+    def _fits(self, examples: Examples) -> None:
+        super()._fits(examples)
+        if self._state.keep != self.keep or isinstance(self._state, budgets.Budgeted) != (self.budget is not None):
+            raise ValueError("keep and budget must be what they were in the first call of partial_fit.")
+
+    def _train(self, examples: Examples, state: Any) -> Generator[EpochRecord, None, None]:
+        if isinstance(state, budgets.Budgeted):
+            return budgets.train(examples, self._plan(), state)
+        return kernel_machines.train(examples, self._plan(), state, self.cache_size * MEGABYTE)
+
+    def _publish(self, kept: Any) -> None:
+        super()._publish(kept)
+        self.intercept_ = kept.kernel.shift * kept.coef.sum(axis=0)
+
+    def _conclude(
+        self, outcome: str, records: list[EpochRecord], examples: Examples, state: Any, seconds: float
+    ) -> Report:
+        common = {**self.report_.__dict__, "outcome": outcome, "seconds": seconds, "rows": examples.size}
+        if not self._worth_a_scan(examples, state):
+            return Report(**common)
+        kept = state.kept()
+        errors, lows = examine(examples, kept)
+        separators = _separators(kept, lows) if self.keep != "vote" else []
+        margin = min((_geometric(one) for one in separators), default=None)
+        if outcome == "budget" and errors == 0 and self.keep == "last":
+            outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
+        bound = None
+        if outcome == "converged" and state.whole and self.budget is None:
+            if self.keep != "last":
+                separators = _separators(state.last(), examine(examples, state.last())[1])
+            bound = self._bound(separators, state)
+        return Report(**{**common, "outcome": outcome, "errors": errors, "margin": margin, "bound": bound})
+
+    def _worth_a_scan(self, examples: Examples, state: Any) -> bool:
+        """Whether counting errors takes no longer than learning did, or a moment."""
+        if self.budget is not None or self.record_errors:
+            return True
+        values = examples.size * state.support.size
+        return bool(values <= state.computed or values * examples.stored / max(examples.size, 1) <= A_MOMENT)
+
+    def _warn(self, report: Report) -> None:
+        if report.errors is not None:
+            super()._warn(report)
+        elif report.outcome == "budget":
+            warnings.warn(
+                f"KernelPerceptron spent its budget of {len(report.epochs)} epochs; the last made "
+                f"{report.epochs[-1].updates:,} updates.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _bound(self, separators: list[Separator], state: Machines) -> float | None:
+        """The most mistakes, summed over planes; the bias is a feature of the kernel."""
+        classes = state.classes if state.scheme == "multinomial" else 2
+        bounds = [
+            mistake_bound(Separator(one.low, one.norm2 + one.bias2, 0.0), state.reach2, bias="none", classes=classes)
+            for one in separators
+        ]
+        return None if any(bound is None for bound in bounds) else float(sum(bounds))  # type: ignore[arg-type]
+
+
+def examine(examples: Examples, kept: Dual) -> tuple[int, Array]:
+    """Rows answered wrongly, and the smallest y·f of each plane."""
+    problem = whole_problem(examples, kept.scheme)
+    errors, lows = 0, np.full(1 if kept.scheme == "multinomial" else kept.coef.shape[1], np.inf)
+    labels = examples.target.ndim == 2
+    for index in problem.pieces(1):
+        raw, truth = kept.raw(problem.rows, index, examples.n_features), examples.target[index]
+        if kept.scheme == "multinomial":
+            seen = look(problem, index, raw, PerceptronRule())
+            margins, bad = seen.margins[:, None], seen.wrong
+        else:
+            sides = sides_of(truth, kept.scheme, kept.classes)
+            margins = np.where(sides != 0, sides * raw, np.inf)
+            if labels or kept.scheme == "one":
+                bad = np.asarray((margins <= 0).any(axis=1))
+            else:
+                bad = np.asarray(np.argmax(kept.decided(raw), axis=1) != truth)
+        errors += int(np.count_nonzero(bad))
+        lows = np.minimum(lows, margins.min(axis=0))
+    return errors, lows
+
+
+def _separators(kept: Dual, lows: Array) -> list[Separator]:
+    norms, biases = kept.norms2(), kept.kernel.shift * kept.coef.sum(axis=0) ** 2
+    if kept.scheme == "multinomial":
+        return [Separator(float(lows[0]), float(norms.sum()), float(biases.sum()))]
+    return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, biases, strict=True)]
+
+
+def _geometric(plane: Separator) -> float:
+    if plane.norm2 > 0:
+        return plane.low / math.sqrt(plane.norm2)
+    return math.inf if plane.low > 0 else min(plane.low, 0.0)
+
+
+KERNEL_SVM: dict[str, Any] = {
+    **KERNEL,
+    "C": [Interval(Real, 0, None, closed="neither")],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "fit_intercept": ["boolean"],
+    "multiclass": [StrOptions({"ovr", "ovo"})],
+}
+
+
+class KernelSVM(KernelClassifier):
+    """The support vector machine with a kernel, solved until its duality gap is closed.
+
+    With the bias in the kernel, K̂ = K + 1 (so that b is penalised like a weight), it maximises the dual
+
+        Σ α_i − ½ Σ α_i α_j y_i y_j K̂(x_i, x_j),   0 ≤ α_i ≤ C s_i
+
+    of ½‖w‖² + ½b² + C Σ s_i max(0, 1 − y_i f_i), s the row weights, by coordinate ascent among the rows that violate
+    their optimality most. It stops when (primal − dual)/primal ≤ `tol`, which bounds the error of either.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    kernel, degree, gamma, coef0
+        As in `KernelPerceptron`.
+    fit_intercept : bool, default=True
+    multiclass : {"ovr", "ovo"}, default="ovr"
+    tol : float, default=1e-4
+        The relative duality gap to reach, in every plane.
+    max_epochs : int, default=None
+        Rounds at most, each over up to 512 rows a plane; None: 10,000.
+    cache_size : float, default=200
+        Megabytes for rows of the kernel matrix.
+    class_weight : dict, "balanced" or None, default=None
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    support_ : ndarray
+        The rows with α > 0 in some plane.
+    support_vectors_ : array or CSR matrix of shape (S, d)
+    dual_coef_ : ndarray of shape (planes, S)
+        y·α.
+    intercept_ : ndarray of shape (planes,)
+    classes_ : ndarray
+    n_iter_ : int
+        Rounds.
+    report_ : Report
+        How the fit ended: "gap" when it was closed, with `gap` itself.
+
+    References
+    ----------
+    C. Cortes, V. Vapnik, "Support-vector networks", Machine Learning 20, 1995. C.-J. Hsieh et al., "A dual coordinate
+    descent method for large-scale linear SVM", ICML 2008.
+
+    Examples
+    --------
+    >>> from rosenblatt import KernelSVM
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [-1, -1, 1, 1]
+    >>> model = KernelSVM(C=100.0, gamma=1.0).fit(X, y)
+    >>> model.predict(X).tolist(), model.report_.outcome, model.report_.gap <= 1e-4
+    ([-1, -1, 1, 1], 'gap', True)
+    """
+
+    C: float
+    tol: float
+    fit_intercept: bool
+    support_: Array
+    _parameter_constraints = KERNEL_SVM
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        multiclass: str = "ovr",
+        tol: float = 1e-4,
+        max_epochs: int | None = None,
+        cache_size: float = 200,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    @property
+    def partial_fit(self) -> Any:
+        """There is none: the dual needs all rows at once."""
+        raise AttributeError("KernelSVM has no partial_fit: the dual needs all rows at once.")
+
+    def _most_epochs(self, examples: Examples) -> int:
+        return self.max_epochs or 10_000
+
+    def _begin(self, examples: Examples) -> dual.Ascent:
+        assert examples.classes is not None
+        classes = int(examples.classes.size)
+        scheme = self._scheme(classes, examples.target.ndim == 2)
+        kernel = replace(self._kernel(examples), shift=1.0 if self.fit_intercept else 0.0)
+        state = dual.new_ascent(examples, kernel, scheme, classes, float(self.C), self._new_seed())
+        state.reach2 = largest_diagonal(kernel, examples)
+        return state
+
+    def _train(self, examples: Examples, state: dual.Ascent) -> Generator[EpochRecord, None, None]:
+        return dual.train(examples, state, float(self.tol), self.cache_size * MEGABYTE)
+
+    def _publish(self, kept: Any) -> None:
+        super()._publish(kept)
+        self.intercept_ = kept.kernel.shift * kept.coef.sum(axis=0)
+        self.support_ = self._state.support_rows()
+        del self._state  # it holds the training rows; the support is enough to predict
+
+    def _conclude(
+        self, outcome: str, records: list[EpochRecord], examples: Examples, state: dual.Ascent, seconds: float
+    ) -> Report:
+        errors, lows = examine(examples, self._kept)
+        margin = min(_geometric(one) for one in _separators(self._kept, lows))
+        outcome = "gap" if outcome == "converged" else outcome
+        common = {**self.report_.__dict__, "outcome": outcome, "errors": errors, "margin": margin, "gap": state.gap}
+        return Report(**{**common, "seconds": seconds})
+
+    def _warn(self, report: Report) -> None:
+        if report.outcome == "budget":
+            warnings.warn(
+                f"KernelSVM spent its budget of {len(report.epochs)} rounds with a relative duality gap of "
+                f"{report.gap:.2g}, above tol={self.tol}. Scale the features, or give it more rounds (max_epochs).",
+                ConvergenceWarning,
+                stacklevel=4,
+            )

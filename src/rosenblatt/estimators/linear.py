@@ -1,0 +1,370 @@
+"""Linear models of any loss and any penalty."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from rosenblatt.data.examples import Examples
+from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner, OnlineRegressor
+from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.report import Report
+from rosenblatt.learn import batch, minimising
+from rosenblatt.learn.kept import Planes
+from rosenblatt.learn.losses import LOSSES, names
+from rosenblatt.learn.machines import State
+from rosenblatt.learn.minimising import Aim
+from rosenblatt.learn.penalties import PENALTIES
+from rosenblatt.learn.rules import PassiveAggressiveRule
+from rosenblatt.learn.training import EpochRecord, Plan
+
+Array = np.ndarray[Any, Any]
+RATES = {"optimal", "1/t", "1/sqrt(t)"}
+
+LINEAR: dict[str, Any] = {
+    "penalty": [StrOptions({str(name) for name in PENALTIES if name is not None}), None],
+    "alpha": [Interval(Real, 0, None, closed="left")],
+    "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+    "epsilon": [Interval(Real, 0, None, closed="left")],
+    "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions(RATES), callable],
+    "solver": [StrOptions({"stochastic", "batch"})],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight", "record_errors")},
+    "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
+}
+
+
+class Minimiser(OnlineLearner):
+    """What `LinearClassifier` and `LinearRegressor` share: an aim, two solvers, and the objective in the report."""
+
+    loss: str
+    penalty: str | None
+    alpha: float
+    l1_ratio: float
+    learning_rate: Any
+    solver: str
+    tol: float
+    fit_intercept: bool
+    order: Any
+
+    def _aim(self, width: float, tube: float) -> Aim:
+        if LOSSES[self.loss].refusal:
+            raise ValueError(
+                f'loss="{self.loss}" is there to be looked at, not learned by: {LOSSES[self.loss].refusal}.'
+            )
+        if self.solver == "stochastic" and PENALTIES[self.penalty].parts(1.0, 0.5) is None:
+            raise ValueError(f'penalty="{self.penalty}" cannot be shrunk feature by feature: use solver="batch".')
+        return Aim(
+            rule=PassiveAggressiveRule("PA-I", 1.0, tube),
+            rate=self.learning_rate,
+            bias="unit" if self.fit_intercept else "none",
+            order=checked_order(self.order),
+            loss=self.loss,
+            penalty=self.penalty,
+            alpha=float(self.alpha),
+            ratio=float(self.l1_ratio),
+            width=width,
+            tol=float(self.tol),
+            patience=int(self.n_iter_no_change),
+        )
+
+    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+        assert isinstance(plan, Aim)
+        return (
+            batch.descend(examples, plan, state)
+            if self.solver == "batch"
+            else minimising.descend(examples, plan, state)
+        )
+
+    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
+        super()._drive(examples, plan, state, limit, X, y)
+        assert isinstance(plan, Aim)
+        assert isinstance(self._kept, Planes)
+        if self.solver == "batch" and not plan.shape.kinked and not self.early_stopping:
+            objective = self.report_.epochs[-1].loss  # of the very model that is kept
+        else:
+            objective = minimising.objective(examples, plan, self._kept)
+        self.report_ = replace(self.report_, objective=objective)
+
+    def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
+        """Rows on their right side say nothing about the objective."""
+        return False
+
+    def _warn(self, report: Report) -> None:
+        if report.outcome == "budget":
+            warnings.warn(
+                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs while the objective still "
+                f"fell by more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower, a larger "
+                "tol ends sooner.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+
+def _takes_pieces(model: Any) -> bool:
+    if model.solver == "stochastic":
+        return True
+    raise AttributeError('partial_fit is for solver="stochastic": the batch solver needs all rows at once.')
+
+
+def _tells_chances(model: Any) -> bool:
+    if model.loss in ("log", "modified_huber"):
+        return True
+    raise AttributeError(f'loss="{model.loss}" defines no probabilities: use "log" or "modified_huber".')
+
+
+class LinearClassifier(Minimiser, OnlineClassifier):
+    """A linear classifier of any loss of the margin and any penalty.
+
+    With f = w·x + b, m = y·f and row weights s_i it minimises
+
+        F(w, b) = Σ s_i ℓ(m_i)/Σ s_i + α·P(w)          P(w) = ½‖w‖², Σ|w| or ρΣ|w| + ½(1 − ρ)‖w‖²
+
+    so that `alpha` and `l1_ratio` mean what they mean in scikit-learn's `SGDClassifier`; the intercept is free.
+
+    Parameters
+    ----------
+    loss : str, default="log"
+        "perceptron" max(0, −m); "hinge" max(0, 1 − m); "squared_hinge" its square; "log" ln(1 + e^−m), for many
+        classes ln Σ e^f_k − f_y; "exponential" e^−m; "modified_huber" the squared hinge, straight below m = −1.
+        ("zero_one" can be looked at, in `learn.losses`, but not learned by.)
+    penalty : {"l2", "l1", "elasticnet"} or None, default="l2"
+    alpha : float, default=1e-4
+    l1_ratio : float, default=0.15
+        ρ, for the elastic net.
+    learning_rate : float, "optimal", "1/t", "1/sqrt(t)" or callable, default="optimal"
+        η of the stochastic solver; t counts visits. "optimal" is 1/(α(t + t₀)), t₀ such that no first step overshoots
+        (Bottou 2010); without a penalty it falls with the root of the epochs. A callable gets the number of the epoch,
+        from 1.
+    solver : {"stochastic", "batch"}, default="stochastic"
+        "stochastic": one step a row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
+        zeros. "batch": accelerated proximal gradient with line search, one step an epoch, to any accuracy.
+    multiclass : {"auto", "multinomial", "ovr"}, default="auto"
+        Of more than two classes: softmax for the log loss, each class against the rest for the others.
+    tol : float, default=1e-4
+        "stochastic" stops when for `n_iter_no_change` epochs F has not fallen by this share of itself; "batch" when a
+        step could not lower F by tol² of itself. 0: only the budget stops it.
+    fit_intercept, order, max_epochs, early_stopping, validation_fraction, n_iter_no_change, class_weight, warm_start, \
+random_state
+        As in `Perceptron`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_
+        As in `Perceptron`.
+    report_ : Report
+        With `objective`, F of the model.
+
+    References
+    ----------
+    L. Bottou, "Large-scale machine learning with stochastic gradient descent", 2010. J. Langford, L. Li, T. Zhang,
+    "Sparse online learning via truncated gradient", JMLR 10, 2009. A. Beck, M. Teboulle, "A fast iterative
+    shrinkage-thresholding algorithm for linear inverse problems", SIAM J. Imaging Sciences 2, 2009.
+
+    Examples
+    --------
+    >>> from rosenblatt import LinearClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
+    >>> model = LinearClassifier(loss="log", alpha=0.1, solver="batch", tol=1e-8).fit(X, y)
+    >>> model.predict_proba([[1.5]]).round(6)
+    array([[0.5, 0.5]])
+    >>> print(f"{model.coef_[0, 0]:.4f} {model.report_.objective:.4f}")
+    0.6367 0.6155
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **LINEAR,
+        "loss": [StrOptions(names("margin"))],
+        "multiclass": [StrOptions({"auto", "multinomial", "ovr"})],
+        "class_weight": COMMON["class_weight"],
+    }
+    del _parameter_constraints["epsilon"]
+
+    def __init__(
+        self,
+        *,
+        loss: str = "log",
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.15,
+        learning_rate: float | str | Callable[[int], float] = "optimal",
+        solver: str = "stochastic",
+        multiclass: str = "auto",
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        order: str | Sequence[int] = "shuffle",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Mapping[Any, float] | str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _plan(self) -> Plan:
+        if self.multiclass == "multinomial" and self.loss != "log":
+            raise ValueError(
+                f'multiclass="multinomial" is for loss="log" (softmax); loss="{self.loss}" learns by "ovr".'
+            )
+        return self._aim(0.0, -1.0)
+
+    def _scheme(self, classes: int, labels: bool) -> str:
+        if classes <= 2 and not labels:
+            return "one"
+        return "multinomial" if self.loss == "log" and self.multiclass != "ovr" and not labels else "ovr"
+
+    @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Make one epoch over these rows; for the stochastic solver.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight
+            As in `Perceptron.partial_fit`.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    @available_if(_tells_chances)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of classes, or of labels, for the log loss and the modified Huber loss.
+
+        Log: 1/(1 + e^−f), softmax for many classes. Modified Huber: (clip(f, −1, 1) + 1)/2. One-vs-rest: those of each
+        class, made to sum to 1.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        scores = self._scores(X).astype(np.float64)
+        if self._kept.scheme == "multinomial":
+            chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+            return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        chances = expit(scores) if self.loss == "log" else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0
+        if scores.ndim == 1:
+            return np.column_stack([1.0 - chances, chances])
+        if self._labels():
+            return np.asarray(chances)
+        chances = np.where(chances.sum(axis=1, keepdims=True) > 0, chances, 1.0)  # no class at all: all alike
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    @available_if(_tells_chances)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """The logarithms of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+
+class LinearRegressor(Minimiser, OnlineRegressor):
+    """A linear regressor of any loss of the residual and any penalty.
+
+    With r = w·x + b − y and row weights s_i it minimises F(w, b) = Σ s_i ℓ(r_i)/Σ s_i + α·P(w), the penalties being
+    those of `LinearClassifier`: least squares with them are ridge regression (scikit-learn's `Ridge(alpha=n·α)`),
+    `Lasso` and `ElasticNet`, with the same `alpha` and `l1_ratio`.
+
+    Parameters
+    ----------
+    loss : str, default="squared"
+        "squared" ½r²; "absolute" |r|; "huber" ½r², straight beyond ε; "log_cosh" ln cosh r; "epsilon_insensitive"
+        max(0, |r| − ε).
+    epsilon : float, default=0.1
+        ε of the Huber and the epsilon-insensitive loss.
+    penalty, alpha, l1_ratio, learning_rate, solver, tol, fit_intercept, order, max_epochs, early_stopping, \
+validation_fraction, n_iter_no_change, warm_start, random_state
+        As in `LinearClassifier`; held-out rows are scored by R².
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+    intercept_ : ndarray of shape (1,)
+    n_iter_ : int
+    report_ : Report
+        With `objective`; `errors` counts rows outside the tube, for "epsilon_insensitive".
+
+    References
+    ----------
+    As for `LinearClassifier`. P. Huber, "Robust estimation of a location parameter", Ann. Math. Statistics 35, 1964.
+
+    Examples
+    --------
+    >>> from rosenblatt import LinearRegressor
+    >>> X, y = [[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]
+    >>> model = LinearRegressor(penalty=None, solver="batch", tol=1e-9).fit(X, y)
+    >>> model.coef_.round(6), model.intercept_.round(6)
+    (array([2.]), array([1.]))
+    """
+
+    epsilon: float
+    _parameter_constraints: dict[str, Any] = {**LINEAR, "loss": [StrOptions(names("residual"))]}
+
+    def __init__(
+        self,
+        *,
+        loss: str = "squared",
+        epsilon: float = 0.1,
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.15,
+        learning_rate: float | str | Callable[[int], float] = "optimal",
+        solver: str = "stochastic",
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        order: str | Sequence[int] = "shuffle",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _plan(self) -> Plan:
+        return self._aim(float(self.epsilon), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0)
+
+    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
+        super()._drive(examples, plan, state, limit, X, y)
+        if self.loss != "epsilon_insensitive":
+            self.report_ = replace(self.report_, errors=None)
+
+    @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Make one epoch over these rows; for the stochastic solver.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X, y, sample_weight)

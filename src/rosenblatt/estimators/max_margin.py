@@ -1,0 +1,219 @@
+"""`MaxMargin`: the hard-margin classifier."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
+from rosenblatt.data.labelled import Table, read_rows
+from rosenblatt.estimators.online import all_or_nothing
+from rosenblatt.estimators.report import Report
+from rosenblatt.learn.kept import decide
+from rosenblatt.learn.squared_hinge import squared_hinge
+from rosenblatt.prove.certificates import Separability, WidestPlane, label, signed
+from rosenblatt.prove.widest import widest
+
+Array = np.ndarray[Any, Any]
+
+
+class MaxMargin(ClassifierMixin, BaseEstimator):
+    """The plane of the largest margin, each class against the rest, with a certificate for each.
+
+    Maximises min_i y_i (w·x_i + b)/‖w‖ until margin and upper bound agree to `tol`. Where no plane separates, it warns,
+    keeps the proof, and minimises ½‖w‖² + Σ max(0, 1 − y_i f(x_i))² instead (the squared hinge with C = 1).
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+    tol : float, default=1e-6
+        The gap between margin and upper bound, relative to the bound.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, d) or (K, d)
+        In double precision. y·f is about 1 on the nearest rows.
+    intercept_ : ndarray
+    classes_ : ndarray
+    n_iter_ : int
+        Rows that joined a corral (Newton steps, for the squared hinge), over all classes.
+    certificates_ : tuple
+        For each plane a `WidestPlane`, or the `Separability` that rules one out. Rows of weight 0 are not counted.
+    report_ : Report
+        outcome "gap", or "inseparable" with `witness`, the `Separability` of the first class that is not separable.
+
+    See Also
+    --------
+    max_margin : the same for two classes, as a function that raises.
+
+    References
+    ----------
+    C. Cortes, V. Vapnik, "Support-vector networks", 1995. P. Wolfe, "Finding the nearest point in a polytope", 1976.
+
+    Examples
+    --------
+    >>> from rosenblatt import MaxMargin
+    >>> model = MaxMargin().fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
+    >>> model.coef_, model.intercept_, model.report_.margin, model.report_.outcome
+    (array([[1.]]), array([-2.]), 1.0, 'gap')
+    >>> model.predict([[1.9], [2.1]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(self, *, fit_intercept: bool = True, tol: float = 1e-6) -> None:
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMargin:
+        """Find the widest planes.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            A row of weight 0 is absent. Other weights matter only where rows cannot be separated.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        began = time.perf_counter()
+        table, weights = self._table(X, y, sample_weight)
+        names = table.classes[-1:] if table.classes.size == 2 else table.classes
+        found = [self._plane(table, name, weights) for name in names]
+        self.coef_ = np.array([plane[0] for plane in found])
+        self.intercept_ = np.array([plane[1] for plane in found])
+        self.certificates_ = tuple(plane[2] for plane in found)
+        self.n_iter_ = sum(plane[4] for plane in found)
+        self.classes_ = table.classes
+        self.report_ = self._report(table, max(plane[3] for plane in found), time.perf_counter() - began)
+        self._warn()
+        return self
+
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Array]:
+        if y is None:
+            raise ValueError("MaxMargin requires y to be passed, but the target y is None.")
+        X = self._checked(X, reset=True)
+        check_consistent_length(X, y)
+        y = column_or_1d(y, warn=True)
+        weights = encode_weights(sample_weight, X.shape[0])
+        if weights is not None and not weights.all():
+            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        rows, radius2 = encode_rows(X)
+        classes = distinct(y)
+        check_labels(y, classes)
+        if classes.size < 2:
+            raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
+        X, rows = read_rows(rows, X.shape[1])
+        names = getattr(self, "feature_names_in_", None)
+        columns = None if names is None else tuple(str(name) for name in names)
+        table = Table(X, rows, radius2, columns, classes, encode_labels(y, classes))
+        return table, np.ones(X.shape[0]) if weights is None else weights
+
+    def _checked(self, X: Any, reset: bool) -> Any:
+        return validate_data(self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, order="C",
+                             dtype=[np.float64, np.float32], ensure_all_finite=False)  # fmt: skip
+
+    def _plane(self, table: Table, name: Any, weights: Array) -> tuple[Array, float, Any, float, int]:
+        """One class against the rest: coef, intercept, certificate, gap, steps."""
+        found, steps = widest(table, name, self.fit_intercept, self.tol)
+        if isinstance(found, WidestPlane):
+            return found.coef, found.intercept, found, found.gap, steps
+        sides = signed(table, name, self.fit_intercept).sides.astype(np.float64)
+        soft = squared_hinge(table.X, sides, weights, self.fit_intercept)
+        return soft.w, soft.b, found, soft.gap, soft.steps
+
+    def _report(self, table: Table, gap: float, seconds: float) -> Report:
+        refused = [one for one in self.certificates_ if isinstance(one, Separability)]
+        outcome = "inseparable" if refused else "gap" if gap <= self.tol else "budget"
+        scores = self._scores(table.X)
+        codes = table.codes
+        if scores.ndim == 1:
+            low = float(np.where(codes == 1, scores, -scores).min())
+            errors = int(np.count_nonzero(np.where(codes == 1, scores, -scores) <= 0))
+        else:
+            on = codes[:, None] == np.arange(scores.shape[1])
+            low = float((np.where(on, scores, -scores).min(axis=0) / np.linalg.norm(self.coef_, axis=1)).min())
+            errors = int(np.count_nonzero(decide(scores) != codes))
+        if refused:
+            margin = low if scores.ndim > 1 else low / (float(np.linalg.norm(self.coef_)) or math.inf)
+        else:
+            margin = min(one.margin for one in self.certificates_)
+        return Report(outcome, (), 0, errors, margin, math.sqrt(table.radius2), None, gap, seconds, table.shape[0],
+                      witness=refused[0] if refused else None)  # fmt: skip
+
+    def _warn(self) -> None:
+        if self.report_.outcome == "inseparable":
+            refused = [one.positive for one in self.certificates_ if isinstance(one, Separability)]
+            which = ", ".join(repr(label(name)) for name in refused)
+            warnings.warn(
+                f"No plane separates {which} from the rest (report_.witness has the proof): the squared hinge with "
+                "C = 1 was minimised instead.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        elif self.report_.outcome == "budget":
+            warnings.warn(
+                f"The margin is proven only to a gap of {self.report_.gap:.2g}, above tol={self.tol:g}: doubles go no "
+                "further on these rows.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _scores(self, X: Any) -> Array:
+        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of rows: (n,) for two classes, positive for `classes_[1]`; (n, K) for more.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray
+        """
+        check_is_fitted(self, "coef_")
+        X = self._checked(X, reset=False)
+        encode_rows(X)  # refuses what is not finite
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """Classes of rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray
+        """
+        scores = self.decision_function(X)
+        return np.asarray(self.classes_[decide(scores)])
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,527 @@
+"""Networks: layers trained by backpropagation, and the Mark I, whose first layer is wired at random."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rosenblatt.data.examples import Dense, Examples, Sparse, encode_rows, encode_weights
+from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.online import all_or_nothing
+from rosenblatt.estimators.perceptron import COMMON, Perceptron
+from rosenblatt.estimators.report import Report
+from rosenblatt.learn.kept import take
+from rosenblatt.learn.network import (
+    ACTIVATIONS,
+    Answers,
+    Layer,
+    Net,
+    Network,
+    Optimiser,
+    count_wrong,
+    new_network,
+    train,
+)
+from rosenblatt.learn.training import EpochRecord
+
+Array = np.ndarray[Any, Any]
+MOST_EPOCHS = 2_000
+UNITS_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class NetworkReport(Report):
+    """How the training of a network ended.
+
+    Attributes
+    ----------
+    loss : float
+        The mean loss over the last epoch. "converged" says that it no longer fell; `margin` and `bound` are None.
+    """
+
+    loss: float = float("nan")
+
+    def __str__(self) -> str:
+        """The report in words."""
+        lines = super().__str__().splitlines()
+        if self.outcome == "converged":
+            lines[0] = "converged: the loss no longer falls"
+        return "\n".join([*lines, f"  loss     {self.loss:.6g}"])
+
+
+NETWORK: dict[str, Any] = {
+    **{name: COMMON[name] for name in ("max_epochs", "early_stopping", "validation_fraction", "n_iter_no_change")},
+    **{name: COMMON[name] for name in ("record_errors", "class_weight", "random_state")},
+    "hidden_layer_sizes": [list, tuple, np.ndarray, Layer, Interval(Integral, 1, None, closed="left")],
+    "activation": [StrOptions(set(ACTIVATIONS))],
+    "loss": [StrOptions({"cross-entropy", "squared"})],
+    "solver": [StrOptions({"adam", "sgd"})],
+    "alpha": [Interval(Real, 0, None, closed="left")],
+    "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
+    "momentum": [Interval(Real, 0, 1, closed="left")],
+    "beta_1": [Interval(Real, 0, 1, closed="left")],
+    "beta_2": [Interval(Real, 0, 1, closed="left")],
+    "epsilon": [Interval(Real, 0, None, closed="neither")],
+    "batch_size": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+}
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model.loss != "cross-entropy":
+        raise AttributeError('predict_proba needs loss="cross-entropy": other losses define no probabilities.')
+    return True
+
+
+class MultilayerPerceptron(EpochwiseClassifier):
+    """Layers of smooth units, trained by backpropagation in mini-batches.
+
+    Layer by layer z ← F(W z + b). The last layer has one unit a class, and the loss of a row whose class is k is
+
+        cross-entropy: −log softmax(s)_k        squared error: ½ Σ_j (o_j − u_j)², u one-hot, o logistic
+
+    The objective is its mean + ½·alpha·‖W‖², biases left out.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : sequence of int and `Layer`, default=(100,)
+        The layers before the last: a number of units with `activation`, or a `Layer` with an activation of its own,
+        non-negative weights, gain control.
+    activation : {"relu", "logistic", "tanh", "identity", "log-square"}, default="relu"
+    loss : {"cross-entropy", "squared"}, default="cross-entropy"
+    solver : {"adam", "sgd"}, default="adam"
+        "sgd" has momentum.
+    alpha : float, default=0.0
+    learning_rate_init : float, default=0.001
+    momentum : float, default=0.9
+    beta_1, beta_2, epsilon : float, default=0.9, 0.999, 1e-8
+        Of Adam.
+    batch_size : int, default=200
+    max_epochs : int, default=None
+        None: 2·10⁹ stored values or 2,000 epochs, whichever comes first, at least 10.
+    tol : float, default=1e-4
+    n_iter_no_change : int, default=10
+        Stop when within so many epochs the loss did not fall by `tol` (with `early_stopping`: the score did not rise).
+    early_stopping : bool, default=False
+        Score each epoch on held-out rows, and return the best epoch's model.
+    validation_fraction : float, default=0.1
+    record_errors : bool, default=False
+        Count the training errors after each epoch (one more pass).
+    class_weight : dict, "balanced" or None, default=None
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    coefs_ : list of ndarray
+        W of each layer, (inputs, units).
+    intercepts_ : list of ndarray
+        b of each layer; empty where a layer has none.
+    classes_ : ndarray
+    loss_ : float
+    n_iter_ : int
+    report_ : NetworkReport
+        How the fit ended.
+
+    References
+    ----------
+    D. Rumelhart, G. Hinton, R. Williams, "Learning representations by back-propagating errors", Nature 323, 1986.
+    D. Kingma, J. Ba, "Adam: a method for stochastic optimization", 2015.
+
+    Examples
+    --------
+    >>> from rosenblatt import MultilayerPerceptron
+    >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], ["same", "same", "other", "other"]
+    >>> model = MultilayerPerceptron((8,), activation="tanh", learning_rate_init=0.1, random_state=0).fit(X, y)
+    >>> model.predict(X).tolist()
+    ['same', 'same', 'other', 'other']
+    """
+
+    hidden_layer_sizes: Sequence[int | Layer]
+    activation: str
+    loss: str
+    solver: str
+    alpha: float
+    learning_rate_init: float
+    momentum: float
+    beta_1: float
+    beta_2: float
+    epsilon: float
+    batch_size: int
+    tol: float
+    record_errors: bool
+    _kept: Answers
+    _state: Network
+
+    _parameter_constraints = NETWORK
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Sequence[int | Layer] = (100,),
+        *,
+        activation: str = "relu",
+        loss: str = "cross-entropy",
+        solver: str = "adam",
+        alpha: float = 0.0,
+        learning_rate_init: float = 0.001,
+        momentum: float = 0.9,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-8,
+        batch_size: int = 200,
+        max_epochs: int | None = None,
+        tol: float = 1e-4,
+        n_iter_no_change: int = 10,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _check(self) -> None:
+        self._layers()
+
+    def _most_epochs(self, examples: Examples) -> int:
+        return self.max_epochs or min(MOST_EPOCHS, super()._most_epochs(examples))
+
+    def _layers(self) -> list[Layer]:
+        given: Any = self.hidden_layer_sizes
+        given = [given] if isinstance(given, int | np.integer | Layer) else list(given)
+        layers = []
+        for one in given:
+            if not isinstance(one, int | np.integer | Layer):
+                raise ValueError(f"hidden_layer_sizes holds numbers of units and layers, got {one!r}.")
+            layers.append(one if isinstance(one, Layer) else Layer(int(one), self.activation))
+        return layers
+
+    def _begin(self, examples: Examples) -> Network:
+        assert examples.classes is not None
+        last = Layer(int(examples.classes.size), "identity" if self.loss == "cross-entropy" else "logistic")
+        net = Net(examples.n_features, (*self._layers(), last), self.loss, float(self.alpha))
+        return new_network(net, self._new_seed(), examples.dtype)
+
+    def _train(self, examples: Examples, state: Network) -> Generator[EpochRecord, None, None]:
+        optimiser = Optimiser(
+            self.solver,
+            float(self.learning_rate_init),
+            float(self.momentum),
+            float(self.beta_1),
+            float(self.beta_2),
+            float(self.epsilon),
+        )
+        patience = np.iinfo(np.int64).max if self.early_stopping else self.n_iter_no_change
+        return train(examples, state, optimiser, int(self.batch_size), float(self.tol), patience, self.record_errors)
+
+    def _conclude(
+        self, outcome: str, records: list[EpochRecord], examples: Examples, state: Network, seconds: float
+    ) -> Report:
+        errors = count_wrong(examples, state.kept())
+        common = {
+            **self.report_.__dict__,
+            "outcome": outcome,
+            "errors": errors,
+            "seconds": seconds,
+            "rows": examples.size,
+        }
+        return NetworkReport(**{**common, "loss": records[state.epoch - 1].loss})
+
+    def _publish(self, kept: Any) -> None:
+        views = kept.net.views(kept.flat)
+        self.coefs_, self.intercepts_ = [weights for weights, _ in views], [shift for _, shift in views]
+        self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
+
+    def _warn(self, report: Report) -> None:
+        if report.outcome == "budget":
+            warnings.warn(
+                f"MultilayerPerceptron spent its budget of {len(report.epochs)} epochs while the loss, now "
+                f"{self.loss_:.3g}, still fell; {report.errors:,} of {report.rows:,} training rows are wrong. "
+                "More epochs (max_epochs) may help.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, for cross-entropy.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+        """
+        check_is_fitted(self, "_kept")
+        rows, _ = self._rows(X)
+        n = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
+        s = self._kept.outputs(rows, np.arange(n, dtype=np.uint64))
+        s -= s.max(axis=1, keepdims=True)
+        np.exp(s, out=s)
+        s /= s.sum(axis=1, keepdims=True)
+        return s
+
+
+# -- the Mark I ------------------------------------------------------------------------------------------------------
+
+FIXED = ("margin", "update", "bias_step", "warm_start")  # what the Mark I had no knob for
+WIRING: dict[str, Any] = {
+    "n_units": [Interval(Integral, 1, None, closed="left")],
+    "n_connections": [Interval(Integral, 1, None, closed="left")],
+    "inhibitory": [Interval(Real, 0, 1, closed="both")],
+    "threshold": [StrOptions({"drawn", "median"}), Interval(Real, None, None, closed="neither")],
+    "random_state": ["random_state"],
+}
+
+
+MARK_I = {**{name: rule for name, rule in Perceptron._parameter_constraints.items() if name not in FIXED}, **WIRING}
+
+
+class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Association units wired at random: a_j = 1 where Σ ±x_i over a few inputs is above a threshold, else 0.
+
+    Each unit has `n_connections` inputs, drawn without replacement; a connection counts −1 with the chance
+    `inhibitory`, else +1. Nothing is learned: the rows of `fit` only say where thresholds make sense.
+
+    Parameters
+    ----------
+    n_units : int, default=512
+        As many as the Mark I had.
+    n_connections : int, default=20
+        Inputs a unit, all of them where there are fewer.
+    inhibitory : float, default=0.5
+    threshold : float, "drawn" or "median", default="drawn"
+        "drawn": each unit's sum at a row of `fit` drawn at random, so that units that are wired alike differ.
+        "median": the (lower) median of the unit's sum over the rows of `fit`, so that it answers half of them.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    wiring_ : CSC matrix of shape (d, n_units)
+        −1, 0 and +1.
+    thresholds_ : ndarray of shape (n_units,)
+
+    References
+    ----------
+    F. Rosenblatt, "Principles of Neurodynamics", 1962. G.-B. Huang, "What are extreme learning machines?", Cognitive
+    Computation 7, 2015.
+
+    Examples
+    --------
+    >>> from rosenblatt import RandomWiring
+    >>> RandomWiring(4, n_connections=2, threshold=0.5, random_state=0).fit_transform(
+    ...     [[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    ... )
+    array([[0., 1., 1., 1.],
+           [1., 0., 1., 1.]])
+    """
+
+    n_features_in_: int
+    _parameter_constraints = WIRING
+
+    def __init__(
+        self,
+        n_units: int = 512,
+        *,
+        n_connections: int = 20,
+        inhibitory: float = 0.5,
+        threshold: float | str = "drawn",
+        random_state: Any = None,
+    ) -> None:
+        self.n_units = n_units
+        self.n_connections = n_connections
+        self.inhibitory = inhibitory
+        self.threshold = threshold
+        self.random_state = random_state
+
+    def _checked(self, X: Any, reset: bool) -> Any:
+        kinds = [np.float64, np.float32]
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, order="C", ensure_all_finite=False)
+        encode_rows(X)  # refuses NaN and infinity, naming the row and the column
+        return X
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Wire the units.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            What each row counts where thresholds are drawn or medians.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        X = self._checked(X, reset=True)
+        d, rng = int(self.n_features_in_), check_random_state(self.random_state)
+        count = min(int(self.n_connections), d)
+        inputs = np.concatenate([rng.choice(d, count, replace=False) for _ in range(self.n_units)])
+        signs = np.where(rng.random_sample(inputs.size) < self.inhibitory, -1, 1).astype(X.dtype)
+        starts = np.arange(self.n_units + 1) * count
+        self.wiring_ = sp.csc_matrix((signs, inputs, starts), shape=(d, self.n_units))
+        self.wiring_.sort_indices()
+        self._n_features_out = int(self.n_units)
+        weights = encode_weights(sample_weight, X.shape[0])
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        if isinstance(self.threshold, str):
+            shares = rng.random_sample(self.n_units) if self.threshold == "drawn" else np.full(self.n_units, 0.5)
+            self.thresholds_ = _quantiles(X, self.wiring_, weights, shares)
+        else:
+            self.thresholds_ = np.full(self.n_units, self.threshold, X.dtype)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """What the units answer.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n_units)
+            0 and 1, in the dtype of X.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return (_sums(X, self.wiring_) > self.thresholds_).astype(X.dtype)
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome; float32 stays float32."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _sums(X: Any, wiring: Any) -> Array:
+    sums = X @ wiring
+    return np.asarray(sums.toarray() if sp.issparse(sums) else sums)
+
+
+def _quantiles(X: Any, wiring: Any, weights: Array, shares: Array) -> Array:
+    """For each unit the least sum at or below which its share of the weight lies; a few units at once."""
+    found = np.empty(shares.size, X.dtype)
+    for begin in range(0, shares.size, UNITS_AT_ONCE):
+        sums = _sums(X, wiring[:, begin : begin + UNITS_AT_ONCE])
+        columns = np.arange(sums.shape[1])
+        order = np.argsort(sums, axis=0)
+        below = np.cumsum(weights[order], axis=0)
+        at = np.argmax(below >= shares[begin : begin + UNITS_AT_ONCE] * below[-1], axis=0)
+        found[begin : begin + UNITS_AT_ONCE] = sums[order[at, columns], columns]
+    return found
+
+
+class MarkI(Perceptron):
+    """Rosenblatt's Mark I Perceptron: a retina, association units wired at random, a response layer that learns.
+
+    The rows are pictures, of 20 × 20 photocells in the machine of 1960, or any other input. `RandomWiring` turns them
+    into the answers a of association units; the response units learn from them by the perceptron rule,
+
+        w += η·y·a,   b += η·y          where y·(w·a + b) ≤ 0.
+
+    What no plane separates in the retina may be separated by enough association units.
+
+    Parameters
+    ----------
+    n_units, n_connections, inhibitory, threshold
+        As in `RandomWiring`.
+    learning_rate, fit_intercept, order, keep, multiclass, max_epochs, early_stopping, validation_fraction, \
+n_iter_no_change, record_errors, class_weight, random_state
+        As in `Perceptron`; here each response unit learns its class against the rest.
+
+    Attributes
+    ----------
+    wiring_ : RandomWiring
+        From the retina to the association units.
+    coef_, intercept_ : ndarray
+        From the association units to the responses.
+    classes_, n_iter_, report_
+        As in `Perceptron`.
+
+    References
+    ----------
+    F. Rosenblatt, "Principles of Neurodynamics", 1962. J. Hay, B. Lynch, D. Smith, "Mark I Perceptron operators'
+    manual", 1960.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt import MarkI
+    >>> bars = np.zeros((40, 20, 20))
+    >>> for k in range(20):
+    ...     bars[k, k, :] = bars[20 + k, :, k] = 1.0  # lie or stand: every photocell is lit as often in both classes
+    >>> y = ["lying"] * 20 + ["standing"] * 20
+    >>> model = MarkI(threshold=1.5, random_state=0).fit(bars.reshape(40, 400), y)
+    >>> model.report_.outcome, model.report_.errors
+    ('converged', 0)
+    """
+
+    wiring_: RandomWiring
+    _parameter_constraints = MARK_I
+    margin, update, bias_step = 0.0, "online", "unit"
+
+    def __init__(
+        self,
+        n_units: int = 512,
+        *,
+        n_connections: int = 20,
+        inhibitory: float = 0.5,
+        threshold: float | str = "drawn",
+        learning_rate: float | str | Callable[[int], float] = 1.0,
+        fit_intercept: bool = True,
+        order: str | Sequence[int] = "shuffle",
+        keep: str = "last",
+        multiclass: str = "ovr",
+        max_epochs: int | None = None,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        record_errors: bool = False,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    def _examples(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, dtype: Any = None, known: Array | None = None
+    ) -> Examples:
+        if reset:
+            names = RandomWiring._get_param_names()
+            wiring = RandomWiring(**{name: getattr(self, name) for name in names})
+            retina, _ = super()._rows(X, reset, dtype)
+            self.wiring_ = wiring.fit(_whole(retina, self.n_features_in_), sample_weight=sample_weight)
+        examples = super()._examples(X, y, sample_weight, reset=reset, dtype=dtype, known=known)
+        return replace(examples, n_features=int(self.n_units))
+
+    def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
+        """The answers of the association units."""
+        retina, _ = super()._rows(X, reset, dtype)
+        return encode_rows(self.wiring_.transform(_whole(retina, self.n_features_in_)))
+
+    def _attributes(self, *args: Any) -> dict[str, Any]:
+        return {**super()._attributes(*args), "wiring_": self.wiring_}
+
+
+def _whole(rows: Dense | Sparse, n_features: int) -> Any:
+    """All rows, as an array or a CSR matrix."""
+    if isinstance(rows, Dense):
+        return rows.values
+    return take(rows, np.arange(rows.starts.size - 1), n_features)

@@ -1,0 +1,210 @@
+"""Mean loss + penalty as an aim, and its stochastic descent, epoch after epoch.
+
+    F(W, b) = Σ_i s_i ℓ(x_i, y_i)/Σ_i s_i + α·P(W)
+
+For one-vs-rest ℓ is summed over the columns. `descend` is a generator of epoch records like `training.epochs`; the
+batch solver, `batch.descend`, is another.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.compiling import compiled
+from rosenblatt.data.examples import Examples, spans
+from rosenblatt.learn.descent import (
+    FIXED,
+    HARMONIC,
+    MARGIN,
+    RESIDUAL,
+    ROOT,
+    SOFTMAX,
+    Fall,
+    Falling,
+    FallingMany,
+    code_of,
+    partial,
+    settle,
+    softmax,
+)
+from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.kept import Planes
+from rosenblatt.learn.loops import sweep
+from rosenblatt.learn.losses import CODES, LOSSES, Loss
+from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
+from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.penalties import PENALTIES, Penalty
+from rosenblatt.learn.training import EpochRecord, Plan, problems
+from rosenblatt.learn.visits import LEFT, LOSS, POSITION, is_on
+
+Array = np.ndarray[Any, Any]
+BIAS_CURVATURE = 0.01  # what the schedule of an intercept without penalty counts on
+
+
+@dataclass(frozen=True)
+class Aim(Plan):
+    """What to minimise and how; `rule` is asked only which rows are answered wrongly."""
+
+    loss: str = "log"
+    penalty: str | None = "l2"
+    alpha: float = 1e-4
+    ratio: float = 0.15
+    width: float = 0.1
+    tol: float = 1e-4
+    patience: int = 5
+
+    @property
+    def shape(self) -> type[Loss]:
+        """The loss."""
+        return LOSSES[self.loss]
+
+    @property
+    def price(self) -> type[Penalty]:
+        """The penalty."""
+        return PENALTIES[self.penalty]
+
+    def penalty_of(self, coef: Array) -> float:
+        """α·P(W)."""
+        return self.price.value(coef.astype(np.float64), self.alpha, self.ratio)
+
+    def fall(self, epoch: int, reach: float, scheme: str, visits: float = 1.0) -> Fall:
+        """Loss, penalty and schedule as compiled code takes them; reach = max‖x‖², visits those of an epoch.
+
+        "optimal" is η = 1/(α(t + t₀)), where t₀ makes the first step one that no row overshoots by; the intercept has
+        half of such a step for itself, and falls as if it had a penalty. Without a penalty both fall with the root of
+        the epochs.
+        """
+        l1, l2 = self.price.parts(self.alpha, self.ratio) or (0.0, 0.0)
+        bias = 0.0 if self.bias == "none" else 1.0
+        steep = self.shape.steep if math.isfinite(self.shape.steep) else 1.0
+        bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
+        eta, power = bias_eta / max(reach, 1e-12), HARMONIC
+        fade, bias_fade = eta * strength, bias_eta * max(strength, BIAS_CURVATURE)
+        if not strength:
+            fade, bias_fade, power = 1.0 / visits, 1.0 / visits, ROOT
+        if self.rate in ("1/t", "1/sqrt(t)"):
+            eta, fade, power = 1.0, 1.0, HARMONIC if self.rate == "1/t" else ROOT
+        elif not isinstance(self.rate, str):
+            eta, fade, power = self._constant(epoch), 0.0, FIXED
+        if self.rate != "optimal":
+            bias_eta, bias_fade = eta, fade
+        kind = RESIDUAL if self.shape.of == "residual" else SOFTMAX if scheme == "multinomial" else MARGIN
+        capped = not math.isfinite(self.shape.steep)
+        return Fall(CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade)
+
+    def _constant(self, epoch: int) -> float:
+        """η of this epoch, a number or what a callable says."""
+        eta = float(self.rate(epoch) if callable(self.rate) else self.rate)
+        if not (math.isfinite(eta) and eta > 0):
+            raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
+        return eta
+
+
+# -- the value of the aim --------------------------------------------------------------------------------------------
+
+
+@compiled
+def _loss_one(fall: Fall, y: Array, weights: Array, index: Array, scores: Array) -> float:
+    total = 0.0
+    for t in range(index.size):
+        i = index[t]
+        total += (weights[i] if weights.size > 0 else 1.0) * partial(fall, np.float64(scores[t]), np.float64(y[i]))[0]
+    return total
+
+
+@compiled
+def _loss_many(fall: Fall, y: Array, weights: Array, index: Array, scores: Array) -> float:
+    total = 0.0
+    for t in range(index.size):
+        i, loss = index[t], 0.0
+        if fall.kind == SOFTMAX:
+            loss = softmax(scores[t], code_of(y, i))
+        else:
+            for k in range(scores.shape[1]):
+                loss += partial(fall, np.float64(scores[t, k]), 1.0 if is_on(y, i, k) else -1.0)[0]
+        total += (weights[i] if weights.size > 0 else 1.0) * loss
+    return total
+
+
+def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
+    """F of these planes."""
+    (problem,) = problems(examples, planes.scheme, planes.classes)
+    fall, total = aim.fall(1, 1.0, planes.scheme), 0.0
+    for index in problem.pieces(planes.coef.shape[0]):
+        scores = planes.raw(problem.rows, index)
+        measure = _loss_one if scores.ndim == 1 else _loss_many
+        total += measure(fall, problem.truth, problem.weights, index, scores)
+    return total / problem.total + aim.penalty_of(planes.coef)
+
+
+# -- stochastic descent ----------------------------------------------------------------------------------------------
+
+
+def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord, None, None]:
+    """Pass after pass, changing `state`, until the objective met on the way has stopped to fall.
+
+    It has when for `patience` epochs it was not lower, by `tol` of itself, than the lowest before.
+    """
+    state.radius2 = max(state.radius2, examples.radius2)
+    state.bias = 0.0 if aim.bias == "none" else 1.0
+    (problem,) = problems(examples, state.scheme, state.classes)
+    (machine,) = state.machines
+    lowest, waited = math.inf, 0
+    while True:
+        began, before = time.perf_counter(), machine.updates
+        snapshot = state.copy() if state.epoch else None
+        try:
+            machine.tally[[LOSS, POSITION, LEFT]] = 0.0
+            _pass(machine, problem, aim, state)
+        except BaseException:
+            if snapshot is not None:
+                state.__dict__.update(snapshot.__dict__)
+            raise
+        state.epoch += 1
+        loss = machine.tally[LOSS] / problem.total + aim.penalty_of(machine.coef)
+        waited = 0 if loss < lowest - aim.tol * abs(lowest) else waited + 1
+        lowest = min(lowest, loss)
+        done = aim.tol > 0 and waited >= aim.patience
+        seconds = time.perf_counter() - began
+        yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
+        if done:
+            return
+
+
+def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
+    lay_out(machine, problem.rows, state.scheme)
+    fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, problem.total)
+    K = machine.intercept.size
+    if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
+        # No debts yet, or classes have come since: all weights start with none.
+        machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
+    q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
+    scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
+    if state.scheme == "one":
+        one = q[0] if q.size else np.zeros(0)
+        work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
+    else:
+        scores = np.zeros(K, machine.coef.dtype)
+        work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
+    order, tally = aim.make_order(problem, state.seed), machine.tally
+    for begin, end in spans(order.size, problem.per_row * K):
+        piece = order.piece(state.epoch, begin, end)
+        if problem.present is not None and not isinstance(order, Explicit):
+            piece = problem.present[piece]
+        tally[POSITION] = 0.0
+        while tally[POSITION] < piece.size:
+            sweep(work, problem.rows, problem.truth, problem.weights, piece, fall, tally, NO_LOG, piece.size)
+    settle(work)
+    if fall.l1 > 0:
+        machine.total_b[:] = scale[1]
+    if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
+        raise ValueError(
+            f"The weights overflowed in epoch {state.epoch + 1}: the steps are too long for these rows (max‖x‖ is "
+            f'{math.sqrt(state.radius2):.3g}). Scale the features, choose a smaller learning_rate or solver="batch".'
+        )

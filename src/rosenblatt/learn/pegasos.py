@@ -1,0 +1,151 @@
+"""Pegasos: stochastic subgradient steps on mini-batches, with and without projection.
+
+The problem: min ½λ‖w‖² + mean of max(0, 1 − y·f), f = w·x + b, b the weight of a constant feature 1. At t = 1, 2, …,
+on a batch of k rows, all of them scored by the w before it,
+
+    w ← (1 − 1/t)w + 1/(λtk) Σ_{y·f < 1} y·x          then, with projection,          w ← w·min(1, 1/(√λ‖w‖))
+
+(Shalev-Shwartz, Singer, Srebro, Cotter 2011, figures 1 and 2). As in `descent`, w = s·v, so that a sparse row costs its
+own non-zeros; ‖w‖² is kept up to date from w·x and ‖x‖².
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.compiling import compiled
+from rosenblatt.data.examples import Examples, spans
+from rosenblatt.learn.descent import SMALLEST_SCALE
+from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.machines import Machine, State
+from rosenblatt.learn.minimising import Aim
+from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.rows import add, dot, norm
+from rosenblatt.learn.training import EpochRecord, problems
+from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class PegasosPlan(Aim):
+    """The aim of a support vector machine, with Pegasos's settings."""
+
+    batch_size: int = 1
+    project: bool = False
+
+
+@compiled
+def scale_down(v: Array, b: Array, k: Any, state: Array, factor: float) -> None:
+    """W ← factor·w; state holds s and ‖w‖²."""
+    state[0] *= factor
+    state[1] *= factor * factor
+    b[k] *= factor
+    if state[0] < SMALLEST_SCALE:
+        for j in range(v.size):
+            v[j] *= state[0]
+        state[0] = 1.0
+
+
+@compiled
+def steps(
+    v: Array, b: Array, k: Any, rows: Any, y: Array, visits: Array, shares: Array, state: Array, tally: Array,
+    lam: float, size: int, bias: float, project: bool, lacks: Array,
+) -> None:  # fmt: skip
+    """All batches of these visits, for column k; state: s, ‖w‖², t."""
+    for begin in range(0, visits.size, size):
+        end = min(begin + size, visits.size)
+        state[2] += 1.0
+        mass = 0.0
+        for at in range(begin, end):
+            i = visits[at]
+            side = 1.0 if is_on(y, i, k) else -1.0
+            f = state[0] * np.float64(dot(rows, i, v)) + np.float64(b[k])
+            lack = 1.0 - side * f
+            lacks[at - begin] = side * shares[at] if lack > 0.0 else 0.0
+            tally[LOSS] += shares[at] * max(lack, 0.0)
+            mass += shares[at]
+        scale_down(v, b, k, state, 1.0 - 1.0 / state[2])
+        eta = 1.0 / (lam * state[2] * (end - begin))
+        for at in range(begin, end):
+            if lacks[at - begin] != 0.0:
+                i, step = visits[at], eta * lacks[at - begin]
+                f = state[0] * np.float64(dot(rows, i, v)) + bias * np.float64(b[k])
+                state[1] += 2.0 * step * f + step * step * (norm(rows, i) + bias)
+                add(rows, i, step / state[0], v)
+                b[k] += bias * step
+                tally[UPDATES] += 1.0
+        if project and lam * state[1] > 1.0:
+            scale_down(v, b, k, state, 1.0 / math.sqrt(lam * state[1]))
+
+
+def descend(examples: Examples, plan: PegasosPlan, state: State) -> Generator[EpochRecord, None, None]:
+    """Pass after pass, as `minimising.descend`."""
+    state.radius2 = max(state.radius2, examples.radius2)
+    (problem,) = problems(examples, state.scheme, state.classes)
+    (machine,) = state.machines
+    lowest, waited = math.inf, 0
+    while True:
+        began, before = time.perf_counter(), machine.updates
+        snapshot = state.copy() if state.epoch else None
+        try:
+            machine.tally[LOSS] = 0.0
+            _pass(machine, problem, plan, state)
+        except BaseException:
+            if snapshot is not None:
+                state.__dict__.update(snapshot.__dict__)
+            raise
+        state.epoch += 1
+        loss = machine.tally[LOSS] / problem.total + plan.penalty_of(machine.coef)
+        waited = 0 if loss < lowest - plan.tol * abs(lowest) else waited + 1
+        lowest = min(lowest, loss)
+        done = plan.tol > 0 and waited >= plan.patience
+        seconds = time.perf_counter() - began
+        yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
+        if done:
+            return
+
+
+def _pass(machine: Machine, problem: Problem, plan: PegasosPlan, state: State) -> None:
+    order, t = plan.make_order(problem, state.seed), machine.tally[CLOCK]
+    # Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive one.
+    truth = problem.truth
+    if state.scheme == "one":
+        truth = np.where(truth > 0, np.int32(0), np.int32(1))
+    K, bias = machine.intercept.size, 0.0 if plan.bias == "none" else 1.0
+    lacks = np.empty(plan.batch_size)
+    work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(K)]
+    for begin, end in spans(order.size, problem.per_row * K * max(1, plan.batch_size // 1024)):
+        piece = order.piece(state.epoch, begin, end)
+        if problem.present is not None and not isinstance(order, Explicit):
+            piece = problem.present[piece]
+        visits, shares = _visits(piece, problem.weights)
+        for k, mine in enumerate(work):
+            steps(
+                machine.coef[k], machine.intercept, k, problem.rows, truth, visits, shares, mine, machine.tally,
+                plan.alpha, plan.batch_size, bias, plan.project, lacks,
+            )  # fmt: skip
+    for k, mine in enumerate(work):
+        machine.coef[k] *= mine[0]
+    machine.tally[CLOCK] = work[0][2]
+
+
+def _start(w: Array, b: Any, t: float) -> Array:
+    return np.array([1.0, float(np.vdot(w, w)) + float(b) ** 2, t])
+
+
+def _visits(piece: Array, weights: Array) -> tuple[Array, Array]:
+    """A row of weight s as ⌈s⌉ visits, the last with the remaining fraction."""
+    if not weights.size:
+        return piece, np.ones(piece.size)
+    mass = weights[piece]
+    times = np.ceil(mass).astype(np.int64)
+    shares = np.ones(int(times.sum()))
+    shares[np.cumsum(times) - 1] = mass - (times - 1)
+    return np.repeat(piece, times), shares

@@ -1,0 +1,177 @@
+"""The geometry of a model on rows: distances, margins, projections, the line in the plane."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import encode_labels
+from rosenblatt.data.labelled import Table, read_table
+from rosenblatt.prove.certificates import Separability, WidestPlane
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear model: planes (K, d), one for two classes, and the labels they decide between."""
+
+    coef: Array
+    intercept: Array
+    classes: Array
+
+    def scores(self, X: Any) -> Array:
+        """w_k·x + b_k, (n, K), in double precision."""
+        return np.asarray(X @ self.coef.T, dtype=np.float64) + self.intercept
+
+
+def linear_of(model: Any) -> Linear:
+    """The planes of a fitted model, or of a certificate."""
+    if isinstance(model, Separability | WidestPlane):
+        if model.coef is None:
+            raise ValueError(f"This verdict of {model.verdict!r} has no plane.")
+        if len(model.classes) != 2:
+            raise ValueError("This plane holds one class against several: pass a y that says which rows are in it.")
+        return Linear(np.atleast_2d(model.coef), np.array([model.intercept]), np.array(model.classes))
+    if not hasattr(model, "coef_") or not hasattr(model, "classes_"):
+        raise ValueError(
+            f"{type(model).__name__} is not fitted, or no linear classifier: it has no coef_ and classes_."
+        )
+    coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
+    intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (coef.shape[0],))
+    classes = np.asarray(model.classes_)
+    if coef.shape[0] != (1 if classes.size <= 2 else classes.size):
+        raise ValueError(f"{coef.shape[0]} planes for {classes.size} classes: a margin needs one plane a class.")
+    return Linear(coef, intercept, classes)
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Margins of rows; what `margins` returns.
+
+    Two classes: f = w·x + b, y = ±1. Many: the score of the true class less that of another.
+
+    Attributes
+    ----------
+    functional : ndarray of shape (n,)
+        y·f; for many classes s_y − max s_r.
+    geometric : ndarray of shape (n,)
+        Signed distance to the nearest plane that would change the answer, negative where it is wrong: y·f/‖w‖; for
+        many classes min_r (s_y − s_r)/‖w_y − w_r‖.
+    distances : ndarray of shape (n,) or (n, K)
+        f/‖w‖, the signed distance to each plane, positive on the side that w points to.
+    margin : float
+        Of the set: the smallest geometric margin.
+    coef, intercept : ndarray
+        The planes.
+    """
+
+    functional: Array
+    geometric: Array
+    distances: Array
+    margin: float
+    coef: Array
+    intercept: Array
+
+    @property
+    def errors(self) -> int:
+        """Rows with a margin of 0 or less: a tie is an error."""
+        return int(np.count_nonzero(self.functional <= 0))
+
+    def distribution(self, shares: Any = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)) -> dict[float, float]:
+        """The geometric margin that each share of the rows does not exceed."""
+        return {float(share): float(np.quantile(self.geometric, share)) for share in shares}
+
+    def below(self, rho: float) -> float:
+        """The share of rows with a geometric margin below rho."""
+        return float(np.mean(self.geometric < rho))
+
+    def project(self, X: Any, plane: int = 0) -> Array:
+        """The nearest point of a plane to each row: x − f(x)·w/‖w‖²."""
+        w, X = self.coef[plane], np.asarray(X, dtype=np.float64)
+        norm2 = float(w @ w)
+        if norm2 == 0:
+            raise ValueError("w is 0: there is no plane to project on.")
+        return np.asarray(X - ((X @ w + self.intercept[plane]) / norm2)[:, None] * w)
+
+    @property
+    def line(self) -> tuple[float, float]:
+        """In two dimensions (slope, intercept): x₂ = slope·x₁ + intercept; (∞, c) for the upright line x₁ = c."""
+        if self.coef.shape != (1, 2):
+            raise ValueError(
+                f"A line needs one plane in two dimensions, not {self.coef.shape[0]} in {self.coef.shape[1]}."
+            )
+        (w1, w2), b = self.coef[0], float(self.intercept[0])
+        if w2 == 0:
+            return (math.inf, -b / w1) if w1 else (math.nan, math.nan)
+        return float(-w1 / w2), float(-b / w2)
+
+    def __str__(self) -> str:
+        """The margins in words."""
+        spread = ", ".join(f"{value:.4g}" for value in self.distribution((0.25, 0.5, 0.75)).values())
+        return (
+            f"margin {self.margin:.6g} over {self.functional.size:,} rows, {self.errors:,} of them wrong; "
+            f"quartiles {spread}"
+        )
+
+
+def margins(model: Any, X: Any, y: Any) -> Margins:
+    """Functional and geometric margins of every row, and of the set.
+
+    The functional margin of (x, y) is y·(w·x + b); the geometric margin is its signed distance y·(w·x + b)/‖w‖ to the
+    plane; the margin of a set is the smallest (Novikoff 1962; Cristianini and Shawe-Taylor 2000).
+
+    Parameters
+    ----------
+    model : fitted linear classifier, WidestPlane or Separability
+        Anything with `coef_`, `intercept_` and `classes_`.
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+
+    Returns
+    -------
+    Margins
+
+    Examples
+    --------
+    >>> from rosenblatt import margins, max_margin
+    >>> X, y = [[0.0, 4.0], [0.0, 0.0]], [1, -1]
+    >>> seen = margins(max_margin(X, y), X, y)
+    >>> seen.geometric, seen.line
+    (array([2., 2.]), (-0.0, 2.0))
+    """
+    linear, table = linear_of(model), read_table(X, y)
+    if table.shape[1] != linear.coef.shape[1]:
+        raise ValueError(f"X has {table.shape[1]} features, but the model has {linear.coef.shape[1]}.")
+    codes = _codes(linear, table)
+    scores = linear.scores(table.X)
+    norms = np.linalg.norm(linear.coef, axis=1)
+    distances = _over(scores, norms[None, :])
+    if scores.shape[1] == 1:
+        side = np.where(codes == 1, 1.0, -1.0)
+        functional, geometric, distances = side * scores[:, 0], side * distances[:, 0], distances[:, 0]
+    else:
+        at = np.arange(codes.size)
+        lead = scores[at, codes][:, None] - scores
+        apart = np.linalg.norm(linear.coef[codes][:, None, :] - linear.coef[None, :, :], axis=2)
+        far = _over(lead, apart)
+        lead[at, codes] = far[at, codes] = np.inf
+        functional, geometric = lead.min(axis=1), far.min(axis=1)
+    return Margins(functional, geometric, distances, float(geometric.min()), linear.coef, linear.intercept)
+
+
+def _over(f: Array, norm: Array) -> Array:
+    """f/‖w‖; with w = 0 the answer never changes, so that the distance is infinite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(norm > 0, f / norm, np.where(f == 0, 0.0, np.copysign(np.inf, f)))
+
+
+def _codes(linear: Linear, table: Table) -> Array:
+    """The labels of the rows as places among the model's classes."""
+    unknown = [name for name in table.classes if name not in linear.classes]
+    if unknown:
+        raise ValueError(f"y has the label {unknown[0]!r}, the model knows {linear.classes.tolist()}.")
+    return encode_labels(table.classes, linear.classes)[table.codes]

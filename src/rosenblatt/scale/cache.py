@@ -1,0 +1,330 @@
+"""A compact binary copy of a source, from which later passes read: blocks of rows, and a footer that tells of them.
+
+    magic · block · block · … · table of blocks · footer (JSON) · its length · its SHA-256 · magic
+
+A block holds the values (in single precision where that loses nothing), the columns, the lengths of rows and the
+labels. Where blocks begin is a rule of `learn.orders`, so that a shuffled pass over the file visits rows in the same
+order as one in memory. The footer says of which files the cache is a copy; when one of them has changed since, or
+may have, the cache is made anew. Each block carries a checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.disk import cannot, replaced
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import encode_rows
+from rosenblatt.data.reading import Contents, Facts, Piece, Reading, prepared, tasks
+from rosenblatt.data.sources import CHUNK, STDIN, Stamp, expand, opened, stamps
+from rosenblatt.estimators.encoding import Arrays, decode, encode
+from rosenblatt.learn.orders import block_bounds
+from rosenblatt.scale.ahead import ahead
+
+Array = np.ndarray[Any, Any]
+MAGIC = b"rbcache1"
+RACY = 2_000_000_000  # ns: a file that changed so shortly before it was read may change again unseen
+OFFSET, ROWS, STORED, LABELS, SINGLE, CHECK = range(6)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A cache that is known to be good."""
+
+    path: Path
+    contents: Contents
+    names: tuple[str, ...] | None  # where labels are names: of each code, as stored
+    shift: int  # what is to be taken from columns, as stored
+    table: Array  # one row a block
+
+    @property
+    def bounds(self) -> Array:
+        """The first row of each block, and the end."""
+        return np.concatenate([[0], np.cumsum(self.table[:, ROWS])])
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows as they are stored."""
+
+    values: Array
+    columns: Array  # empty where rows are dense
+    lengths: Array
+    labels: Array  # float64, or int32 codes of names
+    label_counts: Array  # empty where each row has one
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Cuts pieces into blocks and writes them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.at = file, 0
+        self.table: list[tuple[int, ...]] = []
+        self.codes: dict[str, int] = {}
+        self.radius2 = 0.0
+        self.dense = False
+        self.pending: Block | None = None
+        self.write(MAGIC)
+
+    def write(self, data: bytes) -> None:
+        self.file.write(data)
+        self.at += len(data)
+
+    def add(self, piece: Piece) -> None:
+        if not piece.rows:
+            return
+        self.radius2 = max(self.radius2, encode_rows(piece.X)[1])
+        block = self._block(piece)
+        if self.pending is not None:
+            block = _joined(self.pending, block)
+        starts = np.concatenate([[0], np.cumsum(block.lengths, dtype=np.int64)])
+        bounds = block_bounds(starts)
+        label_starts = _label_starts(block)
+        for first, end in zip(bounds[:-2].tolist(), bounds[1:-1].tolist(), strict=True):
+            self._put(_cut(block, starts, label_starts, first, end))
+        self.pending = _cut(block, starts, label_starts, int(bounds[-2]), int(bounds[-1]))
+
+    def finish(self) -> None:
+        if self.pending is not None:
+            self._put(self.pending)
+
+    def _block(self, piece: Piece) -> Block:
+        """The piece, its names as codes in the order in which they were first seen."""
+        labels = piece.labels
+        if labels is None:
+            raise FileError("expected a label in every row, found a table without its column")
+        if labels.dtype.kind == "O":
+            for name in labels:
+                self.codes.setdefault(name, len(self.codes))
+            labels = np.array([self.codes[name] for name in labels], np.int32)
+        counts = np.zeros(0, np.uint32) if piece.starts is None else np.diff(piece.starts).astype(np.uint32)
+        if sp.issparse(piece.X):
+            X = piece.X
+            lengths = np.diff(X.indptr).astype(np.uint32)
+            return Block(X.data, X.indices.view(np.uint32), lengths, labels, counts)
+        self.dense = True
+        values = np.ascontiguousarray(piece.X)
+        lengths = np.full(values.shape[0], values.shape[1], np.uint32)
+        return Block(values.ravel(), np.zeros(0, np.uint32), lengths, labels, counts)
+
+    def _put(self, block: Block) -> None:
+        if not block.lengths.size:
+            return
+        single = block.values.astype(np.float32)
+        lossless = bool((single == block.values).all())
+        labels = block.labels if block.labels.dtype == np.int32 else block.labels.astype(np.float64)
+        parts = (single if lossless else block.values, block.columns, block.lengths, labels, block.label_counts)
+        data = b"".join(part.tobytes() for part in parts)
+        several = block.labels.size if block.label_counts.size else -1
+        self.table.append((self.at, block.lengths.size, block.values.size, several, int(lossless), zlib.crc32(data)))
+        self.write(data)
+
+
+def _joined(a: Block, b: Block) -> Block:
+    """Both, one after the other; where one has several labels a row, both are counted."""
+    counts = [block.label_counts for block in (a, b)]
+    if counts[0].size or counts[1].size:
+        counts = [
+            one if one.size else np.ones(block.lengths.size, np.uint32)
+            for one, block in zip(counts, (a, b), strict=True)
+        ]
+    join = np.concatenate
+    return Block(
+        join([a.values, b.values]),
+        join([a.columns, b.columns]),
+        join([a.lengths, b.lengths]),
+        join([a.labels, b.labels]),
+        join(counts),
+    )
+
+
+def _label_starts(block: Block) -> Array:
+    counts = block.label_counts if block.label_counts.size else np.ones(block.lengths.size, np.uint32)
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _cut(block: Block, starts: Array, label_starts: Array, first: int, end: int) -> Block:
+    inside = slice(int(starts[first]), int(starts[end]))
+    return Block(
+        block.values[inside],
+        block.columns[inside],
+        block.lengths[first:end],
+        block.labels[int(label_starts[first]) : int(label_starts[end])],
+        block.label_counts[first:end],
+    )
+
+
+def convert(source: Any, how: Reading, path: Path, size: int) -> Cache:
+    """Copy a source into a cache at `path`, in one pass; parsing runs ahead on the other core."""
+    paths = expand(source)
+    plain = [one for one in paths if one != STDIN]
+    taken, before = time.time_ns(), stamps(plain)
+    how = prepared(source, how)
+    facts = Facts()
+    with replaced(path) as file:
+        writer = _Writer(file)
+        for piece in ahead(tasks(source, how, size)):
+            facts.add(piece)
+            writer.add(piece)
+        writer.finish()
+        if not facts.rows:
+            raise FileError("expected rows, found none", paths[0])
+        shift = facts.shift(how)
+        final = facts.settle(how)
+        table = np.array(writer.table, dtype=np.int64)
+        footer = {
+            "paths": [os.path.abspath(one) for one in plain],
+            "stamps": [asdict(stamp) for stamp in before],
+            "racy": any(max(stamp.modified, stamp.changed) > taken - RACY for stamp in before),
+            "asked": encode(how, Arrays(), "reading"),
+            "contents": encode(facts.contents(final, writer.radius2, writer.dense), Arrays(), "contents"),
+            "names": list(writer.codes) if writer.codes else None,
+            "shift": shift,
+            "table": writer.at,
+        }
+        writer.write(table.tobytes())
+        text = json.dumps(footer, separators=(",", ":")).encode()
+        writer.write(text)
+        writer.write(len(text).to_bytes(8, "little") + hashlib.sha256(table.tobytes() + text).digest() + MAGIC)
+    return load_cache(path)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def load_cache(path: Path) -> Cache:
+    """The cache at `path`, if it is a whole one."""
+    return _loaded(path)[0]
+
+
+def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 48, 0))
+            tail = file.read(48)
+            length = int.from_bytes(tail[:8], "little")
+            if len(tail) < 48 or tail[40:] != MAGIC or length > size - 48:
+                raise FileError("expected a cache of rosenblatt, found something else", path)
+            file.seek(size - 48 - length)
+            text = file.read(length)
+            footer = json.loads(text)
+            file.seek(footer["table"])
+            table = file.read(size - 48 - length - footer["table"])
+    except OSError as error:
+        raise FileError(cannot("read", error), path) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileError("expected a cache of rosenblatt, found something else", path) from error
+    if hashlib.sha256(table + text).digest() != tail[8:40]:
+        raise FileError("expected a whole cache, found a damaged one", path)
+    contents = decode(footer["contents"], Arrays())
+    names = None if footer["names"] is None else tuple(footer["names"])
+    return Cache(path, contents, names, footer["shift"], np.frombuffer(table, np.int64).reshape(-1, 6)), footer
+
+
+def place(source: Any, how: Reading) -> Path:
+    """Where the cache of a source stands: beside the file if that can be, else in a folder of the user's."""
+    paths = [os.path.abspath(one) for one in expand(source)]
+    key = json.dumps([paths, encode(how, Arrays(), "reading")])
+    name = f"{Path(paths[0]).name}.{hashlib.sha256(key.encode()).hexdigest()[:8]}.rbcache"
+    given = os.environ.get("ROSENBLATT_CACHE")
+    if given is None and os.access(Path(paths[0]).parent, os.W_OK):
+        return Path(paths[0]).parent / name
+    return cache_folder() / name
+
+
+def cache_folder() -> Path:
+    """A folder for caches and for what must be kept for a while: ROSENBLATT_CACHE, or one among the user's caches."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("ROSENBLATT_CACHE") or Path(base) / "rosenblatt")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(cannot("write", error), folder) from error
+    return folder
+
+
+def fresh(source: Any, how: Reading) -> Cache | None:
+    """The cache of a source, if there is one and no file has changed since it was made."""
+    path = place(source, how)
+    if not path.exists():
+        return None
+    try:
+        cache, footer = _loaded(path)
+    except FileError:
+        return None
+    now = stamps(expand(source))
+    if footer["racy"] or [Stamp(**one) for one in footer["stamps"]] != list(now):
+        return None
+    return cache
+
+
+def cached(source: Any, how: Reading, size: int) -> Cache:
+    """The cache of a source: the one that is there if it is fresh, else a new one."""
+    return fresh(source, how) or convert(source, how, place(source, how), size)
+
+
+def read_blocks(cache: Cache, numbers: Array) -> list[Block]:
+    """These blocks, each checked."""
+    try:
+        with open(cache.path, "rb", buffering=0) as file:
+            return [_read_block(cache, file.fileno(), number) for number in numbers]
+    except OSError as error:
+        raise FileError(cannot("read", error), cache.path) from error
+
+
+def _read_block(cache: Cache, file: int, number: int) -> Block:
+    offset, rows, stored, several, single, check = cache.table[number].tolist()
+    labels = rows if several < 0 else several
+    kinds = [
+        (np.dtype(np.float32 if single else np.float64), stored),
+        (np.dtype(np.uint32), 0 if cache.contents.dense else stored),
+        (np.dtype(np.uint32), rows),
+        (np.dtype(np.float64 if cache.names is None else np.int32), labels),
+        (np.dtype(np.uint32), 0 if several < 0 else rows),
+    ]
+    data = os.pread(file, sum(kind.itemsize * count for kind, count in kinds), offset)
+    if zlib.crc32(data) != check:
+        raise FileError("expected a whole cache, found a damaged one: delete it", cache.path)
+    parts, at = [], 0
+    for kind, count in kinds:
+        parts.append(np.frombuffer(data, kind, count, at))
+        at += kind.itemsize * count
+    return Block(*parts)
+
+
+@contextmanager
+def spooled(source: Any) -> Iterator[Any]:
+    """The source, with standard input copied to a file for as long as it is needed."""
+    if STDIN not in expand(source):
+        yield source
+        return
+    handle, name = tempfile.mkstemp(prefix="stdin-", dir=cache_folder())
+    try:
+        with os.fdopen(handle, "wb") as file, opened(STDIN) as incoming:
+            try:
+                shutil.copyfileobj(incoming, file, CHUNK)
+            except OSError as error:
+                raise FileError(cannot("write", error), name) from error
+        yield [name if one == STDIN else one for one in expand(source)]
+    finally:
+        for left in Path(name).parent.glob(f"{Path(name).name}*"):
+            with suppress(OSError):
+                left.unlink()

@@ -1,0 +1,344 @@
+"""The command line as a user drives it: in a pipe, and in a real terminal."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pexpect
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+from typer.testing import CliRunner
+
+import rosenblatt
+from rosenblatt.cli import main as cli
+from rosenblatt.cli.progress import watched
+from rosenblatt.learn.training import EpochRecord
+from rosenblatt.scale.files import Progress
+
+COMMAND = [sys.executable, "-m", "rosenblatt.cli.main"]
+
+
+def run(*arguments, **settings):
+    """The command in this process: exit code, output and errors."""
+    outcome = CliRunner().invoke(cli.app, [str(one) for one in arguments], **settings)
+    if outcome.exception is not None and not isinstance(outcome.exception, SystemExit):
+        with pytest.raises(SystemExit) as left:
+            cli.fail(outcome.exception)
+        return left.value.code, outcome.output, str(outcome.exception)
+    return outcome.exit_code, outcome.output, outcome.stderr
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, seed in (("rows", 1), ("more", 2)):
+        X = sp.random(200, 20, 0.3, format="csr", random_state=seed)
+        y = np.where(X @ np.arange(-10, 10) > 0, 1, -1)
+        dump_svmlight_file(X, y, str(tmp_path / f"{name}.svm"), zero_based=False)
+    lines = [f"{a:.3f},{'red' if b else 'blue'},{'yes' if a > 0.5 else 'no'}" for a, b in rng.random((80, 2)).round()]
+    (tmp_path / "table.csv").write_text("size,colour,churned\n" + "\n".join(lines) + "\n")
+    (tmp_path / "mail.txt").write_text("spam\tbuy this now\nham\tsee you at noon\n" * 20)
+    return tmp_path
+
+
+def test_train_predict_evaluate(folder):
+    code, out, _ = run("train", folder / "rows.svm", "--test", folder / "more.svm", "-o", folder / "m", "--epochs", 5)
+    assert code == 0
+    assert "accuracy" in out
+    model = rosenblatt.load(folder / "m")
+    X, y = rosenblatt.read(folder / "more.svm")
+    code, out, _ = run("predict", folder / "m", folder / "more.svm")
+    assert code == 0
+    np.testing.assert_array_equal(np.array(out.split(), dtype=float), model.predict(X))
+    code, out, _ = run("predict", folder / "m", folder / "more.svm", "--scores")
+    assert len(out.splitlines()[0].split("\t")) == 2
+    code, out, _ = run("evaluate", folder / "m", folder / "more.svm", "--json")
+    assert json.loads(out)["errors"] == int((model.predict(X) != y).sum())
+    code, out, _ = run("evaluate", folder / "m", folder / "more.svm", "--one-based")
+    assert "accuracy" in out
+    code, out, _ = run("info", folder / "m")
+    assert "AveragedPerceptron(max_epochs=5" in out
+    assert "features 20" in out
+    code, out, _ = run("info", folder / "m", "--json")
+    assert json.loads(out)["classes"] == [-1.0, 1.0]
+
+
+def test_json_is_all_that_is_printed(folder):
+    code, out, errors = run("train", folder / "rows.svm", "--json", "--test", folder / "more.svm", "--epochs", 3)
+    assert code == 0
+    assert json.loads(out)["test"]["rows"] == 200
+    assert errors == ""
+
+
+def test_tables_and_text(folder):
+    assert run("train", folder / "table.csv", "--label", "churned", "-o", folder / "m", "--epochs", 9)[0] == 0
+    (folder / "new.csv").write_text("colour,size\nred,0.9\ngreen,0.1\n")
+    code, out, _ = run("predict", folder / "m", folder / "new.csv")
+    assert out.split() == ["yes", "no"]
+    assert run("evaluate", folder / "m", folder / "new.csv")[0] == 2
+    code, _, _ = run(
+        "train", folder / "mail.txt", "--format", "text", "--features", 1024, "--ngrams", "1,2", "-o", folder / "t"
+    )
+    assert code == 0
+    (folder / "new.txt").write_text("buy now\nat noon\n")
+    assert run("predict", folder / "t", folder / "new.txt", "--unlabelled")[1].split() == ["spam", "ham"]
+    assert run("predict", folder / "t", folder / "new.txt")[0] == 2
+    plain = folder / "plain.csv"
+    plain.write_text((folder / "table.csv").read_text().split("\n", 1)[1])
+    assert run("train", plain, "--label", "2", "--categorical", "hash", "--no-header", "--epochs", 2)[0] == 0
+
+
+def test_other_learners(folder):
+    X, _ = rosenblatt.read(folder / "rows.svm")
+    dump_svmlight_file(X, X @ np.ones(20), str(folder / "numbers.svm"), zero_based=True)
+    numbers = folder / "numbers.svm"
+    assert run("train", numbers, "--learner", "regressor", "--zero-based", "-o", folder / "r", "--set", "C=0.5")[0] == 0
+    assert "mean absolute error" in run("evaluate", folder / "r", numbers)[1]
+    assert len(run("predict", folder / "r", numbers, "--scores")[1].split()) == 200
+    (folder / "several.svm").write_text("1,3 1:1\n3 2:1\n1 1:2 2:-1\n" * 9)
+    assert run("train", folder / "several.svm", "-o", folder / "s", "--set", "margin=0.1")[0] == 0
+    assert run("predict", folder / "s", folder / "several.svm")[1].splitlines()[:3] == ["1,3", "3", "1"]
+    rosenblatt.save(rosenblatt.Perceptron(max_epochs=3).fit(X, X[:, 0].toarray().ravel() > 0.5), folder / "p")
+    assert len(run("predict", folder / "p", folder / "rows.svm")[1].split()) == 200
+    rosenblatt.save(rosenblatt.Perceptron(), folder / "u")
+    assert "not trained" in run("info", folder / "u")[1]
+    rosenblatt.save(rosenblatt.Perceptron(max_epochs=2).fit(X, np.arange(200) % 12), folder / "many")
+    assert "12 in all" in run("info", folder / "many")[1]
+
+
+def test_errors_are_one_sentence(folder):
+    (folder / "bad.svm").write_text("1 1:1\n-1 2:x\n")
+    for arguments, text in [
+        (("train", folder / "bad.svm"), "bad.svm, line 2, column 6: expected a finite number, found 'x'"),
+        (("train", folder / "none.svm"), "no such file"),
+        (("train", folder / "table.csv"), "which column is the label"),
+        (("train", folder / "rows.svm", "-o", folder / "no" / "where"), "there is no folder"),
+        (("train", folder / "rows.svm", "--set", "margin"), "name=value"),
+        (("train", folder / "rows.svm", "--set", "margin=big"), "margin"),
+        (("train", folder / "rows.svm", "--set", "colour=1"), "colour"),
+        (("train", folder / "rows.svm", "--ngrams", "two"), "ngrams"),
+        (("predict", folder / "rows.svm", folder / "rows.svm"), "no model file"),
+        (("info", folder / "rows.svm"), "no model file"),
+        (("lab", folder / "none.csv"), "no file"),
+        (("lab", folder / "bad.svm"), "one column"),
+    ]:
+        code, _, error = run(*arguments)
+        assert code == 2, arguments
+        assert text in error
+    assert run("train", folder / "rows.svm", "--learner", "nobody")[0] == 2
+    run("train", folder / "rows.svm", "-o", folder / "m", "--epochs", 2)
+    (folder / "empty.svm").write_text("")
+    assert "found none" in run("predict", folder / "m", folder / "empty.svm")[2]
+    rosenblatt.save(rosenblatt.Perceptron().fit([[1.0], [-1.0]], [0, 1]), folder / "narrow")
+    code, _, error = run("predict", folder / "narrow", folder / "rows.svm")
+    assert code == 2
+    assert "index of at most 1" in error
+
+
+class Verdict:
+    positive, verdict = 1, "complete"
+
+    def __init__(self, separable):
+        self.separable = separable
+
+
+@pytest.mark.parametrize(("separable", "code"), [(True, 0), (False, 1), (None, 3)])
+def test_check(folder, monkeypatch, separable, code):
+    monkeypatch.setattr(rosenblatt, "separability", lambda X, y: Verdict(separable), raising=False)
+    assert run("check", folder / "table.csv", "--label", "churned")[0] == code
+    got, out, _ = run("check", folder / "rows.svm", "--json")
+    assert got == code
+    assert json.loads(out)["separable"] is separable
+
+
+def test_check_without_proofs(folder, monkeypatch):
+    monkeypatch.delattr(rosenblatt, "separability", raising=False)
+    monkeypatch.setitem(rosenblatt._HOMES, "separability", "nowhere")
+    monkeypatch.delitem(rosenblatt._HOMES, "separability")
+    assert run("check", folder / "rows.svm")[0] == 2
+
+
+def test_lab(folder, monkeypatch):
+    from rosenblatt.show import lab
+
+    asked = []
+    monkeypatch.setattr(lab, "serve", lambda *where, **how: asked.append((where, how)))
+    assert run("lab")[0] == run("lab", folder / "table.csv", "--port", 5010, "--no-browser")[0] == 0
+    assert asked == [
+        ((None,), {"port": 0, "open_browser": True}),
+        ((folder / "table.csv",), {"port": 5010, "open_browser": False}),
+    ]
+    assert run("lab", "--port", 70000)[0] == 2
+
+
+def test_lab_without_panel(monkeypatch):
+    monkeypatch.setitem(sys.modules, "panel", None)
+    code, _, error = run("lab", "--no-browser")
+    assert code == 2
+    assert 'pip install "rosenblatt[lab]"' in error
+
+
+def test_export(folder):
+    run("train", folder / "rows.svm", "-o", folder / "m", "--epochs", 2)
+    assert run("export", folder / "m", folder / "m.onnx")[0] == 0
+    assert (folder / "m.onnx").stat().st_size > 100
+
+
+def test_bench(folder, monkeypatch):
+    code, out, _ = run("bench", folder / "rows.svm")
+    assert code == 0
+    assert "MB/s" in out
+    assert len(json.loads(run("bench", folder / "rows.svm", "--json")[1])) == 3
+    monkeypatch.setattr("rosenblatt.cli.scoring.MADE_UP", 50)
+    assert run("bench")[0] == 0
+
+
+def test_version_and_main(monkeypatch, capsys, folder):
+    assert run("--version")[1].strip() == f"rosenblatt {rosenblatt.__version__}"
+    monkeypatch.setattr(sys, "argv", ["rosenblatt", "info", str(folder / "rows.svm")])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err.startswith("rosenblatt: ")
+
+
+@pytest.mark.compiled
+def test_help_teaches_and_is_quick():
+    def spent():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        out = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert "rosenblatt train reviews.svm" in out
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(spent() for _ in range(3)) < 0.5
+    for name in ("train", "predict", "evaluate", "check", "info", "export", "bench"):
+        assert "Example" in run(name, "--help")[1]
+
+
+def test_heavy_imports_wait():
+    script = "import sys, rosenblatt.cli.main; print(sorted({'numba', 'sklearn', 'numpy', 'rich'} & set(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "numba" not in out
+    assert "sklearn" not in out
+
+
+class Terminal:
+    """A stream that says it is a terminal."""
+
+    def __init__(self, real):
+        self.real = real
+
+    def isatty(self):
+        return True
+
+    def __getattr__(self, name):
+        return getattr(self.real, name)
+
+
+def test_progress_in_both_forms(monkeypatch, capsys):
+    def steps():
+        for epoch in (1, 2):
+            yield Progress(epoch, 50, 100, 3, 0.1)
+            yield Progress(epoch, 100, 100, 5, 0.2, EpochRecord(epoch, 5, None, 0.25, 0.1))
+
+    watched(steps())
+    assert "epoch 2: 5 mistakes, loss 0.25, 1,000 rows/s" in capsys.readouterr().err
+    watched(steps(), quiet=True)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys, "stderr", Terminal(sys.stderr))
+    watched(steps())
+    assert "epoch 2: 5 mistakes" in capsys.readouterr().err
+
+
+# -- as a user -------------------------------------------------------------------------------------------------------
+
+
+def test_in_a_pipe(folder):
+    environment = {**os.environ, "ROSENBLATT_CACHE": str(folder / "caches")}
+    data = (folder / "rows.svm").read_bytes()
+    trained = subprocess.run(
+        [*COMMAND, "train", "-", "-o", str(folder / "m"), "--epochs", "3"],
+        input=data,
+        capture_output=True,
+        env=environment,
+    )
+    assert trained.returncode == 0, trained.stderr
+    assert trained.stderr.decode().count("epoch ") >= 1
+    assert b"\x1b" not in trained.stderr + trained.stdout
+    said = subprocess.run([*COMMAND, "predict", str(folder / "m"), "-"], input=data, capture_output=True)
+    assert len(said.stdout.split()) == 200
+    bad = subprocess.run([*COMMAND, "train", str(folder / "nothing.svm")], capture_output=True, text=True)
+    assert bad.returncode == 2
+    assert bad.stderr.count("\n") == 1
+    assert "Traceback" not in bad.stderr
+
+
+def test_in_a_terminal(folder):
+    arguments = [
+        "-m",
+        "rosenblatt.cli.main",
+        "train",
+        str(folder / "rows.svm"),
+        "--epochs",
+        "3",
+        "-o",
+        str(folder / "m"),
+    ]
+    child = pexpect.spawn(sys.executable, arguments, timeout=60, encoding="utf-8", dimensions=(40, 120))
+    child.expect("epoch 1: .* mistakes, loss .* rows/s")
+    child.expect("converged|budget")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+    assert (folder / "m").exists()
+
+
+@pytest.mark.compiled
+def test_ctrl_c_in_a_terminal(folder):
+    def arguments(point):
+        return [
+            "-m", "rosenblatt.cli.main", "train", str(folder / "rows.svm"), "--learner", "perceptron", "--set",
+            "margin=1e9", "--epochs", "400", "--checkpoint", str(point), "--resume",
+            "-o", str(folder / point.name) + ".m",
+        ]  # fmt: skip
+
+    child = pexpect.spawn(
+        sys.executable, arguments(folder / "point"), timeout=60, encoding="utf-8", dimensions=(40, 120)
+    )
+    child.expect("epoch 2: ")
+    time.sleep(0.2)
+    child.sendintr()
+    child.expect("interrupted; .* goes on with --resume")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130, child.signalstatus == signal.SIGINT
+    assert 2 <= rosenblatt.load(folder / "point").n_iter_ < 400
+    for point in ("point", "other"):
+        subprocess.run([sys.executable, *arguments(folder / point)], check=True, capture_output=True)
+    np.testing.assert_array_equal(rosenblatt.load(folder / "point.m").coef_, rosenblatt.load(folder / "other.m").coef_)
+
+
+@pytest.mark.compiled
+def test_a_reader_that_has_had_enough(folder):
+    (folder / "long.svm").write_bytes((folder / "rows.svm").read_bytes() * 200)
+    run("train", folder / "rows.svm", "-o", folder / "m", "--epochs", 2)
+    command = f"{' '.join(COMMAND)} predict {folder / 'm'} {folder / 'long.svm'} | head -1"
+    out = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert len(out.stdout.split()) == 1
+    assert "Traceback" not in out.stderr

@@ -1,0 +1,350 @@
+"""Model files: every estimator comes back whole, and nothing else is let in."""
+
+import hashlib
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import scipy.sparse as sp
+from sklearn.datasets import load_iris
+
+import rosenblatt
+from rosenblatt import FileError, NewerFormatError, load, save
+from rosenblatt.data.disk import replaced
+from rosenblatt.estimators.encoding import Arrays, decode, encode, find
+from rosenblatt.estimators.files import BLANK, from_bytes, to_bytes
+
+GOLDEN = Path(__file__).parent / "golden"
+CLASSIFIERS = ["Perceptron", "AveragedPerceptron", "VotedPerceptron", "PAUM", "PassiveAggressive", "AROW"]
+CLASSIFIERS += ["SecondOrderPerceptron"]
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "300"))
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def fitted(name="Perceptron", **settings):
+    return getattr(rosenblatt, name)(max_epochs=3, random_state=1, **settings).fit(X, NAMES)
+
+
+def same(a, b):
+    """Equal to the bit: what they say, and what they say after one more epoch."""
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+    np.testing.assert_array_equal(a.predict(X), b.predict(X))
+    a.partial_fit(X, NAMES)
+    b.partial_fit(X, NAMES)
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+    assert a.get_params() == b.get_params()
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X), sp.csr_array(X.astype(np.float32))], ids=["dense", "csr", "f32"])
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_classifier_comes_back_to_the_bit(name, multiclass, rows):
+    model = getattr(rosenblatt, name)(max_epochs=2, random_state=1, multiclass=multiclass).fit(rows, NAMES)
+    data = to_bytes(model)
+    again = from_bytes(data)
+    assert to_bytes(again) == data
+    assert again.report_ == model.report_
+    same(model, again)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"keep": "pocket"},
+        {"keep": "vote", "order": "cyclic"},
+        {"class_weight": {"setosa": 2.0, "virginica": 0.5}},
+        {"class_weight": "balanced", "early_stopping": True},
+        {"margin": (1.0, 1.0), "order": [5, 6, 7, 100]},
+        {"margin": np.array([1.0, 1.0])},
+        {"learning_rate": "1/t"},
+        {"learning_rate": np.float64(0.5), "fit_intercept": np.bool_(True)},
+    ],
+    ids=str,
+)
+def test_every_setting_comes_back(settings, tmp_path):
+    model = rosenblatt.Perceptron(max_epochs=3, random_state=0, **settings).fit(X, NAMES)
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+    for name, value in model.get_params().items():
+        np.testing.assert_array_equal(getattr(again, name), value)
+
+
+def test_full_covariance_and_regression_and_two_classes(tmp_path):
+    for model in (
+        rosenblatt.AROW(covariance="full", max_epochs=2, random_state=0).fit(X, NAMES),
+        rosenblatt.SecondOrderPerceptron(covariance="full", max_epochs=2, random_state=0).fit(X, NAMES),
+        rosenblatt.PassiveAggressiveRegressor(keep="average", max_epochs=2, random_state=0).fit(X, X[:, 0]),
+        rosenblatt.VotedPerceptron(max_epochs=2, random_state=0).fit(X, Y == 0),
+        rosenblatt.Perceptron(random_state=0, max_epochs=2).fit(X, np.eye(3, dtype=int)[Y]),
+        rosenblatt.Perceptron(random_state=0, max_epochs=2).fit(X, NAMES.astype(object)),
+    ):
+        save(model, tmp_path / "model")
+        again = load(tmp_path / "model")
+        np.testing.assert_array_equal(model.predict(X), again.predict(X))
+        assert getattr(again, "classes_", np.zeros(0)).dtype == getattr(model, "classes_", np.zeros(0)).dtype
+
+
+def test_an_unfitted_model_and_a_random_state(tmp_path):
+    model = rosenblatt.Perceptron(random_state=np.random.RandomState(3))
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.random_state.randint(1 << 30) == model.random_state.randint(1 << 30)
+    assert not hasattr(again, "coef_")
+
+
+def test_weights_and_published_weights_stay_apart():
+    model = from_bytes(to_bytes(fitted()))
+    before = model.coef_.copy()
+    model._state.machines[0].coef += 1
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+def test_a_function_is_refused_by_name(tmp_path):
+    model = rosenblatt.Perceptron(learning_rate=lambda epoch: 1.0, max_epochs=2).fit(X, NAMES)
+    with pytest.raises(FileError, match="learning_rate holds a function"):
+        save(model, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def repr_of_kind(value):
+    """A name that is the same in every process."""
+    return str(getattr(value, "dtype", type(value).__name__))
+
+
+@pytest.mark.parametrize(
+    "value", [1j, {1, 2}, np.array([1j]), np.array(["2020-01-01"], "M8[D]"), object()], ids=repr_of_kind
+)
+def test_what_a_file_cannot_hold_is_refused_by_name(value):
+    with pytest.raises(FileError, match="thing holds"):
+        encode(value, Arrays(), "thing")
+
+
+def test_only_our_estimators_are_saved():
+    from sklearn.linear_model import LogisticRegression
+
+    with pytest.raises(FileError, match="LogisticRegression"):
+        to_bytes(LogisticRegression())
+
+
+def test_plain_values_come_back():
+    for value in (None, True, 3, 2.5, float("inf"), "text", [1, [2]], (1, ("a", None)), {"a": 1, 2: (3,)}):
+        again = decode(json.loads(json.dumps(encode(value, Arrays(), "x"))), Arrays())
+        assert again == value
+        assert type(again) is type(value)
+    assert np.isnan(decode(encode(float("nan"), Arrays(), "x"), Arrays()))
+
+
+@pytest.mark.parametrize("path", ["os.system", "learn.machines.np", "learn.machines._linear", "cli.main.app", "State"])
+def test_only_our_classes_are_found(path):
+    with pytest.raises(ValueError, match="names no class"):
+        find(path)
+
+
+# -- damage ----------------------------------------------------------------------------------------------------------
+
+
+def mutated(data, rng):
+    """A copy with bytes changed, lost, doubled or moved."""
+    data = bytearray(data)
+    for _ in range(rng.choice([1, 1, 1, 2, 5])):
+        at, kind = rng.randrange(len(data) + 1), rng.randrange(6)
+        length = rng.choice([1, 1, 2, 8, 64])
+        if kind == 0 and at < len(data):
+            data[at] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            del data[at : at + length]
+        elif kind == 2:
+            data[at:at] = rng.randbytes(length)
+        elif kind == 3:
+            data[at : at + length] = rng.randbytes(length)
+        elif kind == 4:
+            data[at:at] = data[at : at + length]
+        else:
+            del data[at:]
+        if not data:
+            break
+    return bytes(data)
+
+
+def test_mutated_files_are_refused():
+    whole = [to_bytes(fitted()), to_bytes(fitted("VotedPerceptron")), to_bytes(rosenblatt.AROW())]
+    rng = random.Random(0)
+    for turn in range(FUZZ):
+        data = whole[turn % 3]
+        other = mutated(data, rng)
+        if other != data:
+            with pytest.raises(FileError):
+                from_bytes(other)
+
+
+def sealed(about, arrays):
+    """A file with any content and a digest that is right."""
+    text = json.dumps({"sha256": BLANK, **{k: v for k, v in about.items() if k != "sha256"}}, separators=(",", ":"))
+    blank = bytes(safetensors.numpy.save(arrays, metadata={"rosenblatt": text}))
+    return blank.replace(BLANK.encode(), hashlib.sha256(blank).hexdigest().encode(), 1)
+
+
+def opened(data):
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["rosenblatt"]), safetensors.numpy.load(data)
+
+
+def scramble(node, rng):
+    """Change one thing somewhere in a tree."""
+    if isinstance(node, dict) and node and rng.random() < 0.95:
+        key = rng.choice(sorted(node))
+        if rng.random() < 0.05:
+            return {k: v for k, v in node.items() if k != key}
+        return {**node, key: scramble(node[key], rng)}
+    if isinstance(node, list) and node and rng.random() < 0.95:
+        at = rng.randrange(len(node))
+        return [*node[:at], scramble(node[at], rng), *node[at + 1 :]]
+    return rng.choice([None, -1, 0, 1, 7, 1 << 40, 1.5, "one", "", [], {}, {"array": "0", "object": 0}, {"tuple": []}])
+
+
+def test_forged_files_never_crash():
+    rng = random.Random(1)
+    trees = [opened(to_bytes(fitted(name))) for name in ("Perceptron", "AveragedPerceptron", "VotedPerceptron", "AROW")]
+    accepted = 0
+    for turn in range(FUZZ):
+        about, arrays = trees[turn % len(trees)]
+        if rng.random() < 0.5:
+            about = scramble(about, rng)
+        else:
+            name = rng.choice(sorted(arrays))
+            array = arrays[name]
+            array = rng.choice([array[:-1], array.astype(np.int64), array.ravel(), np.zeros((0, 3)), array * 1000])
+            arrays = {**arrays, name: np.ascontiguousarray(array)}
+        try:
+            model = from_bytes(sealed(about, arrays))
+            accepted += 1
+            model.predict(X)
+        except FileError:
+            pass
+        except (ValueError, TypeError, AttributeError, IndexError):
+            pass  # numbers that fit may still make a model that cannot say anything
+    assert accepted < FUZZ
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\0" * 8, b"\xff" * 100, (2).to_bytes(8, "little") + b"{}", (2).to_bytes(8, "little") + b"[]"],
+    ids=["empty", "zeros", "ones", "no metadata", "list"],
+)
+def test_what_is_no_model(data, tmp_path):
+    path = tmp_path / "thing"
+    path.write_bytes(data)
+    with pytest.raises(FileError, match="thing: no model file") as caught:
+        load(path)
+    assert caught.value.path == path
+
+
+def test_deep_headers_are_refused():
+    deep = b"[" * 200_000
+    with pytest.raises(FileError, match="cannot be read"):
+        from_bytes(len(deep).to_bytes(8, "little") + deep)
+
+
+@pytest.mark.parametrize("version", [0, "1", None, 1.5])
+def test_a_version_that_never_was(version):
+    about, arrays = opened(to_bytes(fitted()))
+    with pytest.raises(FileError, match="its format is"):
+        from_bytes(sealed({**about, "format": version}, arrays))
+
+
+def test_a_newer_format_is_named():
+    about, arrays = opened(to_bytes(fitted()))
+    with pytest.raises(NewerFormatError, match=r"format 2 by rosenblatt 9\.0"):
+        from_bytes(sealed({**about, "format": 2, "library": "9.0"}, arrays))
+
+
+def test_a_digest_that_is_missing():
+    about, arrays = opened(to_bytes(fitted()))
+    blank = sealed(about, arrays)
+    text = blank.replace(b'sha256\\":\\"', b'sha256\\":\\"x', 1)
+    length = int.from_bytes(text[:8], "little") + 1
+    with pytest.raises(FileError, match="SHA-256 is missing"):
+        from_bytes(length.to_bytes(8, "little") + text[8:])
+
+
+def test_other_classes_are_refused():
+    about, arrays = opened(to_bytes(fitted()))
+    for kind in ("learn.machines.State", "estimators.nowhere.X", "estimators.perceptron.checked_order"):
+        with pytest.raises(FileError, match="not a model"):
+            from_bytes(sealed({**about, "class": kind}, arrays))
+    with pytest.raises(FileError, match="is no attribute"):
+        from_bytes(sealed({**about, "attributes": {"predict": 1}}, arrays))
+    with pytest.raises(FileError, match="without a state"):
+        from_bytes(sealed({**about, "attributes": {"_kept": 1}}, arrays))
+
+
+# -- disks -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        load(tmp_path / "nothing")
+    with pytest.raises(FileError, match="cannot write"):
+        save(fitted(), tmp_path / "no" / "folder")
+
+
+def _small_disk():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+def test_a_full_disk_leaves_the_earlier_file(tmp_path):
+    path = tmp_path / "model"
+    save(fitted(), path)
+    before = path.read_bytes()
+    script = (
+        "import sys, numpy as np, rosenblatt\n"
+        "model = rosenblatt.Perceptron(max_epochs=3).fit(np.eye(50), np.arange(50) % 3)\n"
+        "try: rosenblatt.save(model, sys.argv[1])\n"
+        "except rosenblatt.FileError as error: print(error)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, str(path)],
+        preexec_fn=_small_disk,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert "no room left on the disk" in run.stdout, run.stderr
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["model"]
+
+
+def test_what_a_killed_writer_left_is_swept_up(tmp_path):
+    child = "import os, sys\nfrom rosenblatt.data.disk import replaced\n"
+    child += "with replaced(sys.argv[1]) as file:\n    file.write(b'half'); file.flush(); os.kill(os.getpid(), 9)\n"
+    subprocess.run([sys.executable, "-c", child, str(tmp_path / "x")], check=False)
+    assert len(list(tmp_path.iterdir())) == 1
+    (tmp_path / f".x.{os.uname().nodename}-1.tmp").touch()
+    with replaced(tmp_path / "x") as file:
+        file.write(b"whole")
+    assert (tmp_path / "x").read_bytes() == b"whole"
+    assert len(list(tmp_path.iterdir())) <= 2  # a file of a process that lives, or of another machine, is left alone
+
+
+def test_golden_files():
+    for path in sorted(GOLDEN.glob("*.model")):
+        expected = np.load(path.with_suffix(".npy"))
+        np.testing.assert_allclose(load(path).decision_function(X), expected, rtol=1e-12)
+    assert len(list(GOLDEN.glob("*.model"))) >= 3

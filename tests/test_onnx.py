@@ -1,0 +1,68 @@
+"""ONNX: what onnxruntime says is what the model says."""
+
+import sys
+import warnings
+
+import numpy as np
+import onnxruntime
+import pytest
+from sklearn.datasets import load_iris
+
+import rosenblatt
+from rosenblatt import FileError, export_onnx
+
+X, Y = load_iris(return_X_y=True)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def ran(path, rows):
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return dict(zip([one.name for one in session.get_outputs()], session.run(None, {"X": rows}), strict=True))
+
+
+NAMES = np.array(["a", "b", "c"])[Y]
+CASES = [("AveragedPerceptron", labels, np.float64) for labels in (Y, Y == 0, NAMES, Y * 1.0, NAMES == "a")]
+CASES += [("AveragedPerceptron", Y, np.float32), ("PAUM", NAMES, np.float64), ("AROW", Y, np.float64)]
+
+
+@pytest.mark.parametrize(("name", "labels", "dtype"), CASES)
+def test_classes(tmp_path, name, labels, dtype):
+    rows = X.astype(dtype)
+    model = getattr(rosenblatt, name)(max_epochs=5, random_state=0).fit(rows, labels)
+    export_onnx(model, tmp_path / "m.onnx")
+    said = ran(tmp_path / "m.onnx", rows)
+    np.testing.assert_allclose(said["scores"], model.decision_function(rows), rtol=1e-4, atol=1e-4)
+    assert (said["label"] == model.predict(rows)).mean() > 0.99  # a tie may be rounded either way
+
+
+def test_regression(tmp_path):
+    model = rosenblatt.PassiveAggressiveRegressor(max_epochs=5, random_state=0).fit(X, X[:, 0])
+    export_onnx(model, tmp_path / "m.onnx")
+    assert list(ran(tmp_path / "m.onnx", X)) == ["scores"]
+    np.testing.assert_allclose(ran(tmp_path / "m.onnx", X)["scores"], model.predict(X))
+
+
+def test_what_has_no_form(tmp_path, monkeypatch):
+    path = tmp_path / "m.onnx"
+    for model, match in [
+        (rosenblatt.Perceptron(), "no coef_"),
+        (rosenblatt.VotedPerceptron(max_epochs=1).fit(X, Y), "no coef_"),
+        (rosenblatt.Perceptron(multiclass="ovo", max_epochs=1).fit(X, Y), "one-vs-one"),
+        (rosenblatt.Perceptron(max_epochs=1).fit(X, np.eye(3, dtype=int)[Y]), "indicator"),
+        (
+            rosenblatt.Perceptron(max_epochs=1).fit(X, np.array([(1,), (2,), (3,)], dtype="i,")[Y].astype(object)),
+            "classes of",
+        ),
+    ]:
+        with pytest.raises(FileError, match=match):
+            export_onnx(model, path)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(FileError, match="pip install"):
+        export_onnx(rosenblatt.Perceptron(max_epochs=1).fit(X, Y), path)
+    assert not path.exists()

@@ -1,0 +1,33 @@
+"""The README's code runs, and prints what the README says it prints."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_code_prints_what_the_readme_shows() -> None:
+    text = README.read_text(encoding="utf-8")
+    found = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
+    assert found, "the README must show code and, right after it, its output"
+    code, shown = found.groups()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "README.md", "exec"), {})
+
+    # The time taken is the only thing that may differ from machine to machine.
+    def without_seconds(lines: str) -> str:
+        return re.sub(r"in [\d.e-]+ s", "in … s", lines)
+
+    assert without_seconds(out.getvalue()).rstrip() == without_seconds(shown).rstrip()
+
+
+@pytest.mark.parametrize("command", ["make demo", "make test", "make bench"])
+def test_commands_of_the_readme_exist(command: str) -> None:
+    assert command in README.read_text(encoding="utf-8")
+    makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+    assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE)

@@ -1,0 +1,599 @@
+"""Complete, quasi-complete or overlap: against the slow twin, known cases, and records made false."""
+
+import dataclasses
+import json
+import math
+import os
+import pickle
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+
+import exact
+from rosenblatt import CertificateError, Separability, SeparabilityByClass, separability
+
+XOR = ([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+QUASI = ([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])
+APART = ([[0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [4.0, 2.0]], [0, 0, 1, 1])
+
+
+def checked(X, y, **options):
+    """The verdict, once it has verified itself and survived as text."""
+    verdict = separability(X, y, **options)
+    verdict.verify(X, y)
+    assert type(verdict).from_json(verdict.to_json()) == verdict
+    return verdict
+
+
+# -- the slow twin ---------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def rows_and_labels(draw):
+    """Small whole numbers of every kind: separable, touching, duplicates, constant columns, zero rows, one class."""
+    n, d = draw(st.integers(1, 7)), draw(st.integers(1, 4))
+    reach = draw(st.integers(0, 3))
+    X = [[draw(st.integers(-reach, reach)) for _ in range(d)] for _ in range(n)]
+    kind = draw(st.sampled_from(["random", "teacher", "same", "constant", "zero", "twin", "combination"]))
+    y = [draw(st.integers(0, 1)) for _ in range(n)]
+    if kind == "teacher":
+        w, b = [draw(st.integers(-2, 2)) for _ in range(d)], draw(st.integers(-1, 1))
+        y = [int(sum(a * c for a, c in zip(row, w, strict=True)) > b) for row in X]
+    elif kind == "same":
+        y = [y[0]] * n
+    elif kind == "constant":
+        X = [[2, *row[1:]] for row in X]
+    elif kind == "zero":
+        X[0] = [0] * d
+    elif kind == "twin":
+        X, y = [*X, X[0]], [*y, 1 - y[0]]
+    elif kind == "combination":
+        X = [[*row, 2 * row[0] - 1] for row in X]
+    shift = draw(st.sampled_from([0, 0, -30, 40]))
+    return [[float(value) * 2.0 ** (shift * (j % 2)) for j, value in enumerate(row)] for row in X], y
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows_and_labels(), st.booleans())
+def test_equals_the_slow_twin(data, fit_intercept):
+    X, y = data
+    verdict = checked(X, y, fit_intercept=fit_intercept)
+    assert verdict.verdict == exact.verdict(X, y, fit_intercept)
+    assert verdict.separable is (verdict.verdict == "complete")
+    if verdict.rows is not None:
+        assert len(verdict.rows) <= len(X[0]) + 2
+    assert (verdict.verdict == "overlap") == (not verdict.infinite)
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows_and_labels(), st.booleans())
+def test_sparse_is_dense(data, fit_intercept):
+    X, y = data
+    dense = separability(X, y, fit_intercept=fit_intercept)
+    assert separability(sp.csr_matrix(np.array(X)), y, fit_intercept=fit_intercept) == dense
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows_and_labels(), st.booleans())
+def test_sparse_rows_too_many_to_be_read_as_an_array(data, fit_intercept):
+    X, y = data
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rosenblatt.data.tables.DENSE_VALUES", 0)
+        verdict = checked(sp.csr_matrix(np.array(X)), y, fit_intercept=fit_intercept)
+    assert verdict.verdict == exact.verdict(X, y, fit_intercept)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_whole_numbers_alone_agree_with_floats(seed):
+    from rosenblatt.data.exact import row_space
+    from rosenblatt.data.labelled import read_table
+    from rosenblatt.prove.certificates import signed
+    from rosenblatt.prove.quotient import whole_problem
+    from rosenblatt.prove.separability import Plane, in_wholes
+
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-3, 4, (int(rng.integers(2, 12)), 3)).astype(float)
+    y = np.arange(len(X)) % 2 if seed % 2 else (X[:, 0] + X[:, 1] > 0).astype(int)
+    z = signed(read_table(X, y), y.max(), True)
+    q = whole_problem(z, row_space(z).columns)
+    if len(set(y.tolist())) == 2:
+        found = in_wholes(q, np.zeros(1, dtype=np.int64))
+        assert isinstance(found, Plane) == (exact.verdict(X.tolist(), y.tolist()) == "complete")
+
+
+# -- known cases -----------------------------------------------------------------------------------------------------
+
+
+def test_xor_needs_all_four_rows():
+    verdict = checked(*XOR)
+    assert verdict.verdict == "overlap"
+    assert verdict.rows == (0, 1, 2, 3)
+    assert verdict.weights == (Fraction(1, 4),) * 4
+
+
+def test_zero_one_loss_case_of_the_lectures():
+    X, y = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
+    through = checked(X, y, fit_intercept=False)
+    assert (through.rows, through.weights) == ((0, 2), (Fraction(1, 2),) * 2)
+    assert through.separable is False
+    assert checked(X, y).verdict == "complete"
+
+
+def test_a_short_witness_does_not_prove_overlap():
+    assert checked([[0], [0], [1]], [1, 0, 1]).verdict == "quasi-complete"
+    assert checked([[0], [0], [1], [1]], [1, 0, 1, 0]).verdict == "overlap"
+
+
+def test_overlap_in_stages():
+    X = np.zeros((6, 3))
+    X[0, 0], X[1, 0], X[2, 1], X[3, 1], X[4, 2], X[5, 2] = 1, 1, 1, 1, 5, 5
+    X[2:4, 0] = 3  # the second pair cancels only together with the first
+    X[4:6, 1] = 0.5
+    verdict = checked(X, [0, 1, 0, 1, 0, 1], fit_intercept=False)
+    assert verdict.verdict == "overlap"
+    assert len(verdict.spanning_rows) <= 2 * verdict.rank
+
+
+@pytest.mark.parametrize("sides", [[1, 1, 1], [0, 0, 0]])
+def test_one_class(sides):
+    verdict = checked([[1.0], [2.0], [-3.0]], sides)
+    assert (verdict.verdict, verdict.margin) == ("complete", math.inf)
+    assert not verdict.coef.any()
+    assert checked([[1.0], [-1.0]], [1, 1], fit_intercept=False).verdict == "overlap"
+
+
+def test_iris():
+    X, y = load_iris(return_X_y=True)
+    assert {k: v.verdict for k, v in checked(X, y).items()} == {0: "complete", 1: "overlap", 2: "overlap"}
+    assert checked(X[50:], y[50:]).verdict == "overlap"
+
+
+def test_wdbc():
+    X, y = load_breast_cancer(return_X_y=True)
+    verdict = checked((X - X.mean(axis=0)) / X.std(axis=0), y)
+    assert verdict.verdict == "complete"
+    assert 0 < verdict.margin <= 0.0013998469
+
+
+def test_digits():
+    X, y = load_digits(return_X_y=True)
+    strict = {8: 108, 9: 24}
+    for k in (0, 1, 8, 9):
+        verdict = checked(X, y == k)
+        assert verdict.verdict == ("quasi-complete" if k in strict else "complete")
+        assert verdict.aliased == (0, 32, 39)
+        if k in strict:
+            z = np.where(y == k, 1, -1)[:, None] * np.column_stack([X, np.ones(len(X))])
+            gains = z @ np.array([float(value) for value in verdict.direction])
+            assert np.count_nonzero(gains > 1e-9) <= strict[k]
+
+
+def folder(name):
+    found = Path(os.environ.get("ROSENBLATT_DATA", "/nonexistent")) / name
+    if not found.is_dir():
+        pytest.skip(f"ROSENBLATT_DATA names no folder with {name}")
+    return found
+
+
+def test_endometrial_and_lizards():
+    import pandas as pd
+
+    table = pd.read_csv(folder("separation") / "endometrial.csv")
+    verdict = checked(table[["NV", "PI", "EH"]], table["HG"])
+    assert (verdict.verdict, verdict.infinite) == ("quasi-complete", {"NV": 1})
+    lizards = pd.read_csv(folder("separation") / "lizards.csv")
+    design = pd.get_dummies(lizards[["height", "diameter", "light", "time"]], drop_first=True).astype(float)
+    both = pd.concat([design[lizards["grahami"] > 0], design[lizards["opalinus"] > 0]])
+    y = [1] * int((lizards["grahami"] > 0).sum()) + [0] * int((lizards["opalinus"] > 0).sum())
+    assert checked(both, y).verdict == "overlap"
+
+
+def test_many_rows_use_a_working_set():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((4000, 6))
+    f = X @ rng.standard_normal(6)
+    assert checked(X, f > 0).verdict == "complete"
+    assert checked(X, (f > 0) ^ (rng.random(4000) < 0.01)).verdict == "overlap"
+    y = (f > 0) ^ (rng.random(4000) < 0.01)
+    X[:, 5] = y & (rng.random(4000) < 0.1)
+    verdict = checked(X, y)
+    assert (verdict.verdict, verdict.infinite) == ("quasi-complete", {5: 1})
+
+
+def test_columns_that_are_combinations():
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((60, 3))
+    X = np.column_stack([A, A[:, 0], np.full(60, 7.0), A[:, 1] * 4])
+    verdict = checked(X, rng.integers(0, 2, 60))
+    assert (verdict.verdict, verdict.aliased, verdict.rank) == ("overlap", (3, 4, 5), 4)
+
+
+def test_more_columns_than_rows():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((30, 60)), rng.integers(0, 2, 30)
+    verdict = checked(X, y)
+    assert (verdict.verdict, len(verdict.aliased)) == ("complete", 31)
+    twins = np.vstack([X, X[:1]]), np.append(y, 1 - y[0])
+    assert (checked(*twins).verdict, checked(*twins).rows) == ("quasi-complete", (0, 30))
+    wide = rng.standard_normal((40, 1700)), rng.integers(0, 2, 40)
+    assert checked(*wide).verdict == "complete"
+
+
+# -- where floats cannot tell ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e12, 1e-150, 1e150])
+def test_bad_scales(scale):
+    rng = np.random.default_rng(2)
+    X = rng.integers(-4, 5, (12, 3)).astype(float)
+    for y in (X @ [1, -2, 1] > 0.5, np.arange(12) % 2):
+        scaled = X * [scale, 1.0, 1 / scale]
+        assert checked(scaled, y).verdict == exact.verdict(X.tolist(), np.asarray(y, int).tolist())
+
+
+def test_rows_of_every_scale():
+    rng = np.random.default_rng(3)
+    X = rng.integers(-4, 5, (14, 3)).astype(float)
+    y = (X @ [1, -2, 1] > 0).astype(int)
+    grown = X * (10.0 ** rng.integers(-12, 13, 14))[:, None]
+    z = exact.verdict(X.tolist(), y.tolist(), fit_intercept=False)
+    assert checked(grown, y, fit_intercept=False).verdict == z
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-12, 2.0**-45, 2.0**-52])
+def test_thin_margins(gap):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((30, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[0], X[1] = [1.0, 1.0, 1.0], [1.0 + gap, 1.0, 1.0]
+    y[:2] = 0, 1
+    X[:, 0] += np.where(y == 1, 3.0, -3.0)
+    X[0, 0], X[1, 0] = 1.0, 1.0 + gap
+    assert checked(X, y).verdict == "complete"
+    X[0, 0] = 1.0 + gap
+    assert checked(X, y).verdict in ("quasi-complete", "overlap")
+    assert checked(X, y).separable is False
+
+
+def test_neighbouring_doubles():
+    for k in range(40):
+        rng = np.random.default_rng(k)
+        a = float(rng.uniform(1, 2))
+        rows = [[1.0, a], [1.0, math.nextafter(a, 0)]]
+        verdict = checked(rows, [1, 0], fit_intercept=False)
+        assert verdict.verdict == "complete"
+
+
+def test_a_plane_that_no_doubles_hold():
+    # A cone so thin that it needs more than 53 bits: the plane is kept in fractions.
+    e = 2.0**-52
+    X = [[1.0, 1.0 + e, 0.0], [-1.0, -1.0, 0.0], [0.0, 1.0, 1.0 + e], [0.0, -1.0, -1.0]]
+    X += [[1.0 + e, (1.0 + e) * (1 + e), 0.0]]
+    verdict = checked(X, [1] * 5, fit_intercept=False)
+    assert verdict.verdict == exact.verdict(X, [1] * 5, fit_intercept=False)
+
+
+def test_a_prime_that_hides_a_row():
+    from rosenblatt.data.exact import PRIME
+
+    X = [[float(PRIME * k)] for k in range(8)]
+    assert checked(X, [0, 1] * 4).rank == 2
+
+
+def test_roots_of_fractions():
+    from rosenblatt.prove.certificates import root_above, root_below
+
+    assert (root_below(Fraction(0)), root_below(Fraction(4)), root_above(Fraction(4))) == (0.0, 2.0, 2.0)
+    assert root_below(Fraction(10) ** 700) == np.finfo(float).max
+    assert root_below(Fraction(1, 10**700)) == 0.0
+    for square in (Fraction(2), Fraction(1, 3), Fraction(10) ** 300, Fraction(7, 10**301)):
+        low, high = root_below(square), root_above(square)
+        assert high == math.nextafter(low, math.inf)
+        assert Fraction(low) ** 2 < square < Fraction(high) ** 2
+
+
+def test_floats_prove_no_false_witness():
+    from rosenblatt.data.labelled import read_table
+    from rosenblatt.prove.certificates import signed
+    from rosenblatt.prove.quotient import proven, whole_problem
+
+    X, y = [[0.0], [2.0], [1.0], [1.0], [3.0]], [0, 0, 1, 1, 0]
+    q = whole_problem(signed(read_table(X, y), 1, True), (0, 1))
+    assert proven(q, np.array([0, 1, 2])) == []
+    assert proven(q, np.array([1, 2, 4])) is None  # a weight is negative
+    assert proven(q, np.array([2, 3, 0])) is None  # singular
+    assert proven(q, np.array([0, 1])) is None  # not square
+
+
+def test_the_simplex_gives_up_where_it_must():
+    from rosenblatt.prove.simplex import Floats
+
+    empty = Floats(np.array([1.0, -1.0]), np.ones(2))
+    assert empty.run(5)
+    assert empty.missing() == pytest.approx(2.0)
+    singular = Floats(np.ones(2), np.ones(2))
+    singular.extend(np.ones((2, 2)))
+    singular.basis[:] = 0, 1
+    assert not singular.refresh()
+    short = Floats(np.ones(2), np.ones(2))
+    short.extend(np.eye(2))
+    assert not short.run(1)
+    assert not short._pivot(0, 0.0) or short.pivots > 0
+
+
+def test_a_maximiser_that_is_too_dear(monkeypatch):
+    monkeypatch.setattr("rosenblatt.prove.weak.WORK", 0)
+    for X, y in (QUASI, APART, ([[0, 0, 0], [0, 0, 0], [1, 0, 2], [0, 1, 1], [1, 1, 0]], [0, 1, 1, 1, 1])):
+        assert checked(X, y).infinite
+
+
+@pytest.mark.parametrize("fail", ["run", "missing"])
+def test_whole_numbers_decide_where_floats_fail(monkeypatch, fail):
+    from rosenblatt.prove.simplex import Floats
+
+    if fail == "run":
+        monkeypatch.setattr(Floats, "run", lambda self, most, tolerance=0: False)
+    else:
+        monkeypatch.setattr("rosenblatt.prove.separability.proven", lambda q, rows: None)
+    for X, y in (XOR, QUASI, APART):
+        assert checked(X, y).verdict == exact.verdict(X, y)
+
+
+# -- records made false ----------------------------------------------------------------------------------------------
+
+
+def refused(record, X, y, claim, **changes):
+    with pytest.raises(CertificateError) as caught:
+        dataclasses.replace(record, **changes).verify(X, y)
+    assert caught.value.claim == claim
+    assert claim in str(pickle.loads(pickle.dumps(caught.value)))
+
+
+def test_a_false_witness_is_refused():
+    X, y = XOR
+    verdict = separability(X, y)
+    w = verdict.weights
+    refused(verdict, X, y, "rows", weights=(w[0] + Fraction(1, 10**30), w[1] - Fraction(1, 10**30), *w[2:]))
+    refused(verdict, X, y, "rows", weights=(Fraction(1, 2), *w[1:]))
+    refused(verdict, X, y, "rows", weights=(-w[0], *w[1:]))
+    refused(verdict, X, y, "rows", weights=w[1:])
+    refused(verdict, X, y, "rows", rows=(0, 1, 2, 2))
+    refused(verdict, X, y, "rows", rows=(0, 1, 2, 7))
+    refused(verdict, X, y, "rows", rows=None)
+    refused(verdict, X, y, "rank", rank=2)
+    refused(verdict, X, y, "spanning_rows", spanning_rows=(0, 1, 2), spanning_weights=w[1:])
+    refused(verdict, X, y, "coef", coef=np.zeros(2))
+    refused(verdict, X, y, "verdict", verdict="sure")
+    refused(verdict, X, y, "infinite", infinite={0: 1})
+    refused(verdict, X, y, "aliased", aliased=(0,))
+    refused(verdict, X, y, "aliased", aliased=("no",))
+    refused(verdict, X, y, "classes", positive=5)
+    refused(verdict, X, y, "shape", shape=(5, 2))
+    more, labels = [*X, [5, 5]], [*y, 1]
+    swapped = separability(more, labels)
+    refused(swapped, more, labels, "rows", rows=(0, 1, 2, 4))
+
+
+def test_a_witness_of_too_many_rows_is_refused():
+    X, y = [[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1]
+    refused(separability(X, y), X, y, "rows", rows=(0, 1, 2, 3), weights=(Fraction(1, 4),) * 4)
+
+
+def test_a_false_rank_is_found_where_rows_do_not_span():
+    X, y = [[0.0], [0.0], [1.0], [1.0]], [0, 1, 0, 1]
+    half = (Fraction(1, 2),) * 2
+    refused(separability(X, y), X, y, "spanning_rows", spanning_rows=(0, 1), spanning_weights=half)
+
+
+def test_a_false_plane_is_refused():
+    X, y = APART
+    verdict = separability(X, y)
+    assert verdict.verdict == "complete"
+    up = math.nextafter(verdict.margin, math.inf)
+    refused(verdict, X, y, "margin", margin=up)
+    refused(verdict, X, y, "margin", margin=math.nextafter(verdict.margin, 0))
+    refused(verdict, X, y, "coef", coef=-verdict.coef)
+    refused(verdict, X, y, "coef", coef=None)
+    refused(verdict, X, y, "coef", coef=np.array([np.nan, 1.0]))
+    refused(verdict, X, y, "plane", plane=(Fraction(1), Fraction(1), Fraction(1)))
+    refused(verdict, X, y, "direction", direction=None)
+    refused(verdict, X, y, "direction", direction=verdict.direction[:-1])
+    refused(verdict, X, y, "direction", direction=tuple(-value for value in verdict.direction))
+    refused(verdict, X, y, "direction", direction=(Fraction(0),) * 3)
+    refused(verdict, X, y, "rows", rows=(0,))
+    assert separability(X, y).coef @ [3.0, 3.0] + verdict.intercept > 0
+    moved = [[10.0, 10.0], *X[1:]]
+    with pytest.raises(CertificateError) as caught:
+        verdict.verify(moved, y)
+    assert (caught.value.claim, caught.value.row) == ("coef", 0)
+    through = separability([[1.0], [2.0]], [1, 1], fit_intercept=False)
+    refused(through, [[1.0], [2.0]], [1, 1], "intercept", intercept=1.0)
+
+
+def test_a_false_direction_is_refused():
+    X, y = QUASI
+    verdict = separability(X, y)
+    assert verdict.infinite == {0: 1, "intercept": -1}
+    refused(verdict, X, y, "direction", direction=(Fraction(-1), Fraction(1)))
+    refused(verdict, X, y, "infinite", infinite={0: -1, "intercept": -1})
+    refused(verdict, X, y, "verdict", verdict="quasi")
+
+
+def test_an_edited_text_is_refused():
+    verdict = separability(*QUASI)
+    text = verdict.to_json()
+    for old, new in (("quasi-complete", "overlap"), ('"0x1"', '"0x2"'), ("sha256", "sha257")):
+        assert old in text
+        with pytest.raises(CertificateError):
+            Separability.from_json(text.replace(old, new, 1))
+    document = json.loads(text)
+    document["shape"] = {"list": [4, 2]}
+    with pytest.raises(CertificateError, match="edited"):
+        Separability.from_json(json.dumps(document))
+    with pytest.raises(CertificateError, match="not a"):
+        SeparabilityByClass.from_json(text)
+    with pytest.raises(TypeError, match="labels are numbers or names"):
+        dataclasses.replace(verdict, positive=object()).to_json()
+    with pytest.raises(CertificateError, match="no certificate"):
+        Separability.from_json("[")
+
+
+def test_by_class():
+    X, y = [[0.0], [1.0], [2.0]], ["a", "b", "c"]
+    verdicts = checked(X, y)
+    assert isinstance(verdicts, SeparabilityByClass)
+    assert (len(verdicts), list(verdicts), verdicts.separable) == (3, ["a", "b", "c"], False)
+    assert "overlap" in str(verdicts)
+    with pytest.raises(KeyError):
+        verdicts["d"]
+    with pytest.raises(CertificateError, match="classes"):
+        verdicts.verify(X, ["a", "b", "b"])
+    assert pickle.loads(pickle.dumps(verdicts)) == verdicts
+    assert separability([[0.0], [1.0], [2.0]], [0, 1, 1]).separable is True
+    assert hash(verdicts) == hash(SeparabilityByClass.from_json(verdicts.to_json()))
+
+
+def test_what_is_found_later_survives():
+    verdict = separability(*APART)
+    assert "infinite" not in verdict.__dict__
+    again = pickle.loads(pickle.dumps(verdict))
+    assert again == verdict
+    assert again.infinite == verdict.infinite != {}
+    with pytest.raises(AttributeError):
+        verdict.nothing  # noqa: B018
+
+
+# -- names and input -------------------------------------------------------------------------------------------------
+
+
+def test_column_names():
+    import pandas as pd
+
+    X = pd.DataFrame({"age": [0.0, 1.0, 1.0, 2.0], "intercept": [1.0, 1.0, 1.0, 1.0]})
+    verdict = checked(X, [0, 0, 1, 1])
+    assert verdict.infinite == {"age": 1, "(intercept)": -1}
+    assert verdict.aliased == ("intercept",)
+    assert "age +∞" in str(verdict)
+    with pytest.raises(CertificateError, match="names"):
+        verdict.verify(X.rename(columns={"age": "time"}), [0, 0, 1, 1])
+    X.columns = [0, 1]
+    verdict.verify(X, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[math.nan]], [0], "NaN at row 0, column 0"),
+        ([[1.0], [math.inf]], [0, 1], "infinity at row 1, column 0"),
+        ([[1.0]], [0, 1], "inconsistent"),
+        ([1.0, 2.0], [0, 1], "dimensions"),
+        (sp.coo_array(np.array([1.0, 2.0])), [0, 1], "dimensions"),
+        (np.zeros((0, 2)), [], "0 rows"),
+        (np.zeros((2, 0)), [0, 1], "0 columns"),
+        ([["a"]], [0], "numbers"),
+        ([[1j]], [0], "Complex"),
+        ([[2**53 + 1]], [0], "no double holds"),
+        (np.array([[1 << 60 | 1]], dtype=object), [0], "no double holds"),
+        ([[1.0], [2.0]], [0, math.nan], "NaN at row 1"),
+        ([[1.0], [2.0]], [0.5, 1], "continuous"),
+        ([[1.0], [2.0]], None, "None"),
+        ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label a row"),
+    ],
+)
+def test_bad_input(X, y, message):
+    with pytest.raises(ValueError, match=message):
+        separability(X, y)
+
+
+def test_kinds_of_input():
+    X = np.array([[0, 1], [1, 0], [3, 3], [4, 2]])
+    for given_rows in (
+        X.tolist(),
+        X.astype(np.float32),
+        X.astype(bool) * 1,
+        sp.coo_matrix(X),
+        sp.csr_array(X),
+        X.astype(object),
+    ):
+        checked(given_rows, [[0], [0], [1], [1]])
+
+
+# -- very many columns -----------------------------------------------------------------------------------------------
+
+
+def text_like(n, d, noise=0.0, seed=0, words=12):
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, d, (n, words))
+    X = sp.csr_matrix((np.ones(n * words), columns.ravel(), np.arange(0, n * words + 1, words)), shape=(n, d))
+    X.sum_duplicates()
+    y = (X @ rng.standard_normal(d) > 0).astype(int)
+    return X, y ^ (rng.random(n) < noise)
+
+
+def test_wide_sparse_core_of_many_columns(monkeypatch):
+    import rosenblatt.prove.wide as wide
+
+    X, y = text_like(500, 3000, words=60)
+    easy = sp.csr_matrix((np.ones(1500), (np.arange(1500), 3000 + np.arange(1500))), shape=(1500, 4500))
+    X = sp.vstack([sp.hstack([X, sp.csr_matrix((500, 1500))]), easy], format="csr")
+    y = np.append(y, np.arange(1500) % 2)
+    found = wide.descended
+    monkeypatch.setattr("rosenblatt.prove.separability.descended", lambda z, i: found(z, i) if i.size < z.n else None)
+    assert checked(X, y).verdict == "complete"
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_wide_sparse_rows(fit_intercept):
+    X, y = text_like(900, 6000)
+    verdict = checked(X, y, fit_intercept=fit_intercept)
+    assert verdict.verdict == "complete"
+    assert verdict.aliased is None
+    assert checked(X, np.ones(900, int), fit_intercept=True).margin == math.inf
+
+
+def test_wide_sparse_twins():
+    X, y = text_like(900, 6000)
+    X, y = sp.vstack([X, X[:1]], format="csr"), np.append(y, 1 - y[0])
+    verdict = checked(X, y)
+    assert (verdict.verdict, verdict.rows) == ("quasi-complete", (0, 900))
+    assert verdict.separable is False
+    assert "…" in str(verdict)
+
+
+@pytest.mark.parametrize("epochs", [28, 0])
+def test_wide_sparse_with_a_core(monkeypatch, epochs):
+    import rosenblatt.prove.wide as wide
+
+    monkeypatch.setattr(wide, "EPOCHS", epochs)
+    rng = np.random.default_rng(0)
+    core = rng.integers(0, 2, (2500, 6)).astype(float)
+    core_labels = core[:, 0].astype(int)
+    X = sp.lil_matrix((2600, 4000))
+    X[:2500, :6] = core
+    for i in range(100):
+        X[2500 + i, 2000 + i] = 1.0
+    y = np.append(core_labels, rng.integers(0, 2, 100))
+    assert checked(X.tocsr(), y).verdict == "complete"
+    y[:6] ^= 1
+    assert checked(X.tocsr(), y).verdict == "quasi-complete"
+
+
+def test_wide_sparse_undecided(monkeypatch):
+    import rosenblatt.prove.wide as wide
+
+    monkeypatch.setattr(wide, "EPOCHS", 1)
+    X, y = text_like(9000, 1600, noise=0.3, words=40)
+    verdict = checked(X, y)
+    assert (verdict.verdict, verdict.separable, verdict.rows) == ("undecided", None, None)
+    assert "neither" in str(verdict)
+    X, y = sp.vstack([X, X[:1]], format="csr"), np.append(y, 1 - y[0])
+    known = checked(X, y)
+    assert (known.verdict, known.separable, len(known.rows)) == ("undecided", False, 2)
+    assert "strictly" in str(known)

@@ -1,0 +1,548 @@
+"""Training from files: the same bits as in memory, whatever the file, the order and the interruptions."""
+
+import gzip
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import datasets
+
+import rosenblatt
+from rosenblatt import FileError, fit, load, read
+from rosenblatt.data.reading import Facts, in_bytes, reading
+from rosenblatt.learn.orders import Blocks, block_bounds
+from rosenblatt.learn.visits import CLOCK, RUN, UPDATES
+from rosenblatt.scale import cache, files
+from rosenblatt.scale.ahead import ahead
+
+RNG = np.random.default_rng(0)
+
+
+def dump_svmlight_file(X, y, path, **settings):
+    datasets.dump_svmlight_file(X, y, str(path), **settings)
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch):
+    monkeypatch.setattr(cache, "RACY", 0)  # a file that was just written is taken for settled
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    """Blocks and pools so small that a small file has many."""
+    monkeypatch.setattr("rosenblatt.learn.orders.BLOCK", 64)
+    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.files.POOL"):
+        monkeypatch.setattr(home, 5)
+    for home in ("rosenblatt.scale.files.CHUNK", "rosenblatt.scale.files.PIECE"):
+        monkeypatch.setattr(home, 2000)
+
+
+def rows(n=250, d=30, classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, d, 0.2, format="csr", random_state=rng, data_rvs=lambda k: rng.normal(size=k).round(3))
+    W = rng.normal(size=(classes, d))
+    return X, np.argmax(X @ W.T + rng.normal(size=(n, classes)) * 0.3, axis=1)
+
+
+@pytest.fixture
+def svm(tmp_path):
+    def write(classes=2, name="rows.svm", seed=0, **settings):
+        path = tmp_path / name
+        dump_svmlight_file(*rows(classes=classes, seed=seed), path, zero_based=False, **settings)
+        return path
+
+    return write
+
+
+def same(a, b):
+    for mine, other in zip(a._state.machines, b._state.machines, strict=True):
+        for name in ("coef", "intercept", "total", "total_b", "spread", "spread_b"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(other, name), err_msg=name)
+        lasting = [CLOCK, UPDATES, RUN]  # the rest of the tally is that of a pass
+        np.testing.assert_array_equal(mine.tally[lasting], other.tally[lasting])
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+    np.testing.assert_array_equal(a.intercept_, b.intercept_)
+    np.testing.assert_array_equal(getattr(a, "classes_", 0), getattr(b, "classes_", 0))
+
+
+def check_same(make, path, **settings):
+    X, y = read(path, **settings)
+    whole, streamed = make(), make()
+    whole.fit(X, y)
+    fit(streamed, path, **settings)
+    same(whole, streamed)
+    for name in ("outcome", "updates", "errors", "margin", "bound", "rows", "radius"):
+        assert getattr(whole.report_, name) == getattr(streamed.report_, name), name
+    for one, other in zip(whole.report_.epochs, streamed.report_.epochs, strict=True):
+        assert (one.updates, one.errors, one.converged) == (other.updates, other.errors, other.converged)
+        assert one.loss == pytest.approx(other.loss)
+    return streamed
+
+
+LEARNERS = [
+    ("Perceptron", {}),
+    ("Perceptron", {"bias_step": "radius", "margin": 0.5}),
+    ("Perceptron", {"learning_rate": lambda epoch: 1 / epoch, "record_errors": True}),
+    ("Perceptron", {"class_weight": "balanced", "learning_rate": "1/sqrt(t)"}),
+    ("AveragedPerceptron", {"class_weight": {0: 2.5, 1: 0.5}}),
+    ("PAUM", {}),
+    ("PassiveAggressive", {"keep": "average"}),
+    ("AROW", {}),
+    ("SecondOrderPerceptron", {"covariance": "full"}),
+]
+
+
+@pytest.mark.parametrize("order", ["blocks", "cyclic"])
+@pytest.mark.parametrize(("name", "settings"), LEARNERS, ids=lambda one: str(one)[:30])
+def test_two_classes_to_the_bit(name, settings, order, svm):
+    def make():
+        return getattr(rosenblatt, name)(max_epochs=3, random_state=3, order=order, **settings)
+
+    check_same(make, svm())
+
+
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])
+@pytest.mark.parametrize("order", ["blocks", "cyclic"])
+@pytest.mark.parametrize("name", ["AveragedPerceptron", "AROW"])
+def test_many_classes_to_the_bit(name, order, multiclass, svm):
+    def make():
+        return getattr(rosenblatt, name)(max_epochs=3, random_state=3, order=order, multiclass=multiclass)
+
+    check_same(make, svm(classes=4))
+
+
+def test_until_it_converges_to_the_bit(tmp_path):
+    path = tmp_path / "separable.svm"
+    X, _ = rows(120)
+    dump_svmlight_file(X, (X @ np.arange(30) > 0).astype(int), path, zero_based=True)
+    for name in ("Perceptron", "PassiveAggressive"):
+        model = check_same(lambda name=name: getattr(rosenblatt, name)(order="blocks", random_state=1), path)
+        assert model.report_.outcome == "converged"
+
+
+def test_a_class_left_out_to_the_bit(svm):
+    def make():
+        return rosenblatt.Perceptron(max_epochs=3, random_state=3, order="blocks", class_weight={2: 0.0})
+
+    check_same(make, svm(classes=3))
+    with pytest.raises(ValueError, match="leaves out a class"):
+        fit(rosenblatt.PAUM(class_weight={2: 0.0}), svm(classes=3))
+
+
+def test_labels_by_indicator_to_the_bit(tmp_path):
+    path = tmp_path / "labels.svm"
+    X, _ = rows(150)
+    y = (X @ RNG.normal(size=(30, 3)) > 0).astype(int)
+    dump_svmlight_file(X, sp.csr_matrix(y), path, multilabel=True, zero_based=False)
+    for order in ("blocks", "cyclic"):
+        for most in (1, 3):
+            model = rosenblatt.AveragedPerceptron(max_epochs=most, random_state=3, order=order)
+            streamed = fit(model, path)
+            whole = rosenblatt.AveragedPerceptron(max_epochs=most, random_state=3, order=order).fit(*read(path))
+            same(whole, streamed)
+    with pytest.raises(ValueError, match="several labels"):
+        fit(rosenblatt.Perceptron(class_weight="balanced"), path)
+    with pytest.raises(ValueError, match="learns numbers"):
+        fit(rosenblatt.PassiveAggressiveRegressor(), path)
+
+
+def test_regression_to_the_bit(tmp_path):
+    path = tmp_path / "numbers.svm"
+    X, _ = rows(150)
+    dump_svmlight_file(X, X @ np.arange(30), path, zero_based=False)
+    for order in ("blocks", "cyclic"):
+        check_same(
+            lambda order=order: rosenblatt.PassiveAggressiveRegressor(max_epochs=3, random_state=3, order=order), path
+        )
+    with pytest.raises(ValueError, match="continuous"):
+        fit(rosenblatt.Perceptron(), path)
+
+
+@pytest.mark.parametrize("names", [False, True])
+def test_tables_to_the_bit(tmp_path, names):
+    path = tmp_path / "table.csv"
+    X, y = rows(200, 6)
+    lines = ["a,b,c,d,e,colour,label"]
+    for x, label in zip(X.toarray(), y, strict=True):
+        colour = ("red", "blue", "green")[int(abs(x[5]) * 7) % 3] if names else x[5]
+        lines.append(",".join(map(repr, map(float, x[:5]))) + f",{colour},{('no', 'yes')[label]}")
+    path.write_text("\n".join(lines) + "\n")
+    for order in ("blocks", "cyclic"):
+        for most in (1, 3):
+            settings = {"max_epochs": most, "random_state": 3, "order": order}
+            whole = rosenblatt.AveragedPerceptron(**settings).fit(*read(path))
+            same(whole, fit(rosenblatt.AveragedPerceptron(**settings), path))
+
+
+def test_text_and_many_files(tmp_path):
+    words = ["a", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", "and", "runs", "away", "from", "it"]
+    for part in range(3):
+        lines = [f"{'spam' if k % 3 else 'ham'}\t{' '.join(RNG.choice(words, 9))}" for k in range(60)]
+        (tmp_path / f"part-{part}.txt").write_text("\n".join(lines))
+    pattern = str(tmp_path / "part-*.txt")
+    how = {"format": "text", "n_features": 1 << 10, "ngrams": (1, 2)}
+    whole = rosenblatt.Perceptron(max_epochs=3, random_state=3, order="blocks").fit(*read(pattern, **how))
+    same(whole, fit(rosenblatt.Perceptron(max_epochs=3, random_state=3), pattern, **how))
+
+
+def test_a_single_pass_in_order_needs_no_cache(svm):
+    path = svm()
+    model = fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path)
+    same(model, rosenblatt.Perceptron(max_epochs=1, order="cyclic").fit(*read(path)))
+    assert [one.name for one in path.parent.iterdir()] == ["rows.svm"]
+    assert model.report_.errors is None
+    assert model.report_.rows == 250
+
+
+def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
+    path = svm()
+    made = []
+    convert = cache.convert
+    monkeypatch.setattr(cache, "convert", lambda *args: made.append(1) or convert(*args))
+
+    def learn():
+        return fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), path)
+
+    first = learn()
+    same(first, learn())
+    fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path)
+    assert len(made) == 1
+    about = path.stat()
+    data = bytearray(path.read_bytes())
+    data[0] ^= 1  # another label
+    path.write_bytes(data)
+    os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))  # as if nothing had been written
+    second = learn()
+    assert len(made) == 2
+    assert (second.coef_ != first.coef_).any()
+    (kept,) = path.parent.glob("*.rbcache")
+    data = bytearray(kept.read_bytes())
+    data[-60] ^= 1  # the footer
+    kept.write_bytes(data)
+    same(second, learn())
+    assert len(made) == 3
+    data = bytearray(kept.read_bytes())
+    data[20] ^= 1  # a block
+    kept.write_bytes(data)
+    with pytest.raises(FileError, match="damaged"):
+        learn()
+    kept.write_bytes(b"short")
+    learn()
+    assert len(made) == 4
+
+
+def test_a_file_that_was_just_written_is_not_trusted(svm, monkeypatch):
+    monkeypatch.setattr(cache, "RACY", 10**15)
+    path = svm()
+    model = fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), path)
+    assert model.n_iter_ == 2
+    assert cache.fresh(path, reading(path)) is None
+
+
+def test_a_cache_folder(svm, monkeypatch, tmp_path):
+    path = svm()
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path / "caches"))
+    fit(rosenblatt.Perceptron(max_epochs=2), path)
+    assert len(list((tmp_path / "caches").iterdir())) == 1
+    monkeypatch.delenv("ROSENBLATT_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(os, "access", lambda *args: False)
+    fit(rosenblatt.Perceptron(max_epochs=2), path)
+    assert len(list((tmp_path / "home" / "rosenblatt").iterdir())) == 1
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(path / "under-a-file"))
+    with pytest.raises(FileError, match="cannot write"):
+        fit(rosenblatt.Perceptron(max_epochs=2), path)
+
+
+def test_compressed_files(svm):
+    path = svm()
+    packed = path.with_name("rows.svm.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    model = rosenblatt.Perceptron(max_epochs=2, random_state=0)
+    same(fit(model, packed), fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), path))
+
+
+@pytest.mark.parametrize(
+    ("model", "match"),
+    [
+        (rosenblatt.VotedPerceptron(), "every row that made an update"),
+        (rosenblatt.Perceptron(keep="pocket"), "pocket"),
+        (rosenblatt.Perceptron(update="batch"), "batch"),
+        (rosenblatt.Perceptron(order="random"), "jumps about"),
+        (rosenblatt.Perceptron(order=[1, 2]), "jumps about"),
+        (rosenblatt.Perceptron(early_stopping=True), "early_stopping"),
+        (rosenblatt.Perceptron(class_weight={0: 0.0, 1: 0.0}), "zero on every row"),
+    ],
+    ids=lambda one: str(one)[:40],
+)
+def test_what_files_cannot_teach_is_refused(model, match, svm):
+    with pytest.raises(ValueError, match=match):
+        fit(model, svm())
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_settings_that_make_no_sense(svm):
+    path, model = svm(), rosenblatt.Perceptron()
+    for wrong in ({"memory": "1MB"}, {"memory": "lots"}, {"shards": 2}, {"n_jobs": 2}, {"resume": True}, {"colour": 1}):
+        with pytest.raises(ValueError, match=r"\w"):
+            fit(model, path, **wrong)
+    with pytest.raises(TypeError, match="online learners"):
+        fit(object(), path)
+    empty = path.with_name("empty.svm")
+    empty.write_text("# nothing\n\n")
+    for settings in ({}, {"order": "cyclic", "max_epochs": 1}):
+        with pytest.raises(FileError, match="expected rows, found none"):
+            fit(rosenblatt.Perceptron(**settings), empty)
+    one = path.with_name("one.svm")
+    one.write_text("1 1:1\n1 1:2\n")
+    with pytest.raises(ValueError, match="at least 2 classes"):
+        fit(model, one)
+    assert in_bytes(5) == 5
+    assert in_bytes("1.5 KiB") == 1536
+
+
+def test_too_many_labels_are_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr("rosenblatt.data.reading.MOST_LABELS", 10)
+    path = tmp_path / "many.svm"
+    path.write_text("".join(f"{k} 1:{k}\n" for k in range(30)))
+    with pytest.raises(ValueError, match="too many different labels"):
+        fit(rosenblatt.Perceptron(), path)
+    facts = Facts()
+    assert facts.contents(reading(path)).labels is None
+
+
+# -- interruptions ---------------------------------------------------------------------------------------------------
+
+
+class Stop(Exception):
+    pass
+
+
+def interrupted(monkeypatch, after, error):
+    """Make the `after`-th piece of training raise."""
+    count, epochs = [0], files.epochs
+
+    def broken(*args):
+        count[0] += 1
+        if count[0] == after:
+            raise error
+        return epochs(*args)
+
+    monkeypatch.setattr(files, "epochs", broken)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Stop()], ids=["ctrl-c", "error"])
+def test_what_is_left_when_training_stops(svm, tmp_path, monkeypatch, error):
+    path, model = svm(), rosenblatt.AveragedPerceptron(max_epochs=4, random_state=0)
+    with monkeypatch.context() as patch:
+        interrupted(patch, 13, error)
+        with pytest.raises(type(error)):
+            fit(model, path, checkpoint=tmp_path / "point")
+    assert hasattr(model, "coef_") == isinstance(error, KeyboardInterrupt)
+    if isinstance(error, KeyboardInterrupt):
+        assert model.report_.outcome == "interrupted"
+        assert model.predict(read(path)[0]).shape == (250,)
+    uninterrupted = fit(rosenblatt.AveragedPerceptron(max_epochs=4, random_state=0), path)
+    again = rosenblatt.AveragedPerceptron(max_epochs=4, random_state=0)
+    same(uninterrupted, fit(again, path, checkpoint=tmp_path / "point", resume=True))
+    same(uninterrupted, load(tmp_path / "point"))
+    assert again.report_.updates == uninterrupted.report_.updates
+
+
+def test_a_seed_that_nobody_chose_is_kept(svm, tmp_path):
+    path = svm()
+    first = fit(rosenblatt.Perceptron(max_epochs=2), path, checkpoint=tmp_path / "point")
+    second = fit(rosenblatt.Perceptron(max_epochs=4), path, checkpoint=tmp_path / "point", resume=True)
+    assert second._state.seed == first._state.seed
+    whole = rosenblatt.Perceptron(max_epochs=4, random_state=first._state.seed)
+    same(second, fit(whole, path))
+
+
+def test_other_checkpoints_are_refused(svm, tmp_path):
+    path, point = svm(), tmp_path / "point"
+    fit(rosenblatt.Perceptron(max_epochs=2), path, checkpoint=point, resume=True)
+    with pytest.raises(FileError, match=r"margin=0\.0"):
+        fit(rosenblatt.Perceptron(margin=1.0), path, checkpoint=point, resume=True)
+    with pytest.raises(FileError, match="Perceptron"):
+        fit(rosenblatt.AveragedPerceptron(), path, checkpoint=point, resume=True)
+    with pytest.raises(FileError, match="other rows"):
+        fit(rosenblatt.Perceptron(), svm(name="other.svm", seed=5), checkpoint=point, resume=True)
+
+
+KILLER = """
+import os, random, signal, sys, time, warnings
+import rosenblatt
+from rosenblatt.learn import orders
+from rosenblatt.scale import cache, files
+
+warnings.simplefilter("ignore")
+orders.BLOCK, orders.POOL, files.POOL, cache.RACY = 64, 5, 5, 0
+path, point = sys.argv[1:]
+
+def learn():
+    model = rosenblatt.AveragedPerceptron(max_epochs=60, random_state=0)
+    return rosenblatt.fit(model, path, checkpoint=point, resume=True)
+
+rng, kills = random.Random(1), 0
+while kills < 20:
+    child = os.fork()
+    if not child:
+        learn()
+        os._exit(0)
+    time.sleep(rng.uniform(0.0, 0.03))
+    os.kill(child, signal.SIGKILL)
+    kills += os.waitpid(child, 0)[1] == signal.SIGKILL
+    if os.path.exists(point):
+        epochs = rosenblatt.load(point).n_iter_
+        if epochs == 60:
+            os.unlink(point)
+print(kills)
+learn()
+"""
+
+
+@pytest.mark.compiled
+def test_kill_and_resume_twenty_times(svm, tmp_path):
+    path, point = svm(), tmp_path / "point"
+    whole = fit(rosenblatt.AveragedPerceptron(max_epochs=60, random_state=0), path)
+    command = [sys.executable, "-c", KILLER, str(path), str(point)]
+    run = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert run.stdout.split() == ["20"]
+    same(whole, load(point))
+    assert sorted(one.suffix for one in tmp_path.iterdir() if one.suffix != ".svm") == ["", ".rbcache"]
+
+
+def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch):
+    path = svm()
+    expected = path.read_bytes()
+
+    def learn(act, **settings):
+        count, parse = [0], rosenblatt.data.reading._svmlight
+
+        def acting(*args):
+            count[0] += 1
+            if count[0] == 2:
+                act()
+            return parse(*args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("rosenblatt.data.reading._svmlight", acting)
+            return fit(rosenblatt.Perceptron(**settings), path)
+
+    for settings in ({"max_epochs": 3}, {"max_epochs": 1, "order": "cyclic"}):
+        with pytest.raises(FileError, match="vanished while it was read"):
+            learn(path.unlink, **settings)
+        path.write_bytes(expected)
+        with pytest.raises(FileError, match="changed while it was read"):
+            learn(lambda: path.write_bytes(expected + b"1 1:1\n"), **settings)
+        path.write_bytes(expected)
+    assert [one.name for one in path.parent.iterdir()] == ["rows.svm"]
+
+
+def test_a_full_disk_leaves_no_half_cache(svm, monkeypatch):
+    path = svm()
+
+    def full(self, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache._Writer, "write", full)
+    with pytest.raises(FileError, match="no room left on the disk"):
+        fit(rosenblatt.Perceptron(), path)
+    assert [one.name for one in path.parent.iterdir()] == ["rows.svm"]
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def test_blocks_visit_every_row_once():
+    starts = np.concatenate([[0], np.cumsum(RNG.integers(0, 40, 500))])
+    order = Blocks(block_bounds(starts), 7)
+    whole = order.piece(3, 0, 500)
+    assert sorted(whole.tolist()) == list(range(500))
+    parts = [order.piece(3, begin, min(begin + 37, 500)) for begin in range(0, 500, 37)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    assert (whole != order.piece(4, 0, 500)).any()
+    some = Blocks(order.bounds, 7, np.arange(0, 500, 3, dtype=np.uint64))
+    np.testing.assert_array_equal(some.piece(3, 0, 500), whole[whole % 3 == 0])
+
+
+def test_work_ahead_keeps_its_order_and_stops():
+    started = []
+
+    def task(k):
+        started.append(k)
+        if k == 30:
+            raise ValueError("thirty")
+        return k
+
+    found, steps = [], ahead([lambda k=k: task(k) for k in range(100)])
+    with pytest.raises(ValueError, match="thirty"):
+        found.extend(next(steps) for _ in range(100))
+    assert found == list(range(30))
+    assert len(started) < 40
+    steps = ahead([lambda k=k: task(k) for k in range(20)])
+    assert next(steps) == 0
+    steps.close()
+
+
+@pytest.mark.compiled
+def test_memory_stays_within_its_limit(tmp_path):
+    """A file several times the limit: the peak, above what imports and compilation cost, stays below it."""
+    path = tmp_path / "large.svm"
+    X = sp.random(4000, 20_000, 0.004, format="csr", random_state=0)
+    dump_svmlight_file(X, np.arange(4000) % 2, tmp_path / "part.svm", zero_based=False)
+    part = (tmp_path / "part.svm").read_bytes()
+    with open(path, "wb") as file:
+        for _ in range(50):
+            file.write(part)
+    script = """
+import resource, sys, warnings, numpy as np, rosenblatt, pathlib
+warnings.simplefilter("ignore")
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+small = pathlib.Path(sys.argv[1] + ".small.svm")
+small.write_text("1 1:1\\n0 2:1\\n" * 10)
+for order, most in (("cyclic", 1), ("shuffle", 2)):
+    rosenblatt.fit(rosenblatt.AveragedPerceptron(max_epochs=most, order=order, random_state=0), small)
+before = peak()
+for order, most in (("cyclic", 1), ("shuffle", 2)):
+    model = rosenblatt.AveragedPerceptron(max_epochs=most, order=order, random_state=0)
+    rosenblatt.fit(model, sys.argv[1], memory="128MB")
+print(peak() - before)
+"""
+    run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    assert path.stat().st_size > 300_000_000
+    assert int(run.stdout) < 128_000_000, f"{int(run.stdout):,}"
+
+
+def test_standard_input(svm, tmp_path):
+    path = svm()
+    script = "import sys, warnings, rosenblatt; warnings.simplefilter('ignore')\n"
+    script += "rosenblatt.save(rosenblatt.fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), '-'), sys.argv[1])"
+    environment = {**os.environ, "ROSENBLATT_CACHE": str(tmp_path / "caches")}
+    subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "model")], input=path.read_bytes(), env=environment, check=True
+    )
+    model = rosenblatt.Perceptron(max_epochs=2, random_state=0, order="blocks")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rosenblatt.learn.orders.BLOCK", 1 << 15)
+        patch.setattr("rosenblatt.learn.orders.POOL", 64)
+        same(model.fit(*read(path)), load(tmp_path / "model"))
+    assert list(Path(tmp_path / "caches").iterdir()) == []
+
+
+def test_standard_input_in_this_process(svm, tmp_path, monkeypatch):
+    path = svm()
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path / "caches"))
+    with open(path) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        model = fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), "-")
+    same(model, rosenblatt.Perceptron(max_epochs=2, random_state=0, order="blocks").fit(*read(path)))
+    assert list(Path(tmp_path / "caches").iterdir()) == []
