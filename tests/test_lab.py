@@ -111,11 +111,9 @@ def test_a_run_of_the_lab_is_a_trace(name):
     points = LECTURES[name]
     settings = replace(Settings(), **points.settings)
     run = learn(points.X, points.y, settings)
-    *w, b = settings.start
-    start = {"coef_init": [w], "intercept_init": [b]} if any(settings.start) else {}
-    told = rosenblatt.trace(points.X, points.y, max_epochs=500, **settings.parameters(len(points.y)), **start)
-    assert [step.row for step in told.updates][: run.updates] == run.rows.tolist()
-    assert np.allclose(told.planes()[0][: run.updates + 1, 0], run.W)
+    told = rosenblatt.trace(points.X, points.y, **settings.parameters(len(points.y)), **settings.initial(2))
+    assert [step.row for step in told.updates] == run.rows.tolist()
+    assert np.allclose(told.planes()[0][:, 0], run.W)
     assert run.converged == (told.outcome == "converged")
     assert run.bound == told.bound
 
@@ -216,12 +214,11 @@ def test_weights_are_turned_and_descend(page, monkeypatch):
     data = {name: list(values) for name, values in many.source.data.items()}
     data["x"][0] = -0.9
     many._moved(data)
-    assert "-0.90" in many.rows.object
+    assert "−0.90" in many.rows.object
     many.source.data = {"x": [], "y": [], "label": []}
     assert "add points" in many.rows.object
     many.label.value = "2"
     assert many.canvas.tool.empty_value == "2"
-    many.restore({})
     many.restart()
     assert len(many.state()["x"]) == 9
     played(monkeypatch, many.toggle, many.start, "Stop", "Run gradient descent")
@@ -417,8 +414,24 @@ def test_every_learner_of_the_rules_page(page, name):
     page.rules.choice.value = [name]
     text = page.rules.words[name].object
     assert text.startswith("<b>0 of 4</b>")
-    image = page.rules.canvases[name].image.data["image"][0]
-    assert set(np.unique(image)) == {0, 1}
+    canvas = page.rules.canvases[name]
+    if name == "Voted":
+        assert set(np.unique(canvas.image.data["image"][0])) == {0, 1}
+        return
+    model = rules_page.fitted(name, page.session)
+    ends = np.column_stack([canvas.lines.data["xs"][0], canvas.lines.data["ys"][0]])
+    assert np.allclose(ends @ model.coef_[0] + model.intercept_[0], 0, atol=1e-6 * np.abs(ends).max())
+
+
+@pytest.mark.parametrize("order", ["shuffle", "first", "worst", "these rows"])
+def test_learners_by_other_orders(page, order):
+    page.session.load(separable(20, 0.3, 2))
+    page.session.set(order=order, rows=", ".join(map(str, range(20))))
+    page.tabs.active = 1
+    page.rules.choice.value = list(rules_page.LEARNERS)
+    assert all("points wrong" in words.object for words in page.rules.words.values())
+    page.session.load(GENERATORS["noise"](60))
+    assert "not finished after 50 epochs" in page.rules.words["Perceptron"].object
 
 
 def test_rules_follow_the_points(page):
@@ -428,6 +441,7 @@ def test_rules_follow_the_points(page):
     page.perceptron.clear.clicks += 1
     assert "empty" in page.rules.hint.object
     assert page.rules.words["Perceptron"].object == ""
+    assert page.rules.canvases["Perceptron"].lines.data["xs"] == []
 
 
 def test_losses_have_the_points_on_them(page):
@@ -480,6 +494,10 @@ def test_a_state_restores_exactly(page):
     page.session.moved(moved(page.session, 0, 0.1 + 0.2, -1 / 3))
     page.classes.nudge(0, 0, 0.1)
     page.classes.loss.value = "perceptron"
+    page.rules.choice.value = ["Voted", "SVM"]
+    page.losses.choice.value, page.losses.scale.value = ["hinge"], "geometric"
+    page.network.units.value, page.network.rate.value = 5, 0.1
+    page.network.learn(30)
     page.tabs.active = 5
     shot = page.take()
     link = page.share.link.value
@@ -488,6 +506,9 @@ def test_a_state_restores_exactly(page):
     assert other.take() == shot
     assert other.session.X.tolist() == page.session.X.tolist()
     assert other.perceptron.board.object == page.perceptron.board.object
+    assert (other.rules.choice.value, other.losses.scale.value) == (["Voted", "SVM"], "geometric")
+    for mine, again in zip(page.network.network.coefs_, other.network.network.coefs_, strict=True):
+        assert np.array_equal(mine, again)
     third = app.Lab()
     third.share.upload.value = page.share.state_file().read()
     assert third.share.message.object == "Restored."
@@ -495,6 +516,46 @@ def test_a_state_restores_exactly(page):
     third.share.upload.value = b"{}"
     assert "no state of the lab" in third.share.message.object
     third.share.upload.value = None
+    broken = replace(shot, pages={"rules": {"learners": ["nobody"]}}, step=0)
+    with pytest.raises(ValueError, match="no state of the lab"):
+        third.restore(broken)
+    assert third.take() == shot
+    page.session.moved(moved(page.session, 0, 1.0, 1.0))
+    assert page.network.state()["epochs"] == 0
+
+
+def three_columns(n=30, kinds=2):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(n, 3)).round(3)
+    names = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + X[:, 2], [0.0, 1.0][: kinds - 1])]
+    lines = "".join(f"{p},{q},{r},{name}\n" for (p, q, r), name in zip(X, names, strict=True))
+    return f"height,width,depth,kind\n{lines}"
+
+
+@pytest.mark.parametrize("kinds", [2, 3])
+@pytest.mark.parametrize("projected", [False, True])
+def test_a_table_restores_exactly_and_its_code_reproduces_the_run(kinds, projected):
+    page = app.Lab(three_columns(kinds=kinds))
+    assert not page.perceptron.own.collapsed
+    if projected:
+        page.perceptron.first.value = "first two principal components"
+        assert "by all columns" in page.perceptron.verdict.object
+    page.session.go(3)
+    shot = page.take()
+    other = app.Lab()
+    other.restore(Snapshot.from_json(shot.to_json()))
+    assert other.take() == shot
+    assert other.session.axes == page.session.axes
+    for name, value in vars(page.session.run).items():
+        assert np.array_equal(value, getattr(other.session.run, name))
+    assert np.array_equal(other.session.plane()[0], page.session.plane()[0])
+    assert ("a against the others" in page.perceptron.hint.object) == (kinds == 3)
+    exec(compile(shot.code(), "lab.py", "exec"), space := {})
+    assert [step.row for step in space["run"].updates] == page.session.run.rows.tolist()
+    assert np.allclose(space["run"].planes()[0][:, 0], page.session.run.W)
+    assert Trace.from_json(page.share.trace_file().read().decode()).steps == space["run"].steps
+    page.tabs.active = 1
+    assert ("not from all columns" in page.rules.hint.object) == projected
 
 
 def test_bad_states_get_a_sentence():
@@ -506,6 +567,12 @@ def test_bad_states_get_a_sentence():
         {"x": [float("nan")]},
         {"settings": {"no": 1}},
         {"more": 1},
+        {"settings": {"bias": "heavy"}},
+        {"settings": {"rate": -1.0}},
+        {"settings": {"start": [0.0]}},
+        {"columns": [[1.0], [2.0]]},
+        {"step": "two"},
+        {"axes": ["x"]},
     ]
     for change in changes:
         with pytest.raises(ValueError, match="no state of the lab"):
@@ -556,6 +623,74 @@ def test_a_canvas_keeps_its_window():
     X, y = arrays({"x": [], "y": [], "label": []})
     assert X.shape == (0, 2)
     assert y.size == 0
+
+
+def test_axes_of_unlike_columns_have_their_own_scales():
+    canvas = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []}))
+    X = np.array([[20_000.0, 18.0], [90_000.0, 70.0]])
+    canvas.fit_window(X)
+    assert canvas.unlike
+    left, right, bottom, top = canvas.window
+    assert right - left == pytest.approx(1.35 * 70_000)
+    assert top - bottom == pytest.approx(1.35 * 52)
+    w, b = np.array([1e-3, -1.0]), -11.0
+    canvas.show_halves(w, b, 2.0)
+    ends = np.column_stack([canvas.lines.data["xs"][0], canvas.lines.data["ys"][0]])
+    assert np.allclose(ends @ w + b, 0, atol=1e-6 * np.abs(ends).max())
+    assert ends[:, 0].min() < left
+    assert ends[:, 0].max() > right
+    arrow = np.column_stack([canvas.arrows.data["xs"][0], canvas.arrows.data["ys"][0]])
+    assert abs(arrow[0] @ w + b) < 1e-9
+    assert arrow[1] @ w + b > 0
+    sizes = np.array([right - left, top - bottom])
+    seen, along = (arrow[1] - arrow[0]) / sizes, (ends[1] - ends[0]) / sizes
+    assert abs(seen @ along) < 1e-9 * np.linalg.norm(along)  # square to its line, as it is seen
+    canvas.show_regions(lambda grid: grid[:, 1] > 40)
+    assert (canvas.image.data["x"], canvas.image.data["dw"]) == ([left], [right - left])
+    canvas.fit_window(X[:1])
+    assert not canvas.unlike
+    assert canvas.window[1] - canvas.window[0] > 0
+
+
+def inside(polygon, place):
+    """Whether a convex polygon, its corners in order, has this point."""
+    if not len(polygon):
+        return False
+    edges, to = np.roll(polygon, -1, axis=0) - polygon, place - polygon
+    turns = edges[:, 0] * to[:, 1] - edges[:, 1] * to[:, 0]
+    return (turns >= 0).all() or (turns <= 0).all()
+
+
+def test_cells_are_where_a_class_scores_highest():
+    canvas, rng = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []})), np.random.default_rng(3)
+    for _ in range(10):
+        W, b = rng.normal(size=(3, 2)), rng.normal(size=3)
+        canvas.show_cells(W, b)
+        cells = [
+            np.column_stack(pair) for pair in zip(*(canvas.regions.data[name] for name in ("xs", "ys")), strict=True)
+        ]
+        for place in rng.uniform(-3, 3, (40, 2)):
+            winner = int((W @ place + b).argmax())
+            assert [k for k in range(3) if inside(cells[k], place)] == [winner]
+    canvas.show_cells(np.zeros((3, 2)), np.array([0.0, 1.0, 1.0]))
+    assert [len(xs) for xs in canvas.regions.data["xs"]] == [0, 4, 0]
+
+
+def test_a_drag_is_answered_even_if_it_fails():
+    canvas, seen = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []})), []
+    canvas.listen(seen.append)
+    canvas.live.data = {"x": [1.0], "y": [2.0], "label": ["0"]}
+    assert seen[0]["x"] == [1.0]
+    assert canvas.answers.data["count"] == [1]
+
+    def fails(data):
+        raise RuntimeError
+
+    other = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []}))
+    other.listen(fails)
+    with pytest.raises(RuntimeError):
+        other.live.data = {"x": [1.0], "y": [2.0], "label": ["0"]}
+    assert other.answers.data["count"] == [1]
 
 
 def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):

@@ -179,7 +179,7 @@ def test_points_are_added_deleted_and_relabelled(visit):
 # How long after the browser reported a drag the plane on its screen moves: the median over the drag.
 WATCH = """() => {
     const models = Bokeh.documents.flatMap((doc) => [...doc._all_models.values()])
-    const live = models.find((model) => model.type == "ColumnDataSource" && model.tags.length == 1)
+    const live = models.find((model) => model.name == "live")
     const lines = models.find((model) => model.name == "lines")
     window.waits = []
     let sent = 0
@@ -218,7 +218,8 @@ def test_a_drag_among_200_points_is_redrawn_quickly(visit):
     waits = seen.page.evaluate("window.waits")
     assert len(waits) >= 5
     print(f"redrawn {np.median(waits):.0f} ms after a drag is reported (median of {len(waits)})")
-    assert np.median(waits) < 1000  # 100 on a machine that does nothing else
+    assert np.quantile(waits, 0.25) < 100  # other work on the machine makes some wait longer
+    assert np.median(waits) < 1000
 
 
 def test_nudge_a_weight(visit):

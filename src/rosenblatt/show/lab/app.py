@@ -28,7 +28,7 @@ SHEET = """
 :host { font-family: system-ui, sans-serif; font-size: 14px; }
 .board, .bk-clearfix { line-height: 1.6; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
-td, th { padding: 2px 9px; text-align: right; border-bottom: 1px solid #e2e2dc; }
+td, th { padding: 2px 6px; text-align: right; border-bottom: 1px solid #e2e2dc; }
 .won { font-weight: 700; background: #eef3ee; }
 .slope { color: #666; font-size: 12px; }
 h3 { margin: 0 0 4px; font-size: 15px; }
@@ -38,6 +38,8 @@ h3 { margin: 0 0 4px; font-size: 15px; }
 :host(.board) { background: #fff; border: 1px solid #e2e2dc; border-radius: 6px; padding: 8px 12px; }
 :host(.verdict) { padding: 6px 12px; border-left: 4px solid #0072B2; background: #eef4f8; }
 :host(.totals) { padding: 6px 0; }
+:host(.card) { box-shadow: none; border: 1px solid #e2e2dc; border-radius: 6px; }
+:host(.beside) { flex: 1 1 240px; min-width: 230px; }
 :host(.side) { flex: 1 1 230px; max-width: 300px; min-width: 220px; }
 :host(.middle) { flex: 3 1 420px; min-width: 320px; }
 :host(.half) { flex: 2 1 330px; min-width: 300px; }
@@ -53,6 +55,8 @@ if (!window.rosenblattKeys) {
     const path = event.composedPath()
     const inside = (names) => path.some((node) => names.includes(node.tagName))
     if (!known.includes(event.key) || inside(["INPUT", "TEXTAREA", "SELECT"])) return
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    if (path.some((node) => node.getAttribute?.("role") === "slider")) return
     if (event.key === " " && inside(["BUTTON"])) return
     event.preventDefault()
     window.rosenblattKeys.data = {key: [event.key], at: [Date.now()]}
@@ -110,14 +114,28 @@ class Lab:
 
     def take(self) -> Snapshot:
         """All that is shown."""
-        return self.session.snapshot(self.tabs.active, self.classes.state())
+        pages = {name: page.state() for name, page in self._kept().items()}
+        return self.session.snapshot(self.tabs.active, pages)
 
     def restore(self, shot: Snapshot) -> None:
-        """Show what a snapshot shows."""
-        self.classes.restore(shot.many)
+        """Show what a snapshot shows; one that does not fit together changes nothing."""
+        before = self.take()
+        try:
+            self._show(shot)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            self._show(before)
+            raise ValueError(f"This is no state of the lab: {error}.") from error
+
+    def _kept(self) -> dict[str, Any]:
+        return {"rules": self.rules, "classes": self.classes, "losses": self.losses, "network": self.network}
+
+    def _show(self, shot: Snapshot) -> None:
         self.session.restore(shot)
+        for name, page in self._kept().items():
+            if name in shot.pages:
+                page.restore(shot.pages[name])
         self.perceptron.draw(fit=True)
-        self.tabs.active = max(0, min(int(shot.page), len(PAGES) - 1))
+        self.tabs.active = max(0, min(shot.page, len(PAGES) - 1))
 
 
 def build(text: str | None = None) -> Any:

@@ -60,6 +60,7 @@ def board(run: Run, k: int, X: Array, y: Array, settings: Settings, radius2: flo
 
 def against_bound(run: Run, k: int) -> str:
     """Updates so far against the bound, in words."""
+    count = f"{k} update{'' if k == 1 else 's'}"
     if run.bound is None:
-        return escape(f"{k} updates; no bound holds for this run.")
-    return escape(f"{k} updates of at most {written(run.bound)} by the bound.")
+        return escape(f"{count}; no bound holds for this run.")
+    return escape(f"{count} of at most {written(run.bound)} by the bound.")

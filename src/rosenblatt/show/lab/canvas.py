@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,22 +18,32 @@ CODES = [str(k) for k in range(6)]
 SHAPES = ["circle", "square", "triangle", "diamond", "inverted_triangle", "plus"]
 GRID = 90  # points a side of a picture of curved regions; across it is WIDE times as wide
 WIDE = 2
-EVERY_MS = 40  # a drag is reported so often at most
-FAR = 1e3
+FAR = 1e3  # windows that a line goes on for, to both sides
+UNLIKE = 4  # columns whose ranges differ by more have axes of their own
 
 # PointDrawTool moves points in the browser and tells Python when they are dropped. During the drag this tells it too,
-# through a second source, so that nothing comes back to the points under the pointer.
-LIVE = """
-const now = Date.now()
-if (now - (live.tags[0] ?? 0) < every) return
-live.tags[0] = now
-live.data = {x: Array.from(points.data.x), y: Array.from(points.data.y), label: Array.from(points.data.label)}
+# through a second source, so that nothing comes back to the points under the pointer. While an answer is awaited only
+# the latest place is remembered, so that a slow machine draws less often, never late.
+SEND = """
+const send = () => {
+  live.asked = Date.now()
+  live.late = false
+  live.data = {x: Array.from(points.data.x), y: Array.from(points.data.y), label: Array.from(points.data.label)}
+}
+"""
+LIVE = f"""{SEND}
+if (live.asked && Date.now() - live.asked < 2000) live.late = true
+else send()
+"""
+ANSWERED = f"""{SEND}
+live.asked = 0
+if (live.late) send()
 """
 
 # One unit is as long across as up, whatever the shape of the picture: otherwise w would not look square to its line.
 EQUAL = """
 const [w, h] = [plot.inner_width, plot.inner_height]
-if (!w || !h) return
+if (!w || !h || plot.tags.includes("unlike")) return
 const half = (plot.y_range.end - plot.y_range.start) / 2 * w / h
 const middle = (plot.x_range.end + plot.x_range.start) / 2
 if (Math.abs(plot.x_range.end - middle - half) < 1e-6 * half) return
@@ -54,9 +65,10 @@ def arrays(data: Any) -> tuple[Array, Array]:
 class Canvas:
     """A figure with points that can be dragged, added and deleted, and layers under them."""
 
-    def __init__(self, points: ColumnDataSource, title: str = "", draggable: bool = True, height: int = 460) -> None:
+    def __init__(self, points: ColumnDataSource, title: str = "", draggable: bool = True, height: int = 520) -> None:
         self.points = points
-        self.live = ColumnDataSource({"x": [], "y": [], "label": []}, tags=[0])
+        self.live = ColumnDataSource({"x": [], "y": [], "label": []}, name="live")
+        self.answers = ColumnDataSource({"count": [0]})
         self.figure: Any = figure(
             height=height,
             sizing_mode="stretch_width",
@@ -98,7 +110,6 @@ class Canvas:
         plot.multi_line("xs", "ys", source=self.lines, color="colour", line_dash="dash", line_width="width")
         plot.multi_line("xs", "ys", source=self.arrows, color="colour", line_width=3)
         plot.scatter("x", "y", source=self.marks, size="size", fill_color=None, line_color="colour", line_width=3)
-        plot.scatter("x", "y", source=self.cross, marker="x", size=18, line_color="#D55E00", line_width=4)
         self.dots = plot.scatter(
             "x",
             "y",
@@ -111,6 +122,7 @@ class Canvas:
             selection_line_color="black",
             selection_line_width=3,
         )
+        plot.scatter("x", "y", source=self.cross, marker="x", size=18, line_color="#D55E00", line_width=4)
         plot.text(
             "x", "y", "text", source=self.numbers, x_offset=9, y_offset=-7, text_font_size="11px", text_color="#444"
         )
@@ -120,17 +132,31 @@ class Canvas:
         self.figure.add_tools(self.tool)
         self.figure.toolbar.active_drag = self.tool
         self.figure.toolbar.active_tap = self.tool
-        script = CustomJS(args={"points": self.points, "live": self.live, "every": EVERY_MS}, code=LIVE)
-        self.figure.js_on_event(Pan, script)
+        both = {"points": self.points, "live": self.live}
+        self.figure.js_on_event(Pan, CustomJS(args={**both, "answers": self.answers}, code=LIVE))
+        self.answers.js_on_change("data", CustomJS(args=both, code=ANSWERED))
+
+    def listen(self, moved: Callable[[Any], None]) -> None:
+        """Tell of points that are being dragged."""
+
+        def answer(attr: str, old: Any, new: Any) -> None:
+            try:
+                moved(new)
+            finally:
+                self.answers.data = {"count": [self.answers.data["count"][0] + 1]}
+
+        self.live.on_change("data", answer)
 
     def fit_window(self, X: Array) -> None:
         """Show all points, with room around them."""
         if not len(X):
             return
         low, high = X.min(axis=0), X.max(axis=0)
-        half = max(float((high - low).max()) / 2 * 1.35, 0.6)
-        middle = (low + high) / 2
-        for axis, centre in ((self.figure.x_range, middle[0]), (self.figure.y_range, middle[1])):
+        middle, halves = (low + high) / 2, (high - low) / 2
+        unlike = halves.min() > 0 and halves.max() > UNLIKE * halves.min()
+        halves = 1.35 * (halves if unlike else np.full(2, halves.max() or 0.45))
+        self.figure.tags = ["unlike"] if unlike else []
+        for axis, centre, half in zip((self.figure.x_range, self.figure.y_range), middle, halves, strict=True):
             axis.update(start=float(centre - half), end=float(centre + half))
             axis.update(reset_start=float(centre - half), reset_end=float(centre + half))
 
@@ -140,25 +166,37 @@ class Canvas:
         across, up = self.figure.x_range, self.figure.y_range
         return float(across.start), float(across.end), float(up.start), float(up.end)
 
+    @property
+    def unlike(self) -> bool:
+        """Whether each axis has a scale of its own."""
+        return "unlike" in self.figure.tags
+
+    def _sizes(self) -> tuple[Array, Array]:
+        """The middle of the window, and half of what is seen in each direction."""
+        left, right, bottom, top = self.window
+        up = (top - bottom) / 2
+        across = (right - left) / 2 if self.unlike else up
+        return np.array([(left + right) / 2, (bottom + top) / 2]), np.array([across, up])
+
+    def line(self, w: Array, b: float) -> tuple[Array, Array]:
+        """The point of w·x + b = 0 in the middle of the window, and two ends of it far outside."""
+        middle, sizes = self._sizes()
+        square = w * sizes  # w in a picture whose window is a square
+        foot = middle - (w @ middle + b) / (square @ square) * square * sizes
+        along = FAR * np.array([-w[1], w[0]]) / np.linalg.norm(w) * sizes.max()
+        return foot, np.array([foot - along, foot + along])
+
     def show_halves(self, w: Array, b: float, band: float = 0.0) -> None:
         """The two sides of a plane, the line between them, its margin band and the arrow w."""
         size = float(np.linalg.norm(w))
         if not size:
-            whole: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
-            self.regions.data = whole
-            self.lines.data = {**whole, "dash": [], "width": []}
-            self.arrows.data = whole
+            self.show_nothing()
             return
         unit = w / size
-        foot = -b / size * unit
-        along = np.array([-unit[1], unit[0]]) * FAR
-        ends = np.array([foot - along, foot + along])
-        sides = [np.vstack([ends, ends[::-1] + sign * FAR * unit]) for sign in (-1, 1)]
-        self.regions.data = {
-            "xs": [list(side[:, 0]) for side in sides],
-            "ys": [list(side[:, 1]) for side in sides],
-            "colour": list(COLOURS[:2]),
-        }
+        foot, ends = self.line(w, b)
+        far = FAR * float(self._sizes()[1].max())
+        sides = [np.vstack([ends, ends[::-1] + sign * far * unit]) for sign in (-1, 1)]
+        self._show_polygons(sides)
         shifts = [0.0, band, -band] if band > 0 else [0.0]
         lines = [ends + shift * unit for shift in shifts]
         self.lines.data = {
@@ -168,29 +206,57 @@ class Canvas:
             "dash": ["solid", "dashed", "dashed"][: len(lines)],
             "width": [2.5, 1.2, 1.2][: len(lines)],
         }
-        self.show_arrows([foot], [unit], ["black"])
+        self.show_arrows([foot], [w], ["black"])
 
-    def show_arrows(self, feet: list[Array], units: list[Array], colours: list[str]) -> None:
-        """Arrows of one length, each from its foot along its unit vector."""
-        _, _, bottom, top = self.window
-        length = 0.16 * (top - bottom)
+    def show_nothing(self) -> None:
+        """No plane, no regions."""
+        whole: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
+        self.regions.data = whole
+        self.lines.data = {**whole, "dash": [], "width": []}
+        self.arrows.data = whole
+        self.image.data = {"image": [], "x": [], "y": [], "dw": [], "dh": []}
+
+    def _show_polygons(self, polygons: list[Array]) -> None:
+        self.regions.data = {
+            "xs": [list(one[:, 0]) for one in polygons],
+            "ys": [list(one[:, 1]) for one in polygons],
+            "colour": list(COLOURS[: len(polygons)]),
+        }
+
+    def show_cells(self, W: Array, b: Array) -> None:
+        """Where each of several planes scores highest; a tie goes to the lowest index."""
+        middle, sizes = self._sizes()
+        corners = middle + FAR * sizes * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+        cells = []
+        for k in range(len(b)):
+            cell = corners
+            for j in range(len(b)):
+                if j != k and len(cell):
+                    cell = _clipped(cell, W[k] - W[j], float(b[k] - b[j]), first=k < j)
+            cells.append(cell)
+        self._show_polygons(cells)
+
+    def show_arrows(self, feet: list[Array], normals: list[Array], colours: list[str]) -> None:
+        """Arrows of one length, each from its foot, square to its line as it is seen."""
+        _, sizes = self._sizes()
         xs, ys = [], []
-        for foot, unit in zip(feet, units, strict=True):
-            tip, side = foot + length * unit, np.array([-unit[1], unit[0]])
-            barbs = [tip - 0.25 * length * unit + sign * 0.15 * length * side for sign in (1, -1)]
-            path = np.array([foot, tip, barbs[0], tip, barbs[1]])
+        for foot, w in zip(feet, normals, strict=True):
+            unit = w * sizes / np.linalg.norm(w * sizes)
+            side = np.array([-unit[1], unit[0]])
+            path = np.array([0 * unit, unit, 0.75 * unit + 0.15 * side, unit, 0.75 * unit - 0.15 * side])
+            path = foot + 0.32 * path * sizes
             xs.append(list(path[:, 0]))
             ys.append(list(path[:, 1]))
         self.arrows.data = {"xs": xs, "ys": ys, "colour": colours}
 
-    def show_regions(self, predict: Any) -> None:
+    def show_regions(self, predict: Any, grid: int = GRID) -> None:
         """Regions of any model: `predict` gives a code for each row of a grid over the window."""
-        left, right, bottom, top = self.window
-        middle, half = (left + right) / 2, WIDE * (top - bottom) / 2
-        left, right = middle - half, middle + half
-        across, up = np.linspace(left, right, WIDE * GRID), np.linspace(bottom, top, GRID)
-        grid = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-        codes = np.asarray(predict(grid), dtype=np.uint8).reshape(GRID, WIDE * GRID)
+        middle, sizes = self._sizes()
+        reach = sizes if self.unlike else sizes * [WIDE, 1]
+        (left, bottom), (right, top) = middle - reach, middle + reach
+        across, up = np.linspace(left, right, WIDE * grid), np.linspace(bottom, top, grid)
+        places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+        codes = np.asarray(predict(places), dtype=np.uint8).reshape(grid, WIDE * grid)
         self.image.data = {"image": [codes], "x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
 
     def show_marks(self, places: Array, colours: list[str]) -> None:
@@ -206,3 +272,18 @@ class Canvas:
         """The number of each row beside its point, unless there are many."""
         few = X if len(X) <= most else X[:0]
         self.numbers.data = {"x": list(few[:, 0]), "y": list(few[:, 1]), "text": [str(k) for k in range(len(few))]}
+
+
+def _clipped(polygon: Array, w: Array, b: float, first: bool) -> Array:
+    """The part of a convex polygon with w·x + b ≥ 0 (Sutherland and Hodgman); a plane that is none counts by its b."""
+    f = polygon @ w + b
+    if not w.any():
+        return polygon if b > 0 or (b == 0 and first) else polygon[:0]
+    kept = []
+    for k in range(len(polygon)):
+        before, here = f[k - 1], f[k]
+        if (before < 0) != (here < 0):
+            kept.append(polygon[k - 1] + before / (before - here) * (polygon[k] - polygon[k - 1]))
+        if here >= 0:
+            kept.append(polygon[k])
+    return np.array(kept).reshape(-1, 2)

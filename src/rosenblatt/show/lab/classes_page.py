@@ -11,11 +11,16 @@ import panel as pn
 from rosenblatt.show.lab.canvas import Canvas, arrays, points_source
 from rosenblatt.show.lab.classes import LOSSES, PENALTIES, START, Assessment, assess
 from rosenblatt.show.lab.points import THREE
+from rosenblatt.show.lab.sharing import chosen
 from rosenblatt.show.pictures.drawing import COLOURS
 
 Array = np.ndarray[Any, Any]
 NUDGE, PERIOD_MS = 0.1, 100
 COLUMNS = ("w₁", "w₂", "b")
+
+
+def _signed(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 class ClassesPage:
@@ -27,7 +32,7 @@ class ClassesPage:
         self.canvas = Canvas(self.source)
         self.canvas.fit_window(np.array([[-1.0, -1.0], [1.0, 1.0]]))
         self.source.on_change("data", lambda name, old, new: self._moved(None))
-        self.canvas.live.on_change("data", lambda name, old, new: self._moved(new))
+        self.canvas.listen(self._moved)
         self.running: Any = None
         self._make_controls()
         self.view = self._layout()
@@ -125,11 +130,11 @@ class ClassesPage:
     def draw(self, data: Any = None) -> Assessment:
         """Everything, from W, b and the points."""
         self.seen = seen = self.assess(data)
-        self.canvas.show_regions(lambda grid: (grid @ self.W.T + self.b).argmax(axis=1))
+        self.canvas.show_cells(self.W, self.b)
         self._show_lines()
         for (k, j), cell in self.cells.items():
             value, slope = (self.b[k], seen.db[k]) if j == 2 else (self.W[k, j], seen.dW[k, j])
-            cell.object = f"<b>{value:.2f}</b><br><span class='slope'>∇ {slope:.3f}</span>"
+            cell.object = f"<b>{_signed(value)}</b><br><span class='slope'>∇ {_signed(slope, 3)}</span>"
         self.losses.object = (
             f"data loss <b>{seen.data_loss:.4f}</b> + penalty <b>{seen.penalty:.4f}</b> = "
             f"<b>{seen.data_loss + seen.penalty:.4f}</b>; {seen.errors} of {len(seen.losses)} points wrong"
@@ -138,23 +143,21 @@ class ClassesPage:
         return seen
 
     def _show_lines(self) -> None:
-        xs, ys, feet, units, colours = [], [], [], [], []
+        xs, ys, feet, planes, colours = [], [], [], [], []
         for k in range(3):
-            size = float(np.linalg.norm(self.W[k]))
-            if not size:
+            if not self.W[k].any():
                 continue
-            unit = self.W[k] / size
-            foot, along = -self.b[k] / size * unit, np.array([-unit[1], unit[0]]) * 1e3
-            xs.append([foot[0] - along[0], foot[0] + along[0]])
-            ys.append([foot[1] - along[1], foot[1] + along[1]])
+            foot, ends = self.canvas.line(self.W[k], float(self.b[k]))
+            xs.append(list(ends[:, 0]))
+            ys.append(list(ends[:, 1]))
             feet.append(foot)
-            units.append(unit)
+            planes.append(self.W[k])
             colours.append(COLOURS[k])
         lines = len(xs)
         self.canvas.lines.data = {
             "xs": xs, "ys": ys, "colour": colours, "dash": ["solid"] * lines, "width": [2.0] * lines,
         }  # fmt: skip
-        self.canvas.show_arrows(feet, units, colours)
+        self.canvas.show_arrows(feet, planes, colours)
 
     def _table(self, data: Any = None) -> str:
         X, y = arrays(self.source.data if data is None else data)
@@ -162,11 +165,11 @@ class ClassesPage:
         lines = []
         for x, label, scores, loss in zip(X, y, self.seen.scores, self.seen.losses, strict=True):
             cells = "".join(
-                f"<td class='{'won' if score == scores.max() else ''}'>{score:.2f}</td>" for score in scores
+                f"<td class='{'won' if score == scores.max() else ''}'>{_signed(score)}</td>" for score in scores
             )
             colour = COLOURS[min(int(label), 2)]
             lines.append(
-                f"<tr><td>{x[0]:.2f}</td><td>{x[1]:.2f}</td><td style='color:{colour}'><b>{label}</b></td>"
+                f"<tr><td>{_signed(x[0])}</td><td>{_signed(x[1])}</td><td style='color:{colour}'><b>{label}</b></td>"
                 f"{cells}<td>{loss:.2f}</td></tr>"
             )
         return f"<table>{head}{''.join(lines)}</table>" if lines else "Click on the canvas to add points."
@@ -191,7 +194,7 @@ class ClassesPage:
             css_classes=["middle"],
         )
         side = pn.Column(
-            grid, self.losses, pn.FlexBox(self.once, self.start, self.shuffle, self.reset), css_classes=["half"]
+            grid, self.losses, pn.FlexBox(self.start, self.once, self.shuffle, self.reset), css_classes=["half"]
         )
         choices = pn.Column(
             pn.Row(self.loss, self.penalty), pn.Row(self.strength, self.rate), self.rows, css_classes=["table"]
@@ -217,11 +220,9 @@ class ClassesPage:
 
     def restore(self, kept: dict[str, Any]) -> None:
         """Show what a snapshot kept."""
-        if not kept:
-            return
         self.W, self.b = np.array(kept["W"], dtype=float).reshape(3, 2), np.array(kept["b"], dtype=float).reshape(3)
         places = np.column_stack([kept["x"], kept["y"]]).reshape(-1, 2)
         self.source.data = dict(points_source(places, np.array(kept["labels"], dtype=int)).data)
-        self.loss.value, self.penalty.value = kept["loss"], kept["penalty"]
+        (self.loss.value,), (self.penalty.value,) = chosen([kept["loss"]], LOSSES), chosen([kept["penalty"]], PENALTIES)
         self.strength.value, self.rate.value = kept["strength"], kept["rate"]
         self.draw()

@@ -11,11 +11,12 @@ from bokeh.plotting import figure
 
 from rosenblatt.learn.losses import curve
 from rosenblatt.show.lab.session import Session
+from rosenblatt.show.lab.sharing import chosen
 from rosenblatt.show.pictures.curves import OF_MARGIN, titled
 from rosenblatt.show.pictures.drawing import COLOURS
 
 AT = np.linspace(-4, 4, 401)
-DASHES = ("solid", "dashed", "dotdash", "dotted", "dashdot", "solid", "dashed")
+DASHES: tuple[list[int], ...] = ([], [10, 4], [], [10, 4, 2, 4], [2, 3], [10, 4], [])
 
 
 class LossesPage:
@@ -45,7 +46,9 @@ class LossesPage:
             y_axis_label="loss",
         )
         self.figure.toolbar.logo = None
-        self.figure.multi_line("xs", "ys", source=self.curves, color="colour", line_dash="dash", line_width=2.5)
+        self.figure.multi_line(
+            "xs", "ys", source=self.curves, color="colour", line_dash="dash", line_width=2.5, legend_field="name"
+        )
         self.figure.scatter("x", "y", source=self.dots, color="colour", size=9, line_color="white")
         self.table = pn.pane.HTML("", css_classes=["scores"])
         self.hint = pn.pane.HTML("", css_classes=["hint"])
@@ -98,3 +101,12 @@ class LossesPage:
         means = "".join(f"<td>{curve(name, margins).mean():.3f}</td>" for name in names)
         head = "".join(f"<th style='color:{colours[name]}'>■ {titled(name)}</th>" for name in names)
         self.table.object = f"<table><tr><th></th>{head}</tr><tr><td>mean loss</td>{means}</tr></table>"
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot keeps of this page."""
+        return {"losses": list(self.choice.value), "scale": self.scale.value}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Show what a snapshot kept."""
+        self.choice.value = chosen(kept["losses"], OF_MARGIN)
+        (self.scale.value,) = chosen([kept["scale"]], self.scale.options.values())

@@ -12,8 +12,11 @@ from rosenblatt.estimators.network import MarkI, MultilayerPerceptron
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.points import LECTURES
 from rosenblatt.show.lab.session import Session
+from rosenblatt.show.lab.sharing import chosen
 
 PERIOD_MS, EPOCHS_A_TICK = 120, 10
+MOST_EPOCHS = 20_000  # that a restored network learns for
+FINE = 140  # points a side of a picture
 UNITS = 64  # association units of the small Mark I
 Array = np.ndarray[Any, Any]
 
@@ -25,10 +28,12 @@ class NetworkPage:
         self.session = session
         self.shown = False
         self.network: Any = None
+        self.began: tuple[Array, Array] = (np.zeros((0, 2)), np.zeros(0))  # what it learned from at first
+        self.moved = False
         self.epochs = 0
         self.running: Any = None
         self.canvas = Canvas(session.source, title="Network", height=400)
-        self.canvas.live.on_change("data", lambda name, old, new: session.moved(new))
+        self.canvas.listen(session.moved)
         self.machine = Canvas(session.source, title="Mark I", height=400, draggable=False)
         wide = {"sizing_mode": "stretch_width"}
         self.units = pn.widgets.IntSlider(name="Hidden units", start=1, end=24, value=8, **wide)
@@ -38,8 +43,8 @@ class NetworkPage:
         self.start = pn.widgets.Button(name="Learn", button_type="primary", css_classes=["learn"])
         self.again = pn.widgets.Button(name="Start again")
         self.xor = pn.widgets.Button(name="Load XOR", css_classes=["load-xor"])
-        self.words = pn.pane.HTML("", css_classes=["board", "network"])
-        self.mark_words = pn.pane.HTML("", css_classes=["board"])
+        self.words = pn.pane.HTML("", css_classes=["board", "network"], sizing_mode="stretch_width")
+        self.mark_words = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
         self.hint = pn.pane.HTML("", css_classes=["hint"])
         self.start.on_click(lambda event: self.toggle())
         self.again.on_click(lambda event: self.renew())
@@ -69,25 +74,33 @@ class NetworkPage:
 
     def tick(self) -> None:
         """Some epochs more."""
+        self.learn(EPOCHS_A_TICK)
+
+    def learn(self, epochs: int) -> None:
+        """So many epochs more."""
         if self.session.ready is not None:
             return
+        X, y = self.session.X, self.session.binary()
         if self.network is None:
+            self.began, self.moved = (X, y), False
             self.network = MultilayerPerceptron(
                 hidden_layer_sizes=(self.units.value or 1,),
                 activation=self.activation.value,
                 learning_rate_init=self.rate.value or 0.05,
                 random_state=self.seed.value or 0,
             )
-        X, y = self.session.X, self.session.binary()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for _ in range(EPOCHS_A_TICK):
+            for _ in range(epochs):
                 self.network.partial_fit(X, y, classes=np.array([0, 1]))
-        self.epochs += EPOCHS_A_TICK
+        self.epochs += epochs
         self.draw()
 
     def points_changed(self) -> None:
         """The network goes on learning from where it is; the Mark I starts anew."""
+        if self.network is not None:
+            now = self.session.X, self.session.binary()
+            self.moved |= not all(np.array_equal(a, b) for a, b in zip(self.began, now, strict=True))
         if self.shown:
             self.draw(machine=True)
 
@@ -96,14 +109,17 @@ class NetworkPage:
         session = self.session
         self.hint.object = session.ready or "No single plane solves XOR; a layer of hidden units does."
         if session.ready is not None:
+            self.canvas.show_nothing()
+            self.machine.show_nothing()
+            self.words.object = self.mark_words.object = ""
             return
         if machine:
             self._draw_machine()
         if self.network is None:
-            self.canvas.image.data = {"image": [], "x": [], "y": [], "dw": [], "dh": []}
+            self.canvas.show_nothing()
             self.words.object = "Not trained yet: press Learn."
             return
-        self.canvas.show_regions(self.network.predict)
+        self.canvas.show_regions(self.network.predict, FINE)
         wrong = int((self.network.predict(session.X) != session.binary()).sum())
         solved = " Solved." if not wrong else ""
         self.words.object = (
@@ -118,7 +134,7 @@ class NetworkPage:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             machine.fit(session.X, session.binary())
-        self.machine.show_regions(machine.predict)
+        self.machine.show_regions(machine.predict, FINE)
         wrong = int((machine.predict(session.X) != session.binary()).sum())
         self.mark_words.object = (
             f"<b>{wrong} of {len(session.y)}</b> points wrong. Its association units are wired at random and stay as "
@@ -148,3 +164,24 @@ class NetworkPage:
         )
         page = pn.FlexBox(controls, net, mark, css_classes=["page"], sizing_mode="stretch_width")
         return pn.Column(self.hint, page, sizing_mode="stretch_width")
+
+    # -- sharing -----------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot keeps of this page: of a network that learned from other points before, not its epochs."""
+        return {
+            "units": self.units.value,
+            "activation": self.activation.value,
+            "rate": self.rate.value,
+            "seed": self.seed.value,
+            "epochs": 0 if self.moved else self.epochs,
+        }
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Show what a snapshot kept; the network learns once more, as it did."""
+        (self.activation.value,) = chosen([kept["activation"]], self.activation.options)
+        self.units.value = max(self.units.start, min(int(kept["units"]), self.units.end))
+        self.rate.value, self.seed.value = kept["rate"], kept["seed"]
+        self.renew()
+        if kept["epochs"]:
+            self.learn(min(int(kept["epochs"]), MOST_EPOCHS))

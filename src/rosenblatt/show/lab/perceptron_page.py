@@ -11,7 +11,7 @@ import panel as pn
 from rosenblatt.show.lab.board import against_bound, board
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, BadTable, read_table
-from rosenblatt.show.lab.runs import ORDERS
+from rosenblatt.show.lab.runs import BIASES, ORDERS
 from rosenblatt.show.lab.session import Session
 from rosenblatt.show.numbers import written
 from rosenblatt.show.pictures.drawing import COLOURS
@@ -19,6 +19,7 @@ from rosenblatt.show.pictures.hulls import crossing_of, hull
 
 Array = np.ndarray[Any, Any]
 PERIOD_MS = 700
+OWN = "own points"
 COMPONENTS = "first two principal components"
 
 
@@ -28,7 +29,7 @@ class PerceptronPage:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.canvas = Canvas(session.source)
-        self.canvas.live.on_change("data", lambda name, old, new: session.moved(new))
+        self.canvas.listen(session.moved)
         self.playing: Any = None
         self._busy = False
         self._make_controls()
@@ -45,7 +46,7 @@ class PerceptronPage:
 
     def _make_controls(self) -> None:
         wide = {"sizing_mode": "stretch_width"}
-        self.example = pn.widgets.Select(name="Lecture's example", options=[*LECTURES, "own points"], **wide)
+        self.example = pn.widgets.Select(name="Lecture's example", options=[*LECTURES, OWN], **wide)
         self.generator = pn.widgets.Select(name="Generator", options=list(GENERATORS), **wide)
         self.size = pn.widgets.IntSlider(name="Points", start=4, end=200, value=40, **wide)
         self.gap = pn.widgets.FloatSlider(name="Margin", start=0.0, end=1.0, step=0.05, value=0.2, **wide)
@@ -60,7 +61,7 @@ class PerceptronPage:
         self.relabel = pn.widgets.Button(name="Change class")
         self.delete = pn.widgets.Button(name="Delete")
         self.clear = pn.widgets.Button(name="Clear")
-        self.bias = pn.widgets.Select(name="Bias step", options=["none", "unit", "radius"], **wide)
+        self.bias = pn.widgets.Select(name="Bias step", options=list(BIASES), **wide)
         self.rate = pn.widgets.FloatInput(name="Learning rate η", value=1.0, start=0.001, step=0.1, **wide)
         self.margin = pn.widgets.FloatInput(name="Margin asked τ", value=0.0, start=0.0, step=0.1, **wide)
         self.order = pn.widgets.Select(name="Order", options=list(ORDERS), **wide)
@@ -87,22 +88,15 @@ class PerceptronPage:
 
     def _generate(self) -> None:
         points = GENERATORS[self.generator.value](self.size.value, self.gap.value, self.seed.value)
-        self._own()
         self.session.load(points)
         self.draw(fit=True)
-
-    def _own(self) -> None:
-        self._busy = True
-        self.example.value = "own points"
-        self._busy = False
 
     def _edit(self, action: str) -> None:
         self.say(self.session.edit(action))
 
     def _clear(self) -> None:
-        self.session.full = None
-        self.session._place(np.zeros((0, 2)), np.zeros(0, dtype=int))
-        self.session.relearn(0)
+        self.session.clear()
+        self.say("")
 
     def _set(self, name: str, value: Any) -> None:
         if not self._busy and value is not None:
@@ -143,7 +137,7 @@ class PerceptronPage:
         self.second.value = names[min(1, len(names) - 1)]
         self.target.visible = self.first.visible = self.second.visible = True
         self._busy = False
-        self._own()
+        self.own.collapsed = False
         self.say("")
         self._columns()
 
@@ -223,7 +217,9 @@ class PerceptronPage:
         if fit:
             self.canvas.fit_window(session.X)
             self.canvas.figure.xaxis.axis_label, self.canvas.figure.yaxis.axis_label = session.axes
-        self.hint.object = escape(session.ready or session.note, quote=False)
+        several = f"{session.classes[0]} against the others. " if len(session.classes) > 2 else ""
+        unlike = " Each axis has its own scale." if self.canvas.unlike and session.loaded else ""
+        self.hint.object = escape(session.ready or f"{several}{session.note}{unlike}", quote=False)
         self.canvas.show_numbers(session.X)
         if session.run is None or session.verdict is None:
             self.canvas.show_halves(np.zeros(2), 0.0)
@@ -247,6 +243,8 @@ class PerceptronPage:
         session = self.session
         self._busy = True
         settings = session.settings
+        named = [name for name, points in LECTURES.items() if points is session.loaded]
+        self.example.value = named[0] if named else OWN
         self.bias.value, self.rate.value, self.margin.value = settings.bias, settings.rate, settings.margin
         self.order.value, self.rows.value = settings.order, settings.rows
         self.rows.visible = settings.order == "these rows"
@@ -260,9 +258,9 @@ class PerceptronPage:
         self._busy = False
 
     def _band(self, w: Array, b: float) -> float:
-        """The margin of the plane as it stands, 0 when a row is on the wrong side."""
+        """The margin of the plane as it stands, 0 when a row is on the wrong side; a projection shows none."""
         size = float(np.linalg.norm(w))
-        if not size:
+        if not size or self.session.full is not None:
             return 0.0
         signs = np.where(self.session.binary() > 0, 1.0, -1.0)
         return max(0.0, float((signs * (self.session.X @ w + b)).min() / size))
@@ -293,12 +291,14 @@ class PerceptronPage:
         verdict = self.session.verdict
         assert verdict is not None
         through = " through the origin" if self.session.settings.bias == "none" else ""
+        if self.session.full is not None:
+            through += " by all columns"
         if verdict.separable is None:
             return "<b>Not decided</b>: with so many columns neither a plane nor a witness was found."
         if verdict.separable:
             return f"<b>Separable</b>{through}, with a margin of {written(verdict.margin)}."
         named = ", ".join(str(row) for row in verdict.rows)
-        if through:
+        if self.session.settings.bias == "none":
             why = "a mix of y·x of them is zero"
         else:
             why = "their hulls touch" if verdict.touching else "their hulls cross"
@@ -306,16 +306,18 @@ class PerceptronPage:
 
     def _layout(self) -> Any:
         wide = {"sizing_mode": "stretch_width"}
+        card = {**wide, "margin": (4, 10)}
+        self.own = pn.Card(self.upload, self.target, self.first, self.second, title="Own CSV", collapsed=True, **card)
         data = pn.Column(
             self.example,
             pn.Card(
-                self.generator, self.size, self.gap, self.seed, self.make, title="Make points", collapsed=True, **wide
+                self.generator, self.size, self.gap, self.seed, self.make, title="Make points", collapsed=True, **card
             ),
-            pn.Card(self.upload, self.target, self.first, self.second, title="Own CSV", collapsed=True, **wide),
+            self.own,
             self.message,
             pn.Row(pn.pane.HTML("New points"), self.label),
             pn.FlexBox(self.relabel, self.delete, self.clear),
-            pn.Card(self.bias, self.rate, self.margin, self.order, self.rows, title="How it learns", **wide),
+            pn.Card(self.bias, self.rate, self.margin, self.order, self.rows, title="How it learns", **card),
             css_classes=["side"],
         )
         middle = pn.Column(
@@ -325,13 +327,16 @@ class PerceptronPage:
             self.slider,
             css_classes=["middle"],
         )
-        keys = "Click adds a point, drag moves it. Keys: ← → step, space plays, Home rewinds, End, R changes class."
+        keys = (
+            "Click adds a point, drag moves it, a click on it selects it. Keys: ← → step, space plays and pauses, Home "
+            "rewinds, End goes to the end; R changes the class of what is selected, Delete deletes it."
+        )
         right = pn.Column(
             pn.pane.HTML("<h3>On the board</h3>"),
             self.board,
             self.bound,
             self.verdict,
             pn.pane.HTML(keys, css_classes=["keys"]),
-            css_classes=["side"],
+            css_classes=["beside"],
         )
         return pn.FlexBox(data, middle, right, css_classes=["page"], **wide)

@@ -164,10 +164,7 @@ class Table:
 
     def projected(self) -> tuple[Points, Array, Array]:
         """The first two principal components as points, with the mean and the two directions (2, d)."""
-        mean = self.values.mean(axis=0)
-        directions = np.linalg.svd(self.values - mean, full_matrices=False)[2][:2]
-        if len(directions) < 2:
-            directions = np.vstack([directions, np.zeros(self.values.shape[1])])
+        mean, directions = principal(self.values)
         note = (
             f"The first two principal components of {len(self.names)} columns. The plane is learned from all columns; "
             f"the line is where it cuts this picture, and rows lie in front of or behind it. {self.note}"
@@ -178,6 +175,15 @@ class Table:
         names = sorted(set(self.labels))
         y = np.array([names.index(label) for label in self.labels])
         return Points(X, y, tuple(names), axes, note=note.strip())
+
+
+def principal(values: Array) -> tuple[Array, Array]:
+    """The mean of rows and their first two principal directions (2, d)."""
+    mean = values.mean(axis=0)
+    directions = np.linalg.svd(values - mean, full_matrices=False)[2][:2]
+    if len(directions) < 2:
+        directions = np.vstack([directions, np.zeros(values.shape[1])])
+    return mean, directions
 
 
 def read_table(text: str, target: str | None = None, most: int = MOST_ROWS) -> Table:

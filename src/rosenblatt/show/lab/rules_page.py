@@ -16,6 +16,7 @@ from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
 from rosenblatt.estimators.svm import LinearSVM, Pegasos
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.session import Session
+from rosenblatt.show.lab.sharing import chosen
 
 EPOCHS = 50
 Array = np.ndarray[Any, Any]
@@ -82,8 +83,8 @@ class RulesPage:
         for name in self.choice.value:
             if name not in self.canvases:
                 self.canvases[name] = Canvas(self.session.source, title=name, height=330)
-                self.canvases[name].live.on_change("data", lambda attr, old, new: self.session.moved(new))
-                self.words[name] = pn.pane.HTML("", css_classes=["board"])
+                self.canvases[name].listen(self.session.moved)
+                self.words[name] = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
         self.box.objects = [
             pn.Column(
                 pn.pane.Bokeh(self.canvases[name].figure, sizing_mode="stretch_width"),
@@ -99,17 +100,30 @@ class RulesPage:
         if not self.shown:
             return
         session = self.session
-        self.hint.object = session.ready or ""
+        shown = "Learned from the two components that are shown, not from all columns." if session.full else ""
+        self.hint.object = session.ready or shown
         for name in self.choice.value:
             canvas = self.canvases[name]
             if session.ready is not None:
                 self.words[name].object = ""
+                canvas.show_nothing()
                 continue
             canvas.fit_window(session.X)
             model = fitted(name, session)
-            canvas.show_regions(model.predict)
+            if hasattr(model, "coef_"):
+                canvas.show_halves(model.coef_[0], float(model.intercept_[0]))
+            else:  # a vote has no plane
+                canvas.show_regions(model.predict)
             wrong = int((model.predict(session.X) != session.binary()).sum())
             self.words[name].object = _words(model, wrong, len(session.y))
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot keeps of this page."""
+        return {"learners": list(self.choice.value)}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Show what a snapshot kept."""
+        self.choice.value = chosen(kept["learners"], LEARNERS)
 
 
 def _words(model: Any, wrong: int, n: int) -> str:
@@ -117,5 +131,5 @@ def _words(model: Any, wrong: int, n: int) -> str:
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
         return f"{text}not finished after {epochs} epochs, {report.updates:,} updates."
-    how = {"converged": "converged", "gap": "solved to its duality gap"}[report.outcome]
-    return f"{text}{how} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."
+    how = {"converged": "the last w converged" if wrong else "converged", "gap": "solved to its duality gap"}
+    return f"{text}{how[report.outcome]} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."

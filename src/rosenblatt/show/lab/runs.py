@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt.estimators.perceptron import VotedPerceptron
+from rosenblatt.estimators.report import looked_at
 from rosenblatt.learn.kept import Ballot
 
 Array = np.ndarray[Any, Any]
 VISITS, EPOCHS = 6_000, 500  # where a run that has not converged stops
+BIASES = ("none", "unit", "radius")
 ORDERS = ("cyclic", "shuffle", "random", "first", "worst", "these rows")
 
 
@@ -41,6 +41,14 @@ class Settings:
     seed: int = 0
     start: tuple[float, ...] = (0.0, 0.0, 0.0)
 
+    def check(self) -> None:
+        """Raise where these are no settings."""
+        numbers = [self.rate, self.margin, *self.start]
+        known = self.bias in BIASES and self.order in ORDERS and isinstance(self.rows, str)
+        fits = len(self.start) == 3 and isinstance(self.seed, int) and np.isfinite(numbers).all()
+        if not (known and fits and self.rate > 0 and self.margin >= 0 and self.seed >= 0):
+            raise ValueError("with settings that there are not")
+
     def sequence(self, n: int) -> str | list[int]:
         """The order as `Perceptron` takes it."""
         if self.order != "these rows":
@@ -52,9 +60,17 @@ class Settings:
         rows = [row for row in rows if 0 <= row < n]
         return rows or "cyclic"
 
+    def initial(self, d: int) -> dict[str, Any]:
+        """Where learning from d columns starts, as `fit` and `trace` take it; nothing for zero."""
+        if d != 2 or not any(self.start):
+            return {}
+        *w, b = self.start
+        return {"coef_init": [w], "intercept_init": [b]}
+
     def parameters(self, n: int) -> dict[str, Any]:
         """The parameters of `Perceptron`, but for those at their defaults."""
-        found: dict[str, Any] = {"order": self.sequence(n)}
+        passes = EPOCHS if self.order in ("first", "worst") else min(EPOCHS, VISITS // max(n, 1))
+        found: dict[str, Any] = {"order": self.sequence(n), "max_epochs": max(1, passes)}
         if self.bias == "none":
             found["fit_intercept"] = False
         elif self.bias == "radius":
@@ -95,27 +111,26 @@ class Run:
         return len(self.rows)
 
 
-def learn(X: Array, y: Array, settings: Settings, start: Array | None = None) -> Run:
+def learn(X: Array, y: Array, settings: Settings) -> Run:
     """Run the perceptron on rows of two classes, codes 0 and 1."""
     n, d = X.shape
-    epochs = EPOCHS if settings.order in ("first", "worst") else min(EPOCHS, VISITS // n)
-    model = VotedPerceptron(max_epochs=max(1, epochs), **settings.parameters(n))
-    begin = np.asarray(settings.start if start is None else start, dtype=float)
-    begin = begin if begin.size == d + 1 else np.zeros(d + 1)
-    initial = {"coef_init": [begin[:d]], "intercept_init": [begin[d]]} if begin.any() else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y, **initial)
-    assert isinstance(model._kept, Ballot)
-    history = model._kept.histories[0]
+    model = VotedPerceptron(**settings.parameters(n))
+    plan, examples = model._plan(), model._examples(X, y, None, reset=True)
+    initial = settings.initial(d)
+    state = model._start(examples, plan, 2, False, initial.get("coef_init"), initial.get("intercept_init"))
+    records = []
+    for record in model._epochs(examples, plan, state):
+        records.append(record)
+        if record.converged or len(records) == model.max_epochs:
+            break
+    converged = records[-1].converged or model._clean(examples, plan, state)
+    kept = state.kept(plan.rule)
+    assert isinstance(kept, Ballot)
+    # A report counts the errors of the vote, which takes longer than learning; only a bound is wanted.
+    bound = looked_at("converged", records, examples, plan, state, kept, 0.0).bound if converged else None
+    (history,) = kept.histories
+    W, b, _ = history.vectors("one")
     known = {(X[i].tobytes(), bool(y[i])): i for i in reversed(range(n))}
     made = np.asarray(history.support)[history.which]
     rows = [known[row.tobytes(), bool(step > 0)] for row, step in zip(made, history.steps, strict=True)]
-    return Run(
-        model.vectors_,
-        model.intercepts_,
-        np.array(rows, dtype=int),
-        history.clocks.astype(int),
-        model.report_.outcome == "converged",
-        model.report_.bound,
-    )
+    return Run(W, b, np.array(rows, dtype=int), history.clocks.astype(int), bool(converged), bound)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.show.lab.canvas import arrays, points_source
-from rosenblatt.show.lab.points import LECTURES, Points, Table
+from rosenblatt.show.lab.points import LECTURES, Points, Table, principal
 from rosenblatt.show.lab.runs import Run, Settings, learn
 from rosenblatt.show.lab.sharing import Snapshot
 from rosenblatt.show.verdict import Verdict, look
@@ -26,10 +26,11 @@ class Session:
         self.settings = Settings()
         self.classes: tuple[str, ...] = ("−", "+")
         self.note = ""
-        self.axes = ("x₁", "x₂")
+        self.axes: tuple[str, str] = ("x₁", "x₂")
         self.step = 0
         self.table = table
         self.full: tuple[Array, Array, Array] | None = None  # all columns, mean, directions: a projection is shown
+        self.loaded: Points | None = None  # what is shown as it was loaded, until it is changed
         self.X, self.y = np.zeros((0, 2)), np.zeros(0, dtype=int)
         self.source = points_source(self.X, self.y)
         self.run: Run | None = None
@@ -75,7 +76,15 @@ class Session:
         """Other points, with the settings that belong to them."""
         self.settings = replace(Settings(), **points.settings)
         self.classes, self.note, self.axes, self.full = points.classes, points.note, points.axes, full
+        self.loaded = points
         self._place(points.X, points.y)
+        self.relearn(0)
+
+    def clear(self) -> None:
+        """No points at all."""
+        self.full = self.loaded = None
+        self.note = ""
+        self._place(np.zeros((0, 2)), np.zeros(0, dtype=int))
         self.relearn(0)
 
     def _place(self, X: Array, y: Array) -> None:
@@ -103,7 +112,7 @@ class Session:
             self._place(self.X, self.y)
             return
         at_end = self.run is not None and self.step == self.run.updates
-        self.X, self.y = X, y
+        self.X, self.y, self.loaded = X, y, None
         self.relearn(None if at_end and self.step else self.step)
 
     def set(self, **changes: Any) -> None:
@@ -142,6 +151,7 @@ class Session:
             X, y = X[keep], y[keep]
         else:
             y[chosen] = (y[chosen] + 1) % len(self.classes)
+        self.loaded = None
         self._place(X, y)
         self.relearn(self.step)
         return ""
@@ -153,7 +163,7 @@ class Session:
 
     # -- sharing -----------------------------------------------------------------------------------------------------
 
-    def snapshot(self, page: int = 0, many: dict[str, Any] | None = None) -> Snapshot:
+    def snapshot(self, page: int = 0, pages: dict[str, Any] | None = None) -> Snapshot:
         """All that is shown."""
         return Snapshot(
             tuple(self.X[:, 0].tolist()),
@@ -163,12 +173,17 @@ class Session:
             self.settings,
             self.step,
             page,
-            many or {},
+            self.axes,
+            self.note,
+            () if self.full is None else tuple(tuple(row) for row in self.full[0].tolist()),
+            pages or {},
         )
 
     def restore(self, shot: Snapshot) -> None:
         """Show what a snapshot shows."""
-        self.classes, self.full, self.note = shot.classes, None, "Restored."
+        self.classes, self.axes, self.note, self.loaded = shot.classes, shot.axes, shot.note, None
+        columns = np.array(shot.columns, dtype=float)
+        self.full = (columns, *principal(columns)) if len(columns) else None
         self.settings = shot.settings
         self._place(np.column_stack([shot.x, shot.y]).reshape(-1, 2), np.array(shot.labels, dtype=int))
         self.relearn(shot.step)

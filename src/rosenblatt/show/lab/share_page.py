@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from html import escape
-from typing import Any
 
 import numpy as np
 import panel as pn
@@ -13,8 +12,6 @@ import panel as pn
 from rosenblatt.show.lab.session import Session
 from rosenblatt.show.lab.sharing import Snapshot
 from rosenblatt.show.trace import trace
-
-MOST_VISITS = 5_000  # of an exported trace
 
 
 class SharePage:
@@ -35,7 +32,8 @@ class SharePage:
             rows=12,
             css_classes=["code"],
             sizing_mode="stretch_width",
-            max_length=200_000,
+            max_length=2_000_000,
+            stylesheets=["textarea { font-family: ui-monospace, monospace; font-size: 13px; }"],
         )
         self.message = pn.pane.HTML("", css_classes=["message"])
         self.upload = pn.widgets.FileInput(accept=".json", css_classes=["restore"])
@@ -95,14 +93,8 @@ class SharePage:
         session = self.session
         if session.ready is not None:
             return io.BytesIO(session.ready.encode())
-        n, start = len(session.y), session.settings.start
-        initial = {"coef_init": [list(start[:2])], "intercept_init": [start[2]]} if any(start) else {}
-        parameters: dict[str, Any] = {
-            "max_epochs": max(1, MOST_VISITS // n),
-            **session.settings.parameters(n),
-            **initial,
-        }
-        run = trace(session.X, session.binary(), **parameters)
+        rows, settings = session.rows, session.settings
+        run = trace(rows, session.binary(), **settings.parameters(len(rows)), **settings.initial(rows.shape[1]))
         return io.BytesIO(run.to_json().encode())
 
     def picture(self) -> io.BytesIO:
