@@ -277,6 +277,8 @@ def test_load_a_csv_and_bad_ones_get_a_sentence(visit):
     seen.says("Separable, with")
     choose(seen.page, "Horizontal", "first two principal components")
     seen.says("The plane is learned from all columns")
+    seen.press("End")
+    seen.says("it has converged")
     seen.picture("csv")
     for data, sentence in [
         (b"\n", "The file is empty"),
@@ -323,8 +325,17 @@ def test_a_bad_link_gets_a_sentence(visit):
 
 def test_a_tablet(visit):
     seen = visit(size=(800, 1100))
-    width = seen.page.evaluate("document.documentElement.scrollWidth")
-    assert width <= 800
     seen.press("Step")
     seen.says("Update 1 of 2")
     seen.picture("tablet")
+    for name, text in {
+        "Perceptron": "On the board",
+        "Rules side by side": "points wrong",
+        "Many classes": "data loss",
+        "Losses": "mean loss",
+        "Network": "Not trained yet",
+        "Share": "Python that reproduces it",
+    }.items():
+        seen.tab(name, text)
+        seen.page.wait_for_timeout(500)
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 800, name

@@ -79,6 +79,88 @@ def test_regions_of_other_models():
         rb.plot_regions(wrong, [[1, 2, 3]], [0])
 
 
+def test_slack():
+    X, y = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [4.0, 0.0]]), np.array([0, 1, 0, 1])
+    model = rb.LinearSVM(C=1.0, random_state=0).fit(X, y)
+    shown = rb.RegionsDisplay.from_estimator(model, X, y, slack=True)
+    f = model.decision_function(X) * [-1, 1, -1, 1]
+    assert np.allclose(shown.slack, np.maximum(0, 1 - f))
+    (w,), (b,) = model.coef_, model.intercept_
+    for line, side in zip(shown.ax_.get_lines()[1:3], (-1, 1), strict=True):
+        assert np.allclose(np.column_stack(line.get_data()) @ w + b, -side)
+    segments = shown.ax_.get_lines()[3:]
+    assert len(segments) == np.count_nonzero(shown.slack)
+    for line, row in zip(segments, np.flatnonzero(shown.slack), strict=True):
+        begin, end = np.column_stack(line.get_data())
+        assert begin.tolist() == X[row].tolist()
+        assert (end @ w + b) * (1 if y[row] else -1) == pytest.approx(1)
+    assert "short of y·f = 1" in shown.ax_.get_title()
+    drawn(shown.ax_)
+    three = rb.Perceptron(order="cyclic").fit([[0, 0], [3, 0], [0, 3]], [0, 1, 2])
+    with pytest.raises(ValueError, match="one plane between two classes"):
+        rb.plot_regions(three, [[0, 0], [3, 0], [0, 3]], [0, 1, 2], slack=True)
+
+
+def test_surface(run):
+    X, y = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
+    flat = rb.SurfaceDisplay.from_data(X, y, "zero_one")
+    assert set(np.unique((3 * flat.values).round(9))) <= {1, 2, 3}  # the lecture's case: one to three errors
+    sloping = rb.SurfaceDisplay.from_data(X, y, reach=1.0)
+    i, j = 100, 30
+    w = np.array([sloping.w1[j], sloping.w2[i]])
+    expected = np.mean(np.maximum(0, -np.array([1, -1, 1]) * (np.array(X) @ w)))
+    assert sloping.values[i, j] == pytest.approx(expected)
+    assert sloping.values[79:81, 79:81].max() < 0.05  # the criterion is 0 at w = 0
+    drawn(sloping.ax_)
+    walked = rb.SurfaceDisplay.from_trace(run)
+    assert walked.path.tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert walked.w1[-1] == 1.25
+    assert walked.ax_.get_lines()[0].get_xdata().tolist() == [0, 1, 1]
+    drawn(walked.ax_)
+    for options, match in [
+        ((X, y, "squared"), "not among"),
+        ((X, y, "nothing"), "not among"),
+        ((X, [0, 1, 2]), "two classes; y has 3"),
+        (([[1, 2, 3]], [0]), "two features"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            rb.plot_surface(*options)
+    with pytest.raises(ValueError, match="one plane"):
+        rb.SurfaceDisplay.from_trace(rb.trace([[0, 0], [3, 0], [0, 3]], [0, 1, 2]))
+
+
+def test_normalised(model):
+    shown = rb.NormalisedDisplay.from_estimator(model, *CUHK)
+    assert shown.turned.tolist() == [[1, 0], [0, 1], [0, 1], [1, 0]]
+    assert (shown.turned @ shown.coef > 0).all()
+    assert shown.ax_.get_title() == "all rows on one side"
+    drawn(shown.ax_)
+    assert rb.NormalisedDisplay.from_data(*XOR).coef is None
+    wrong = rb.Perceptron(fit_intercept=False, order="cyclic", max_epochs=2).fit([[-2, 3], [2, -3.0]], [1, 1 - 2])
+    turned = rb.NormalisedDisplay.from_estimator(wrong, [[-2, 3], [2, -3.0], [-2, 3]], [1, -1, -1])
+    assert turned.ax_.get_title() == "1 of 3 rows on the wrong side"
+    with pytest.raises(ValueError, match="fit_intercept=False"):
+        rb.NormalisedDisplay.from_estimator(rb.Perceptron(order="cyclic").fit([[1, 1], [2, 2.0]], [0, 1]), *XOR)
+    with pytest.raises(ValueError, match="two classes"):
+        rb.plot_normalised([[1, 2]], [1])
+
+
+def test_logistic():
+    X, y = np.array([[0.0], [1.0], [3.0]]), ["no", "no", "yes"]
+    model = rb.LinearClassifier(solver="batch", alpha=0.1).fit(X, y)
+    shown = rb.LogisticDisplay.from_estimator(model, X, y)
+    assert np.array_equal(shown.scores, model.decision_function(X))
+    assert shown.labels.tolist() == [False, False, True]
+    assert np.allclose(shown.curve, 1 / (1 + np.exp(-shown.at)))
+    told = [path.vertices[:, 1] for drawn in shown.ax_.collections for path in drawn.get_paths() if len(path) == 2]
+    assert np.allclose(sorted(ends.max() for ends in told)[:2], np.sort(model.predict_proba(X)[:2, 1]))
+    assert shown.ax_.get_ylabel() == "probability of class yes"
+    drawn(shown.ax_)
+    assert rb.LogisticDisplay.from_predictions([0, 1], [-9.0, 2.0]).at[-1] == pytest.approx(9.45)
+    with pytest.raises(ValueError, match="two classes"):
+        rb.LogisticDisplay.from_predictions([0, 1, 2], [0.0, 1.0, 2.0])
+
+
 def test_run(run):
     shown = rb.RunDisplay.from_trace(run)
     assert shown.coef.tolist() == [[0, 0], [1, 0], [1, 1]]
@@ -141,6 +223,10 @@ def test_mistakes(run):
     assert shown.bound == 2
     assert shown.ax_.get_lines()[1].get_ydata() == [2, 2]
     drawn(shown.ax_)
+    assert shown.ax_.get_yscale() == "linear"
+    far = rb.MistakesDisplay(shown.visits, shown.mistakes, 9000.0).plot()
+    assert far.ax_.get_yscale() == "symlog"
+    drawn(far.ax_)
     assert "no bound" in rb.plot_mistakes(rb.trace(*XOR, max_epochs=3)).get_title()
 
 
@@ -242,3 +328,14 @@ def test_frame_and_line():
     x, y = drawing.line(np.array([0.0, 2.0]), -2.0, (0, 1, 0, 1))
     assert np.allclose(y, 1)
     assert x[0] != x[1]
+    wide = drawing.frame_of(np.array([[20_000.0, 18.0], [90_000.0, 70.0]]))
+    assert wide == pytest.approx((9_500, 100_500, 10.2, 77.8))
+    w = np.array([1e-3, -1.0])
+    x, y = drawing.line(w, -11.0, wide)
+    assert np.allclose(x * w[0] + y * w[1] - 11, 0, atol=1e-6)
+    assert x.min() < wide[0]
+    assert x.max() > wide[1]
+    ax = drawing.axes()
+    drawing.window(ax, wide)
+    assert ax.get_aspect() == "auto"
+    assert drawing.frame_of(np.zeros((1, 2))) == (-1, 1, -1, 1)

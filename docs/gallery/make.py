@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
 import rosenblatt as rb
-from rosenblatt.show.lab.points import lecture, separable
+from rosenblatt.show.lab.points import lecture, noise, separable
 
 HERE = Path(__file__).parent
 
@@ -28,12 +28,22 @@ def main():
     warnings.simplefilter("ignore", ConvergenceWarning)
     points = separable(60, margin=0.25, seed=3)
     model = rb.Perceptron(random_state=0).fit(points.X, points.y)
-    save("regions", rb.plot_regions(model, points.X, points.y))
+    save("regions", rb.plot_regions(rb.MaxMargin().fit(points.X, points.y), points.X, points.y))
     save("margins", rb.plot_margins(model, points.X, points.y))
     kth = lecture("KTH: from any start")
     run = rb.trace(kth.X, kth.y, learning_rate=0.2, coef_init=[[1, 0.5]])
     save("run", rb.plot_run(run))
     rb.animate(run, HERE / "run.gif")
+    save("surface", rb.SurfaceDisplay.from_trace(run).ax_)
+    three = lecture("Shanahan: three rows")
+    save("steps", rb.plot_surface(three.X, three.y, "zero_one"))
+    cuhk = lecture("CUHK: through the origin")
+    through = rb.Perceptron(fit_intercept=False, order="cyclic").fit(cuhk.X, cuhk.y)
+    save("normalised", rb.NormalisedDisplay.from_estimator(through, cuhk.X, cuhk.y).ax_)
+    cloud = noise(60, seed=1)
+    save("slack", rb.plot_regions(rb.LinearSVM(random_state=0).fit(cloud.X, cloud.y), cloud.X, cloud.y, slack=True))
+    logistic = rb.LinearClassifier(solver="batch", alpha=0.01).fit(cloud.X, cloud.y)
+    save("logistic", rb.plot_logistic(logistic, cloud.X, cloud.y))
     save("mistakes", rb.plot_mistakes(rb.trace(points.X, points.y)))
     digits, labels = load_digits(return_X_y=True)
     noisy = rb.Perceptron(random_state=0, max_epochs=20, record_errors=True).fit(digits, labels)

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
         plot_mistakes,
     )
     from rosenblatt.show.pictures.hulls import HullsDisplay, plot_hulls
+    from rosenblatt.show.pictures.labels import LogisticDisplay, NormalisedDisplay, plot_logistic, plot_normalised
     from rosenblatt.show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
+    from rosenblatt.show.pictures.surface import SurfaceDisplay, plot_surface
     from rosenblatt.show.pictures.words import WordsDisplay, plot_words
     from rosenblatt.show.recording import Step
     from rosenblatt.show.trace import Trace, trace
@@ -105,6 +107,12 @@ _HOMES = {
     "plot_losses": "show.pictures.curves",
     "HullsDisplay": "show.pictures.hulls",
     "plot_hulls": "show.pictures.hulls",
+    "NormalisedDisplay": "show.pictures.labels",
+    "LogisticDisplay": "show.pictures.labels",
+    "plot_normalised": "show.pictures.labels",
+    "plot_logistic": "show.pictures.labels",
+    "SurfaceDisplay": "show.pictures.surface",
+    "plot_surface": "show.pictures.surface",
     "WordsDisplay": "show.pictures.words",
     "plot_words": "show.pictures.words",
     "FileError": "data.errors",
@@ -137,6 +145,7 @@ __all__ = [
     "LinearClassifier",
     "LinearRegressor",
     "LinearSVM",
+    "LogisticDisplay",
     "LossesDisplay",
     "Margins",
     "MarginsDisplay",
@@ -146,6 +155,7 @@ __all__ = [
     "MistakesDisplay",
     "MultilayerPerceptron",
     "NewerFormatError",
+    "NormalisedDisplay",
     "PAUMBounds",
     "PassiveAggressive",
     "PassiveAggressiveRegressor",
@@ -161,6 +171,7 @@ __all__ = [
     "Separability",
     "SeparabilityByClass",
     "Step",
+    "SurfaceDisplay",
     "Trace",
     "VotedPerceptron",
     "WidestPlane",
@@ -178,11 +189,14 @@ __all__ = [
     "paum_bounds",
     "plot_epochs",
     "plot_hulls",
+    "plot_logistic",
     "plot_losses",
     "plot_margins",
     "plot_mistakes",
+    "plot_normalised",
     "plot_regions",
     "plot_run",
+    "plot_surface",
     "plot_words",
     "read",
     "save",

@@ -11,15 +11,14 @@ from bokeh.models import ColumnDataSource, CustomJS, LinearColorMapper, PointDra
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
-from rosenblatt.show.pictures.drawing import COLOURS
+from rosenblatt.show.pictures.drawing import COLOURS, UNLIKE, crossing, square_to
 
 Array = np.ndarray[Any, Any]
 CODES = [str(k) for k in range(6)]
 SHAPES = ["circle", "square", "triangle", "diamond", "inverted_triangle", "plus"]
-GRID = 90  # points a side of a picture of curved regions; across it is WIDE times as wide
-WIDE = 2
+GRID = 80  # points a side of a picture of curved regions; across it is WIDE times as wide
+WIDE = 3
 FAR = 1e3  # windows that a line goes on for, to both sides
-UNLIKE = 4  # columns whose ranges differ by more have axes of their own
 
 # PointDrawTool moves points in the browser and tells Python when they are dropped. During the drag this tells it too,
 # through a second source, so that nothing comes back to the points under the pointer. While an answer is awaited only
@@ -180,11 +179,7 @@ class Canvas:
 
     def line(self, w: Array, b: float) -> tuple[Array, Array]:
         """The point of w·x + b = 0 in the middle of the window, and two ends of it far outside."""
-        middle, sizes = self._sizes()
-        square = w * sizes  # w in a picture whose window is a square
-        foot = middle - (w @ middle + b) / (square @ square) * square * sizes
-        along = FAR * np.array([-w[1], w[0]]) / np.linalg.norm(w) * sizes.max()
-        return foot, np.array([foot - along, foot + along])
+        return crossing(w, b, *self._sizes(), far=FAR)
 
     def show_halves(self, w: Array, b: float, band: float = 0.0) -> None:
         """The two sides of a plane, the line between them, its margin band and the arrow w."""
@@ -241,7 +236,7 @@ class Canvas:
         _, sizes = self._sizes()
         xs, ys = [], []
         for foot, w in zip(feet, normals, strict=True):
-            unit = w * sizes / np.linalg.norm(w * sizes)
+            unit = square_to(w, sizes) / sizes
             side = np.array([-unit[1], unit[0]])
             path = np.array([0 * unit, unit, 0.75 * unit + 0.15 * side, unit, 0.75 * unit - 0.15 * side])
             path = foot + 0.32 * path * sizes

@@ -194,7 +194,7 @@ class ClassesPage:
             css_classes=["middle"],
         )
         side = pn.Column(
-            grid, self.losses, pn.FlexBox(self.start, self.once, self.shuffle, self.reset), css_classes=["half"]
+            grid, self.losses, pn.FlexBox(self.start, self.once, self.shuffle, self.reset), css_classes=["weights"]
         )
         choices = pn.Column(
             pn.Row(self.loss, self.penalty), pn.Row(self.strength, self.rate), self.rows, css_classes=["table"]

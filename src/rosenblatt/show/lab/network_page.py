@@ -16,7 +16,7 @@ from rosenblatt.show.lab.sharing import chosen
 
 PERIOD_MS, EPOCHS_A_TICK = 120, 10
 MOST_EPOCHS = 20_000  # that a restored network learns for
-FINE = 140  # points a side of a picture
+FINE = 120  # points a side of a picture
 UNITS = 64  # association units of the small Mark I
 Array = np.ndarray[Any, Any]
 

@@ -19,6 +19,7 @@ from rosenblatt.show.lab.session import Session
 from rosenblatt.show.lab.sharing import chosen
 
 EPOCHS = 50
+COARSE = 48  # points a side of a picture of a vote: each of them asks thousands of vectors
 Array = np.ndarray[Any, Any]
 
 
@@ -47,7 +48,7 @@ LEARNERS: dict[str, Callable[[Session], Any]] = {
     "Logistic": _in_order(LinearClassifier, loss="log", alpha=1e-3),
     "SVM": lambda session: LinearSVM(C=10.0, fit_intercept=session.settings.bias != "none", random_state=0),
 }
-DEFAULT = ["Perceptron", "Averaged", "Passive-aggressive"]
+DEFAULT = ["Perceptron", "Averaged", "Passive-aggressive", "Pegasos", "Logistic", "SVM"]
 
 
 def fitted(name: str, session: Session) -> Any:
@@ -82,7 +83,7 @@ class RulesPage:
     def _arrange(self) -> None:
         for name in self.choice.value:
             if name not in self.canvases:
-                self.canvases[name] = Canvas(self.session.source, title=name, height=330)
+                self.canvases[name] = Canvas(self.session.source, title=name, height=250)
                 self.canvases[name].listen(self.session.moved)
                 self.words[name] = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
         self.box.objects = [
@@ -113,7 +114,7 @@ class RulesPage:
             if hasattr(model, "coef_"):
                 canvas.show_halves(model.coef_[0], float(model.intercept_[0]))
             else:  # a vote has no plane
-                canvas.show_regions(model.predict)
+                canvas.show_regions(model.predict, COARSE)
             wrong = int((model.predict(session.X) != session.binary()).sum())
             self.words[name].object = _words(model, wrong, len(session.y))
 

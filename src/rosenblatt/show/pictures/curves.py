@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 OF_MARGIN = tuple(name for name, loss in LOSSES.items() if loss.of == "margin")
+FAR_OFF = 20  # a bound so many times the mistakes goes on a logarithmic scale with them
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
 
@@ -149,6 +150,8 @@ class MistakesDisplay:
         ax.step(self.visits, self.mistakes, where="post", color=COLOURS[0], label="mistakes so far")
         if self.bound is not None:
             ax.axhline(self.bound, color=COLOURS[4], linestyle="--", label=f"bound {self.bound:.4g}")
+            if self.bound > FAR_OFF * max(self.mistakes[-1], 1):
+                ax.set_yscale("symlog", linthresh=1)
         ax.set(xlabel="rows visited", ylabel="mistakes", ylim=(0, None))
         ax.set_title("" if self.bound is not None else "no bound holds for this run")
         ax.legend()

@@ -13,10 +13,13 @@ from rosenblatt.show.pictures.drawing import (
     COLOURS,
     GRID,
     axes,
+    crossing,
     frame_of,
     line,
     matplotlib,
+    middle_and_sizes,
     scatter,
+    square_to,
     two_features,
     window,
 )
@@ -47,6 +50,8 @@ class RegionsDisplay:
         Geometric margin of two classes, negative where a row is on the wrong side.
     support : ndarray of int
         Rows at the margin.
+    slack : ndarray or None
+        max(0, 1 − y·f) of each row, where asked for.
     ax_, figure_ : set by `plot`
     """
 
@@ -59,11 +64,12 @@ class RegionsDisplay:
     intercept: Array | None
     margin: float | None
     support: Array
+    slack: Array | None = None
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> RegionsDisplay:
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> RegionsDisplay:
         """Draw a fitted classifier and the rows it is shown with.
 
         Parameters
@@ -71,6 +77,9 @@ class RegionsDisplay:
         model : fitted classifier
         X : array-like of shape (n, 2)
         y : array-like of shape (n,)
+        slack : bool, default=False
+            Draw the lines y·f = 1 of a soft margin instead of the margin, and from each row that is short of its line
+            how far; for one plane of two classes.
         ax : matplotlib axes, optional
 
         Returns
@@ -91,7 +100,12 @@ class RegionsDisplay:
                 distances = sides * (rows @ coef[0] + intercept[0]) / np.linalg.norm(coef[0])
                 margin = float(distances.min())
                 support = np.flatnonzero(distances <= margin + 1e-6 * max(1.0, abs(margin)))
-        shown = cls(rows, labels, classes, (across, up), codes, coef, intercept, margin, support)
+        short = None
+        if slack:
+            if margin is None or coef is None or intercept is None:
+                raise ValueError("Slack is drawn for one plane between two classes.")
+            short = np.maximum(0.0, 1.0 - sides * (rows @ coef[0] + intercept[0]))
+        shown = cls(rows, labels, classes, (across, up), codes, coef, intercept, margin, support, short)
         return shown.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> RegionsDisplay:
@@ -118,7 +132,9 @@ class RegionsDisplay:
         if self.coef is not None and self.intercept is not None and len(self.coef) == 1:
             w, b = self.coef[0], float(self.intercept[0])
             ax.plot(*line(w, b, frame), color="black", linewidth=1.6, label="plane")
-            if self.margin is not None and self.margin > 0:
+            if self.slack is not None:
+                self._draw_slack(ax, w, b, frame)
+            elif self.margin is not None and self.margin > 0:
                 reach = self.margin * float(np.linalg.norm(w))
                 for shift in (-reach, reach):
                     ax.plot(*line(w, b + shift, frame), color="black", linewidth=0.9, linestyle="--")
@@ -129,10 +145,25 @@ class RegionsDisplay:
         scatter(ax, self.X, self.y, self.classes)
         window(ax, frame)
         ax.legend(loc="best", fontsize="small")
-        if self.margin is not None:
+        if self.slack is not None:
+            ax.set_title(f"{np.count_nonzero(self.slack)} rows short of y·f = 1, by {self.slack.sum():.4g} in all")
+        elif self.margin is not None:
             ax.set_title(f"margin {self.margin:.4g}" if self.margin > 0 else "rows on the wrong side")
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _draw_slack(self, ax: Any, w: Array, b: float, frame: Any) -> None:
+        """The lines y·f = 1, and how far rows are short of theirs."""
+        assert self.slack is not None
+        for side in (-1.0, 1.0):
+            ax.plot(*line(w, b + side, frame), color="black", linewidth=0.9, linestyle="--")
+        sides = np.where(self.y == self.classes[1], 1.0, -1.0)
+        ends = self.X + (sides * self.slack)[:, None] * w / (w @ w)
+        label = "slack ξ = max(0, 1 − y·f)"
+        for row in np.flatnonzero(self.slack):
+            pair = np.stack([self.X[row], ends[row]])
+            ax.plot(pair[:, 0], pair[:, 1], color=COLOURS[4], linewidth=1.5, zorder=2, label=label)
+            label = "_"
 
 
 @dataclass
@@ -204,8 +235,9 @@ class RunDisplay:
             ax.plot(*line(self.coef[k], self.intercept[k], frame), **style)
         w, b = self.coef[last], self.intercept[last]
         if w.any():
-            foot = -b * w / (w @ w)
-            tip = w / np.linalg.norm(w) * 0.12 * (frame[1] - frame[0])
+            middle, sizes = middle_and_sizes(frame)
+            foot, _ = crossing(w, b, middle, sizes, 1.0)
+            tip = 0.24 * square_to(w, sizes)
             arrow = {"width": 0.006, "angles": "xy", "scale_units": "xy", "scale": 1, "color": COLOURS[4], "zorder": 5}
             ax.quiver(*foot, *tip, **arrow)
         scatter(ax, self.X, self.y, np.unique(self.y))
@@ -219,7 +251,7 @@ class RunDisplay:
         return self
 
 
-def plot_regions(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
+def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> Any:
     """The plane and regions of a model over two features, with margins and the rows that hold them.
 
     Parameters
@@ -227,6 +259,8 @@ def plot_regions(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     model : fitted classifier
     X : array-like of shape (n, 2)
     y : array-like of shape (n,)
+    slack : bool, default=False
+        Draw how far rows are short of y·f = 1, the soft margin, instead of the margin.
     ax : matplotlib axes, optional
 
     Returns
@@ -240,7 +274,7 @@ def plot_regions(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
     >>> plot_regions(Perceptron(fit_intercept=False, order="cyclic").fit(X, y), X, y).get_title()
     'margin 0.7071'
     """
-    return RegionsDisplay.from_estimator(model, X, y, ax=ax).ax_
+    return RegionsDisplay.from_estimator(model, X, y, slack=slack, ax=ax).ax_
 
 
 def plot_run(trace: Trace, *, ax: Any = None) -> Any:
