@@ -294,7 +294,9 @@ def test_dragging_changes_the_verdict(page):
     one, session = page.perceptron, page.session
     assert "<b>Separable</b> through the origin" in one.verdict.object
     session.go(2)
+    assert (one.example.value, one.hint.object[:7]) == ("CUHK: through the origin", "No bias")
     session.moved(moved(session, 1, 0.9, 0.1))
+    assert (one.example.value, one.hint.object) == ("own points", "")  # what was said of the lecture's no longer holds
     assert "Not separable" in one.verdict.object
     assert "a mix of y·x" in one.verdict.object
     assert one.canvas.marks.data["colour"].count("black") == len(session.verdict.rows)

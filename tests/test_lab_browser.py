@@ -250,14 +250,14 @@ def test_the_network_learns_xor(visit):
 
 def test_rules_and_losses(visit):
     seen = visit()
-    choose(seen.page, "Lecture's example", "KTH: from any start")
-    seen.says("(1, 0.5)")
+    choose(seen.page, "Lecture's example", "Mons: exercise II")
+    seen.says("w = (1, 1), b = −3")
     seen.press("End")
-    seen.says("(0.5, 1)")
+    seen.says("(2.5, 3)")
     seen.tab("Rules side by side", "points wrong")
     seen.picture("rules")
     seen.tab("Losses", "mean loss")
-    seen.says("after 3 updates")
+    seen.says("after 2 updates")
     seen.picture("losses")
 
 

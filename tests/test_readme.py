@@ -10,11 +10,15 @@ import pytest
 README = Path(__file__).parent.parent / "README.md"
 
 
-def test_code_prints_what_the_readme_shows() -> None:
-    text = README.read_text(encoding="utf-8")
-    found = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
-    assert found, "the README must show code and, right after it, its output"
-    code, shown = found.groups()
+SHOWN = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_readme_shows_code_and_right_after_it_its_output() -> None:
+    assert len(SHOWN) == README.read_text(encoding="utf-8").count("```python") >= 2
+
+
+@pytest.mark.parametrize(("code", "shown"), SHOWN, ids=range(len(SHOWN)))
+def test_code_prints_what_the_readme_shows(code: str, shown: str) -> None:
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         exec(compile(code, "README.md", "exec"), {})

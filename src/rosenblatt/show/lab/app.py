@@ -45,7 +45,7 @@ h3 { margin: 0 0 4px; font-size: 15px; }
 :host(.half) { flex: 2 1 330px; min-width: 300px; }
 :host(.table) { flex: 1 1 330px; min-width: 320px; max-width: 440px; }
 :host(.weights) { flex: 1 1 370px; min-width: 370px; }
-:host(.third) { flex: 1 1 300px; min-width: 280px; max-width: 560px; }
+:host(.third) { flex: 1 1 350px; min-width: 280px; max-width: 620px; }
 """
 
 # Keys go through a source too; typing in a field is left alone. One listener a page, whatever tab is drawn anew.

@@ -218,7 +218,7 @@ class PerceptronPage:
             self.canvas.fit_window(session.X)
             self.canvas.figure.xaxis.axis_label, self.canvas.figure.yaxis.axis_label = session.axes
         several = f"{session.classes[0]} against the others. " if len(session.classes) > 2 else ""
-        unlike = " Each axis has its own scale." if self.canvas.unlike and session.loaded else ""
+        unlike = " Each axis has its own scale." if self.canvas.unlike else ""
         self.hint.object = escape(session.ready or f"{several}{session.note}{unlike}", quote=False)
         self.canvas.show_numbers(session.X)
         if session.run is None or session.verdict is None:

@@ -112,7 +112,7 @@ class Session:
             self._place(self.X, self.y)
             return
         at_end = self.run is not None and self.step == self.run.updates
-        self.X, self.y, self.loaded = X, y, None
+        self.X, self.y, self.loaded, self.note = X, y, None, ""
         self.relearn(None if at_end and self.step else self.step)
 
     def set(self, **changes: Any) -> None:
@@ -151,7 +151,7 @@ class Session:
             X, y = X[keep], y[keep]
         else:
             y[chosen] = (y[chosen] + 1) % len(self.classes)
-        self.loaded = None
+        self.loaded, self.note = None, ""
         self._place(X, y)
         self.relearn(self.step)
         return ""
