@@ -319,15 +319,15 @@ def trace(
     >>> print(trace(X, y, fit_intercept=False, exact=True))
     Perceptron: w = (0, 0) at the start
     <BLANKLINE>
-    step  epoch  row  x        y   f = w·x  y·f         w
-       1      1    0  (1, 0)   +1        0    0 ≤ 0  →  (1, 0)
-       2      1    1  (0, −1)  −1        0    0 ≤ 0  →  (1, 1)
-       3      1    2  (0, 1)   +1        1    1 > 0
-       4      1    3  (−1, 0)  −1       −1    1 > 0
-       5      2    0  (1, 0)   +1        1    1 > 0
-       6      2    1  (0, −1)  −1       −1    1 > 0
-       7      2    2  (0, 1)   +1        1    1 > 0
-       8      2    3  (−1, 0)  −1       −1    1 > 0
+    step  epoch  row  x        y   f = w·x    y·f     w
+       1      1    0  (1, 0)   +1        0  0 ≤ 0  →  (1, 0)
+       2      1    1  (0, −1)  −1        0  0 ≤ 0  →  (1, 1)
+       3      1    2  (0, 1)   +1        1  1 > 0
+       4      1    3  (−1, 0)  −1       −1  1 > 0
+       5      2    0  (1, 0)   +1        1  1 > 0
+       6      2    1  (0, −1)  −1       −1  1 > 0
+       7      2    2  (0, 1)   +1        1  1 > 0
+       8      2    3  (−1, 0)  −1       −1  1 > 0
     <BLANKLINE>
     converged after 2 updates in 8 steps; by the bound there could be 2
     """
