@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pexpect
@@ -186,6 +189,29 @@ def test_lab(folder, monkeypatch):
     assert run("lab", "--port", 70000)[0] == 2
 
 
+@pytest.mark.compiled
+def test_lab_in_a_process(tmp_path):
+    (tmp_path / "own.csv").write_text("a,b,c\n1,2,x\n3,4,y\n")
+    child = subprocess.Popen(
+        [*COMMAND, "lab", str(tmp_path / "own.csv"), "--no-browser"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        address = re.search(r"http://127\.0\.0\.1:\d+", child.stdout.readline())[0]
+        for _ in range(200):
+            try:
+                with urllib.request.urlopen(address) as page:
+                    text = page.read().decode()
+                break
+            except urllib.error.URLError:
+                time.sleep(0.1)
+        assert "rosenblatt lab" in text
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 0
+    finally:
+        child.kill()
+        child.stdout.close()
+
+
 def test_lab_without_panel(monkeypatch):
     monkeypatch.setitem(sys.modules, "panel", None)
     code, _, error = run("lab", "--no-browser")
@@ -318,8 +344,14 @@ def test_ctrl_c_in_a_terminal(folder):
             "-o", str(folder / point.name) + ".m",
         ]  # fmt: skip
 
+    # The terminal writes ^C wherever it comes, within a character too.
     child = pexpect.spawn(
-        sys.executable, arguments(folder / "point"), timeout=60, encoding="utf-8", dimensions=(40, 120)
+        sys.executable,
+        arguments(folder / "point"),
+        timeout=60,
+        encoding="utf-8",
+        codec_errors="replace",
+        dimensions=(40, 120),
     )
     child.expect("epoch 2: ")
     time.sleep(0.2)

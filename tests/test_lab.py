@@ -2,6 +2,7 @@
 
 import base64
 import json
+import socket
 import time
 import zlib
 from dataclasses import replace
@@ -726,7 +727,12 @@ def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
     own.write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="UTF-8"):
         lab.serve(own)
-    assert server.free_port() > 1023
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(OSError, match="cannot be listened on"):
+            server.open_port(taken.getsockname()[1])
+    assert server.open_port(0) > 1023
 
 
 def test_a_link_is_read_when_the_page_is_built(monkeypatch):

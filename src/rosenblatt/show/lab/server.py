@@ -28,16 +28,20 @@ class Served:
         self.thread.stop()
 
 
-def free_port() -> int:
-    """A port that nobody listens on."""
+def open_port(port: int) -> int:
+    """The port if nobody listens there, or for 0 one that is free."""
     with socket.socket() as found:
-        found.bind((HOST, 0))
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((HOST, port))
+        except OSError:
+            raise OSError(f"Port {port} cannot be listened on: choose another, or none for a free one.") from None
         return int(found.getsockname()[1])
 
 
 def start(pn: Any, build: Callable[[], Any], *, port: int, open_browser: bool, block: bool) -> Any:
     """Serve a page a visitor."""
-    port = port or free_port()
+    port = open_port(port)
     if block:
         print(f"The lab is at http://{HOST}:{port} (Ctrl-C ends it)", flush=True)
     running = pn.serve(
