@@ -457,6 +457,12 @@ def test_losses_have_the_points_on_them(page):
     assert page.losses.dots.data["y"] == pytest.approx([np.log1p(np.exp(-1))] * 4)
     page.losses.scale.value = "geometric"
     assert page.losses.dots.data["x"] == pytest.approx([np.sqrt(0.5)] * 4)
+    assert (page.losses.figure.x_range.start, page.losses.figure.x_range.end) == (-4, 4)
+    page.session.load(replace(LECTURES["CUHK: through the origin"], X=LECTURES["CUHK: through the origin"].X * 3))
+    page.session.go(2)
+    page.losses.scale.value = "functional"
+    assert page.losses.dots.data["x"] == [9, 9, 9, 9]
+    assert (page.losses.figure.x_range.start, page.losses.figure.x_range.end) == (-16, 16)
     page.perceptron.clear.clicks += 1
     assert page.losses.dots.data["x"] == []
 

@@ -28,7 +28,7 @@ SHEET = """
 :host { font-family: system-ui, sans-serif; font-size: 14px; }
 .board, .bk-clearfix { line-height: 1.6; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
-td, th { padding: 2px 6px; text-align: right; border-bottom: 1px solid #e2e2dc; }
+td, th { padding: 2px 5px; text-align: right; border-bottom: 1px solid #e2e2dc; }
 .won { font-weight: 700; background: #eef3ee; }
 .slope { color: #666; font-size: 12px; }
 h3 { margin: 0 0 4px; font-size: 15px; }

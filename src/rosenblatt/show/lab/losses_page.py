@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rosenblatt.show.lab.sharing import chosen
 from rosenblatt.show.pictures.curves import OF_MARGIN, titled
 from rosenblatt.show.pictures.drawing import COLOURS
 
-AT = np.linspace(-4, 4, 401)
+LEAST = 4.0  # margins up to it are shown, and further as the points need
 DASHES: tuple[list[int], ...] = ([], [10, 4], [], [10, 4, 2, 4], [2, 3], [10, 4], [])
 
 
@@ -38,7 +39,7 @@ class LossesPage:
         self.figure: Any = figure(
             height=440,
             sizing_mode="stretch_width",
-            x_range=Range1d(start=-4, end=4),
+            x_range=Range1d(start=-LEAST, end=LEAST),
             y_range=Range1d(start=-0.2, end=5),
             tools="wheel_zoom,pan,hover,reset,save",
             tooltips=[("row", "@row"), ("margin", "@x{0.00}"), ("loss", "@y{0.00}")],
@@ -72,15 +73,24 @@ class LossesPage:
         size = float(np.linalg.norm(w))
         return margins / size if self.scale.value == "geometric" and size else margins
 
+    def _fit_window(self) -> tuple[float, float]:
+        """Show all points, in a window that doubles when it must; the horizontal ends of it."""
+        most = float(np.abs(self.margins()).max()) if self.session.ready is None else 0.0
+        reach = LEAST * 2.0 ** max(0, math.ceil(math.log2(max(most, LEAST) / LEAST)))
+        self.figure.x_range.update(start=-reach, end=reach)
+        self.figure.y_range.update(start=-0.05 * reach, end=1.25 * reach)
+        return -reach, reach
+
     def draw(self) -> None:
         """The curves that are chosen, and the points on them; only while the page is looked at."""
         if not self.shown:
             return
         names = [name for name in OF_MARGIN if name in self.choice.value]
+        at = np.linspace(*self._fit_window(), 801)
         colours = {name: COLOURS[k % 8] for k, name in enumerate(OF_MARGIN)}
         self.curves.data = {
-            "xs": [list(AT)] * len(names),
-            "ys": [list(curve(name, AT)) for name in names],
+            "xs": [list(at)] * len(names),
+            "ys": [list(curve(name, at)) for name in names],
             "colour": [colours[name] for name in names],
             "dash": [DASHES[OF_MARGIN.index(name)] for name in names],
             "name": [titled(name) for name in names],

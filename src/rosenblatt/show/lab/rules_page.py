@@ -83,7 +83,7 @@ class RulesPage:
     def _arrange(self) -> None:
         for name in self.choice.value:
             if name not in self.canvases:
-                self.canvases[name] = Canvas(self.session.source, title=name, height=250)
+                self.canvases[name] = Canvas(self.session.source, title=name, height=230)
                 self.canvases[name].listen(self.session.moved)
                 self.words[name] = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
         self.box.objects = [
