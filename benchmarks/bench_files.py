@@ -1,7 +1,6 @@
-"""Reading and training from files, against scikit-learn and Vowpal Wabbit, on made-up text-like rows.
+"""Reading and training from files, against scikit-learn and Vowpal Wabbit, on made-up text-like rows."""
 
-`python benchmarks/bench_files.py [megabytes]`; the rows of the table are those of `run()`.
-"""
+from __future__ import annotations
 
 import os
 import subprocess
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from tables import fastest, head, say
 
 SPEAKS = (
     "import resource, sys, time, warnings, numpy, rosenblatt\n"
@@ -54,17 +54,7 @@ def write_rows(path: Path, megabytes: float, vw: Path | None = None, seed: int =
     return rows
 
 
-def best(action, times: int = 3) -> float:
-    """The least seconds that the action took."""
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        action()
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
-
-
-def parsing(folder: Path, megabytes: float = 200) -> list[tuple[str, float, float, str]]:
+def parsing(folder: Path, megabytes: float = 200) -> None:
     """Parse svmlight on one core, fully checked."""
     from sklearn.datasets import load_svmlight_file
 
@@ -73,24 +63,27 @@ def parsing(folder: Path, megabytes: float = 200) -> list[tuple[str, float, floa
     path = folder / "parse.svm"
     write_rows(path, megabytes)
     size = path.stat().st_size / 1e6
-    rosenblatt.read(path)
-    ours = theirs = np.inf
-    for _ in range(2):  # in turns, so that both meet the same neighbours
-        ours = min(ours, best(lambda: rosenblatt.read(path), 2))
-        theirs = min(theirs, best(lambda: load_svmlight_file(str(path)), 1))
+    best = fastest(
+        {"ours": lambda: rosenblatt.read(path), "peer": lambda: load_svmlight_file(str(path))},
+        repeats=3,
+    )
     mine, other = rosenblatt.read(path), load_svmlight_file(str(path))
     same = all(
         np.array_equal(getattr(mine[0], name), getattr(other[0], name)) for name in ("data", "indices", "indptr")
     ) and np.array_equal(mine[1], other[1])
     path.unlink()
-    return [
-        (f"parse svmlight, {size:,.0f} MB, MB/s", size / ours, 200, "at least"),
-        ("  times load_svmlight_file", theirs / ours, 10, "at least"),
-        ("  identical arrays (1 is yes)", float(same), 1, "at least"),
-    ]
+    ours, peer = best["ours"], best["peer"]
+    told = "identical arrays" if same else "ARRAYS DIFFER"
+    say(
+        f"parse svmlight, {size:,.0f} MB, {told}",
+        f"{size / ours:,.0f} MB/s",
+        f"load_svmlight_file {size / peer:,.0f} MB/s",
+        f"{peer / ours:.1f} ×",
+        "≥ 10 ×, ≥ 200 MB/s",
+    )
 
 
-def training(folder: Path, megabytes: float = 2000) -> list[tuple[str, float, float, str]]:
+def training(folder: Path, megabytes: float = 2000) -> None:
     """One pass from a file, against Vowpal Wabbit's text input, and later passes from the cache."""
     path, vw, small = folder / "train.svm", folder / "train.vw", folder / "small.svm"
     write_rows(small, 1)
@@ -104,15 +97,24 @@ def training(folder: Path, megabytes: float = 2000) -> list[tuple[str, float, fl
     theirs = _vowpal(vw)
     for file in folder.iterdir():
         file.unlink()
-    return [
-        (f"train one pass from {size:,.0f} MB of svmlight, s", once, np.inf, "at most"),
-        ("  memory above imports and compilation, MB", peak, 256 + model, "at most"),
-        ("  times faster than Vowpal Wabbit", theirs / once, 3, "at least"),
-        ("  later passes from the cache, times faster", once / later, 5, "at least"),
-    ]
+    say(
+        f"train one pass from {size:,.0f} MB of svmlight",
+        f"{once:.2f} s",
+        "Vowpal Wabbit " + (f"{theirs:.2f} s" if theirs else "left out: it did not run"),
+        f"{theirs / once:.1f} ×" if theirs else "",
+        "≥ 3 ×",
+    )
+    say(
+        "the same, a later pass from the cache",
+        f"{later:.2f} s",
+        f"first pass {once:.2f} s",
+        f"{once / later:.1f} ×",
+        "≥ 5 ×",
+    )
+    say("the same, memory above imports and compilation", f"{peak:.0f} MB", "", "", f"≤ {256 + model:.0f} MB")
 
 
-def _vowpal(path: Path) -> float:
+def _vowpal(path: Path) -> float | None:
     """Seconds of one pass of Vowpal Wabbit's perceptron-like learner over its text format."""
     script = (
         "import sys, time\nfrom vowpalwabbit import Workspace\nbegan = time.perf_counter()\n"
@@ -122,11 +124,11 @@ def _vowpal(path: Path) -> float:
     out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
     if out.returncode:
         print(f"Vowpal Wabbit did not run: {out.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-        return float("nan")
+        return None
     return float(out.stdout.split()[-1])
 
 
-def hashing(megabytes: float = 20) -> list[tuple[str, float, float, str]]:
+def hashing(megabytes: float = 20) -> None:
     """Text to rows, against HashingVectorizer with the same tokens."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -145,33 +147,20 @@ def hashing(megabytes: float = 20) -> list[tuple[str, float, float, str]]:
     def ours() -> None:
         hash_lines(padded, len(data), "text", 1, features=1 << 20, ngrams=(1, 1))
 
-    ours()
-    mine = theirs = np.inf
-    for _ in range(3):
-        mine = min(mine, best(ours, 2))
-        theirs = min(theirs, best(lambda: HashingVectorizer().transform(texts), 1))
-    return [
-        (f"hash text to rows, {size / 1e6:,.0f} MB, MB/s", size / 1e6 / mine, 0, "at least"),
-        ("  times HashingVectorizer", theirs / mine, 5, "at least"),
-    ]
+    best = fastest({"ours": ours, "peer": lambda: HashingVectorizer().transform(texts)}, repeats=3)
+    say(
+        f"hash text to rows, {size / 1e6:,.0f} MB",
+        f"{size / 1e6 / best['ours']:,.0f} MB/s",
+        f"HashingVectorizer {size / 1e6 / best['peer']:,.0f} MB/s",
+        f"{best['peer'] / best['ours']:.1f} ×",
+        "≥ 5 ×",
+    )
 
 
-def run(megabytes: float = 2000) -> list[tuple[str, float, float, str]]:
-    """Measure and print every row; returns name, value, limit, and on which side of it the value must lie."""
-    rows = []
+def run(megabytes: float = 2000) -> None:
+    """Every row."""
+    head("Files")
     with tempfile.TemporaryDirectory() as folder:
-        for part in (
-            lambda: parsing(Path(folder), min(200, megabytes)),
-            hashing,
-            lambda: training(Path(folder), megabytes),
-        ):
-            for name, value, limit, side in part():
-                good = value >= limit if side == "at least" else value <= limit
-                target = "" if not 0 < limit < np.inf else f"{side} {limit:,.0f}{'' if good else '   NOT REACHED'}"
-                print(f"{name:<52} {value:>10,.1f}   {target}", flush=True)
-                rows.append((name, value, limit, side))
-    return rows
-
-
-if __name__ == "__main__":
-    run(float(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+        parsing(Path(folder), min(200, megabytes))
+        hashing()
+        training(Path(folder), megabytes)

@@ -2,17 +2,9 @@
 
 Each learner is given the loosest tolerance, or the fewest epochs, of a ladder with which its objective is within 1e-3
 of the best known one; the time of that fit counts (best of several, interleaved). One thread, float32 rows.
-
-    python benchmarks/bench_linear.py
 """
 
-# ruff: noqa: E402
 from __future__ import annotations
-
-import os
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
 
 import time
 import warnings
@@ -21,7 +13,7 @@ from typing import Any
 
 import datasets
 import numpy as np
-from bench import head, say
+from tables import head, left_out, say
 
 CLOSE, REPEATS, PATIENCE = 1e-3, 3, 90.0
 
@@ -90,7 +82,7 @@ def machines() -> None:
     ):
         data = load()
         if data is None:
-            print(f"(left out: {name}, which needs ROSENBLATT_DATA)")
+            left_out(f"{name}, which needs ROSENBLATT_DATA")
             continue
         X, y = data[0], np.unique(data[1], return_inverse=True)[1]
         count = 1 if y.max() == 1 else int(y.max()) + 1
@@ -127,7 +119,7 @@ def machines() -> None:
 
             fits["LIBLINEAR -s 3"] = (liblinear, ladder)
         except ImportError:
-            print("(left out: LIBLINEAR, liblinear-official is not installed)")
+            left_out("LIBLINEAR, liblinear-official is not installed")
         best = value(*ours(3e-5))
         show(name, race(fits, value, best), goal)
 
@@ -191,7 +183,3 @@ def run() -> None:
     warnings.filterwarnings("ignore")
     machines()
     logistic()
-
-
-if __name__ == "__main__":
-    run()

@@ -2,17 +2,11 @@
 
 One thread, float32, the same data; processor seconds, interleaved, the best of several. MNIST comes from the folder
 that ROSENBLATT_DATA names; without it the rows are left out, and it is said.
-
-    python benchmarks/bench_networks.py [kernel] [network]
 """
 
 from __future__ import annotations
 
 import os
-
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import subprocess
 import sys
 import time
@@ -21,13 +15,9 @@ from typing import Any
 
 import datasets
 import numpy as np
+from tables import head, left_out, say
 
 PLACES, ROWS, FEW = 9, 100, 20  # where the NumPy loops are timed, and on how many rows there
-
-
-def say(work: str, ours: str, peer: str, ratio: str, goal: str) -> None:
-    """One row of the table."""
-    print(f"| {work} | {ours} | {peer} | {ratio} | {goal} |", flush=True)
 
 
 def careful_loop(X: Any, support: Any, coef: Any, sides: Any, rows: range) -> float:
@@ -133,20 +123,14 @@ def network(data: tuple[Any, Any, Any, Any]) -> None:
     say("the same: test accuracy after 20 epochs", reached, told, "", "≥ 97.5 %")
 
 
-def run(sections: tuple[str, ...] = ("kernel", "network")) -> None:
-    """Print the table."""
-    print(
-        "\n### Kernels and networks\n\n| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|", flush=True
-    )
+def run() -> None:
+    """Every row."""
+    head("Kernels and networks, MNIST")
     data = datasets.mnist()
     if data is None:
-        print("(left out: MNIST, which needs ROSENBLATT_DATA)")
+        left_out("MNIST, which needs ROSENBLATT_DATA")
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for section in sections:
-            {"kernel": kernel, "network": network}[section](data)
-
-
-if __name__ == "__main__":
-    run(tuple(sys.argv[1:]) or ("kernel", "network"))
+        kernel(data)
+        network(data)

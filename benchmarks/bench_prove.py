@@ -14,6 +14,7 @@ from typing import Any
 
 import datasets
 import numpy as np
+from tables import head, say
 
 warnings.filterwarnings("ignore")
 
@@ -26,10 +27,6 @@ def fastest(run: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
         found = run()
         best = min(best, time.perf_counter() - began)
     return best, found
-
-
-def say(work: str, ours: str, peer: str, ratio: str, goal: str) -> None:
-    print(f"| {work} | {ours} | {peer} | {ratio} | {goal} |", flush=True)
 
 
 def rows(n: int, d: int, kind: str, seed: int = 0) -> tuple[Any, Any]:
@@ -178,12 +175,8 @@ def widest() -> None:
 
 def run() -> None:
     """Every row of the table."""
-    print("\n### Proofs\n\n| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|", flush=True)
+    head("Proofs")
     medium()
     large()
     text()
     widest()
-
-
-if __name__ == "__main__":
-    run()

@@ -119,7 +119,7 @@ def test_many_rows_use_a_pool():
 def test_sparse(monkeypatch, fit_intercept):
     X, y = load_iris(return_X_y=True)
     dense = max_margin(X, y == 0, fit_intercept=fit_intercept)
-    monkeypatch.setattr("rosenblatt.data.tables.DENSE_VALUES", 0)
+    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
     plane = checked(sp.csr_matrix(X), y == 0, fit_intercept=fit_intercept)
     assert plane.margin == pytest.approx(dense.margin, rel=1e-9)
     monkeypatch.setattr("rosenblatt.prove.hulls.ALL_AT_ONCE", 0)

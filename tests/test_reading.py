@@ -575,9 +575,19 @@ def slow_csv(data):
     return [line for line in csv.reader(io.StringIO(data.decode(), newline="")) if line]
 
 
-def test_mutated_csv_says_what_it_says_or_is_refused(tmp_path):
-    whole = b"a,b,label\n" + b"".join(b"%d,%d.5,%s\n" % (k, k, b"xy"[k % 2 : k % 2 + 1]) for k in range(12))
-    rng, refused, same = random.Random(0), 0, 0
+def slow_features(cells):
+    """One column of cells as features: its numbers, or a column for each of its names, which are in order."""
+    plain = [cell.strip(" \t\r") for cell in cells]
+    if all(cell.isascii() and NUMBER.fullmatch(cell.encode()) for cell in plain):
+        return [[float(cell) for cell in plain]]
+    return [[float(cell == name) for cell in cells] for name in sorted(set(cells))]
+
+
+@pytest.mark.parametrize("cell", [b"%d.5", b"n%d"])
+def test_mutated_csv_says_what_it_says_or_is_refused(tmp_path, cell):
+    row = b"%d," + cell + b",%s\n"
+    whole = b"a,b,label\n" + b"".join(row % (k, k // 2, b"xy"[k % 2 : k % 2 + 1]) for k in range(12))
+    rng, refused, right = random.Random(0), 0, 0
     for _ in range(FUZZ):
         data = mutated(whole, rng)
         path = written(tmp_path, data, "t.csv")
@@ -586,14 +596,14 @@ def test_mutated_csv_says_what_it_says_or_is_refused(tmp_path):
         except FileError:
             refused += 1
             continue
-        if sp.issparse(X):  # names: checked where tables are compared
-            continue
-        lines = slow_csv(data)
-        assert [[float(one) for one in line[:2]] for line in lines[1:]] == X.tolist(), data
-        assert [str(one) for one in y.tolist()] == [line[2] for line in lines[1:]] or y.dtype.kind != "U", data
-        same += 1
+        columns = list(zip(*slow_csv(data)[1:], strict=True))
+        expected = [feature for cells in columns[:2] for feature in slow_features(cells)]
+        assert (X.toarray() if sp.issparse(X) else X).T.tolist() == expected, data
+        labels = list(columns[2]) if y.dtype.kind == "U" else [float(cell) for cell in columns[2]]
+        assert y.tolist() == labels, data
+        right += 1
     assert refused
-    assert same
+    assert right
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------

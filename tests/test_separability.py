@@ -84,7 +84,7 @@ def test_sparse_is_dense(data, fit_intercept):
 def test_sparse_rows_too_many_to_be_read_as_an_array(data, fit_intercept):
     X, y = data
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rosenblatt.data.tables.DENSE_VALUES", 0)
+        patch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
         verdict = checked(sp.csr_matrix(np.array(X)), y, fit_intercept=fit_intercept)
     assert verdict.verdict == exact.verdict(X, y, fit_intercept)
 

@@ -183,7 +183,7 @@ def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
     if not _is_text(pa, column.type):
         values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
         return values, np.ones(len(column), np.bool_) if not column.null_count else ~np.asarray(column.is_null())
-    trimmed = pa.compute.utf8_trim_whitespace(column)
+    trimmed = pa.compute.utf8_trim(column, " \t\r")  # no other blank: control characters are no part of a number
     try:
         return trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False), np.ones(len(column), np.bool_)
     except pa.ArrowInvalid:
@@ -194,7 +194,7 @@ def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
         return values, good
 
 
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE)
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
 
 def _finite(values: Array, good: Array, column: Any, batch: Batch, name: str) -> Array:
