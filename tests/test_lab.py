@@ -404,6 +404,16 @@ def test_own_csv(page):
     one.upload.value = None
     three = app.Lab("a,b,c\n0,0,x\n1,0,y\n0,1,z\n3,3,x\n")
     assert len(three.perceptron.label.options) == 3
+    three.view.get_root()  # drawn, a change of options takes the value away for a moment
+    three.perceptron.example.value = "KTH: XOR"
+    assert three.perceptron.canvas.tool.empty_value == "1"
+    three.perceptron.scaled.value = True
+    assert np.allclose(three.session.X.mean(axis=0), 0)
+    assert np.allclose(three.session.X.std(axis=0), 1)
+    assert "mean 0 and deviation 1" in three.perceptron.hint.object
+    assert "Each axis" not in three.perceptron.hint.object
+    wide = app.Lab("income,age,c\n20000,18,x\n50000,40,y\n90000,70,x\n")
+    assert "Each axis has its own scale" in wide.perceptron.hint.object
     two = app.Lab("a,c\n0,x\n1,y\n")
     assert two.session.axes == ("a", "a")
 

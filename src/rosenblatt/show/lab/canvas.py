@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from bokeh.events import Pan
-from bokeh.models import ColumnDataSource, CustomJS, LinearColorMapper, PointDrawTool, Range1d
+from bokeh.models import BasicTickFormatter, ColumnDataSource, CustomJS, LinearColorMapper, PointDrawTool, Range1d
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
@@ -81,6 +81,7 @@ class Canvas:
             min_width=280,
         )
         self.figure.toolbar.logo = None
+        self.figure.axis.formatter = BasicTickFormatter(use_scientific=False)
         self.mapper = LinearColorMapper(palette=list(COLOURS[:6]), low=-0.5, high=5.5)
         self.image = self._layer("image", {"image": [], "x": [], "y": [], "dw": [], "dh": []})
         self.regions = self._layer("regions", {"xs": [], "ys": [], "colour": []})

@@ -56,6 +56,7 @@ class PerceptronPage:
         self.target = pn.widgets.Select(name="Label column", options=[], visible=False, **wide)
         self.first = pn.widgets.Select(name="Horizontal", options=[], visible=False, **wide)
         self.second = pn.widgets.Select(name="Vertical", options=[], visible=False, **wide)
+        self.scaled = pn.widgets.Checkbox(name="Standardise columns", visible=False, **wide)
         self.message = pn.pane.HTML("", css_classes=["message"], **wide)
         self.label = pn.widgets.RadioButtonGroup(name="New points", options={"−": "0", "+": "1"}, value="1")
         self.relabel = pn.widgets.Button(name="Change class")
@@ -69,10 +70,10 @@ class PerceptronPage:
         self.example.param.watch(lambda event: self._choose(event.new), "value")
         self.make.on_click(lambda event: self._generate())
         self.upload.param.watch(lambda event: self._read(event.new), "value")
-        for widget in (self.first, self.second):
+        for widget in (self.first, self.second, self.scaled):
             widget.param.watch(lambda event: self._columns(), "value")
         self.target.param.watch(lambda event: self._retarget(event.new), "value")
-        self.label.param.watch(lambda event: self.canvas.tool.update(empty_value=event.new), "value")
+        self.label.param.watch(lambda event: self._pick(event.new), "value")
         self.canvas.tool.empty_value = "1"
         self.relabel.on_click(lambda event: self._edit("relabel"))
         self.delete.on_click(lambda event: self._edit("delete"))
@@ -90,6 +91,10 @@ class PerceptronPage:
         points = GENERATORS[self.generator.value](self.size.value, self.gap.value, self.seed.value)
         self.session.load(points)
         self.draw(fit=True)
+
+    def _pick(self, label: str | None) -> None:
+        if label is not None:  # as it is for a moment while the classes change
+            self.canvas.tool.empty_value = label
 
     def _edit(self, action: str) -> None:
         self.say(self.session.edit(action))
@@ -135,7 +140,7 @@ class PerceptronPage:
         self.first.value = names[0]
         self.second.options = names
         self.second.value = names[min(1, len(names) - 1)]
-        self.target.visible = self.first.visible = self.second.visible = True
+        self.target.visible = self.first.visible = self.second.visible = self.scaled.visible = True
         self._busy = False
         self.own.collapsed = False
         self.say("")
@@ -150,6 +155,7 @@ class PerceptronPage:
         if self._busy or table is None or self.first.value is None:
             return
         self.second.visible = self.first.value != COMPONENTS
+        table = table.standardised() if self.scaled.value else table
         if self.first.value == COMPONENTS:
             points, mean, directions = table.projected()
             self.session.load(points, (table.values, mean, directions))
@@ -307,7 +313,9 @@ class PerceptronPage:
     def _layout(self) -> Any:
         wide = {"sizing_mode": "stretch_width"}
         card = {**wide, "margin": (4, 10)}
-        self.own = pn.Card(self.upload, self.target, self.first, self.second, title="Own CSV", collapsed=True, **card)
+        self.own = pn.Card(
+            self.upload, self.target, self.first, self.second, self.scaled, title="Own CSV", collapsed=True, **card
+        )
         data = pn.Column(
             self.example,
             pn.Card(

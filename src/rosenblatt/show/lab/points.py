@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,12 @@ class Table:
     target: str
     labels: tuple[str, ...]
     note: str = ""
+
+    def standardised(self) -> Table:
+        """The same table with columns of mean 0 and deviation 1."""
+        deviations = self.values.std(axis=0)
+        values = (self.values - self.values.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
+        return replace(self, values=values, note=f"Columns have mean 0 and deviation 1. {self.note}".strip())
 
     def points(self, first: str, second: str) -> Points:
         """Two columns as points."""

@@ -18,7 +18,7 @@ from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.session import Session
 from rosenblatt.show.lab.sharing import chosen
 
-EPOCHS = 50
+EPOCHS, DUAL_EPOCHS = 50, 1000
 COARSE = 48  # points a side of a picture of a vote: each of them asks thousands of vectors
 Array = np.ndarray[Any, Any]
 
@@ -46,7 +46,9 @@ LEARNERS: dict[str, Callable[[Session], Any]] = {
     "Second order": _in_order(SecondOrderPerceptron),
     "Pegasos": _in_order(Pegasos, alpha=1e-2),
     "Logistic": _in_order(LinearClassifier, loss="log", alpha=1e-3),
-    "SVM": lambda session: LinearSVM(C=10.0, fit_intercept=session.settings.bias != "none", random_state=0),
+    "SVM": lambda session: LinearSVM(
+        C=10.0, max_epochs=DUAL_EPOCHS, fit_intercept=session.settings.bias != "none", random_state=0
+    ),
 }
 DEFAULT = ["Perceptron", "Averaged", "Passive-aggressive", "Pegasos", "Logistic", "SVM"]
 
@@ -131,6 +133,6 @@ def _words(model: Any, wrong: int, n: int) -> str:
     report, epochs = model.report_, len(model.report_.epochs)
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
-        return f"{text}not finished after {epochs} epochs, {report.updates:,} updates."
+        return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
     how = {"converged": "the last w converged" if wrong else "converged", "gap": "solved to its duality gap"}
     return f"{text}{how[report.outcome]} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."
