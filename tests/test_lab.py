@@ -449,6 +449,9 @@ def test_learners_by_other_orders(page, order):
 
 def test_rules_follow_the_points(page):
     page.tabs.active = 1
+    before = page.rules.canvases["Perceptron"].window
+    page.session.moved(moved(page.session, 1, 0.9, 9.0))
+    assert page.rules.canvases["Perceptron"].window == before  # it stays as it is while a point is dragged
     page.session.moved(moved(page.session, 1, 0.9, 0.1))
     assert "<b>0 of 4</b>" not in page.rules.words["Perceptron"].object
     page.perceptron.clear.clicks += 1
@@ -575,6 +578,8 @@ def test_a_table_restores_exactly_and_its_code_reproduces_the_run(kinds, project
     assert Trace.from_json(page.share.trace_file().read().decode()).steps == space["run"].steps
     page.tabs.active = 1
     assert ("not from all columns" in page.rules.hint.object) == projected
+    figure = page.rules.canvases["Perceptron"].figure
+    assert (figure.xaxis.axis_label, figure.yaxis.axis_label) == page.session.axes
 
 
 def test_bad_states_get_a_sentence():

@@ -99,7 +99,9 @@ class Lab:
         now = self.pages[page]
         if isinstance(now, NetworkPage):
             now.look()
-        elif isinstance(now, RulesPage | LossesPage | SharePage):
+        elif isinstance(now, RulesPage):
+            now.draw(fit=True)
+        elif isinstance(now, LossesPage | SharePage):
             now.draw()
 
     def _key(self, data: Any) -> None:

@@ -18,6 +18,7 @@ CODES = [str(k) for k in range(6)]
 SHAPES = ["circle", "square", "triangle", "diamond", "inverted_triangle", "plus"]
 GRID = 80  # points a side of a picture of curved regions; across it is WIDE times as wide
 WIDE = 3
+SMALL = 300  # a picture no higher has smaller points
 FAR = 1e3  # windows that a line goes on for, to both sides
 
 # PointDrawTool moves points in the browser and tells Python when they are dropped. During the drag this tells it too,
@@ -91,7 +92,7 @@ class Canvas:
         self.marks = self._layer("marks", {"x": [], "y": [], "colour": [], "size": []})
         self.cross = self._layer("cross", {"x": [], "y": []})
         self.numbers = self._layer("numbers", {"x": [], "y": [], "text": []})
-        self._draw()
+        self._draw(13 if height > SMALL else 9)
         if draggable:
             self._make_draggable()
         script = CustomJS(args={"plot": self.figure}, code=EQUAL)
@@ -102,7 +103,7 @@ class Canvas:
     def _layer(self, name: str, columns: dict[str, list[Any]]) -> ColumnDataSource:
         return ColumnDataSource(columns, name=name)
 
-    def _draw(self) -> None:
+    def _draw(self, size: int) -> None:
         plot = self.figure
         plot.image(source=self.image, color_mapper=self.mapper, alpha=0.22, level="underlay")
         plot.patches("xs", "ys", source=self.regions, fill_color="colour", fill_alpha=0.14, line_color=None)
@@ -114,7 +115,7 @@ class Canvas:
             "x",
             "y",
             source=self.points,
-            size=13,
+            size=size,
             fill_color=factor_cmap("label", list(COLOURS[:6]), CODES),
             marker=factor_mark("label", SHAPES, CODES),
             line_color="white",
@@ -147,8 +148,9 @@ class Canvas:
 
         self.live.on_change("data", answer)
 
-    def fit_window(self, X: Array) -> None:
-        """Show all points, with room around them."""
+    def fit_window(self, X: Array, axes: tuple[str, str] = ("x₁", "x₂")) -> None:
+        """Show all points, with room around them, on axes of these names."""
+        self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = axes
         if not len(X):
             return
         low, high = X.min(axis=0), X.max(axis=0)

@@ -56,7 +56,7 @@ class NetworkPage:
 
     def _load(self) -> None:
         self.session.load(LECTURES["KTH: XOR"])
-        self.canvas.fit_window(self.session.X)
+        self.canvas.fit_window(self.session.X, self.session.axes)
 
     def renew(self) -> None:
         """Forget what was learned."""
@@ -130,7 +130,8 @@ class NetworkPage:
     def _draw_machine(self) -> None:
         session = self.session
         machine = MarkI(n_units=UNITS, random_state=self.seed.value or 0)
-        self.machine.fit_window(session.X)
+        if session.loaded is not None:
+            self.machine.fit_window(session.X, session.axes)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             machine.fit(session.X, session.binary())
@@ -143,7 +144,8 @@ class NetworkPage:
 
     def look(self) -> None:
         """The page came into sight."""
-        self.canvas.fit_window(self.session.X)
+        for canvas in (self.canvas, self.machine):
+            canvas.fit_window(self.session.X, self.session.axes)
         self.draw(machine=True)
 
     def _layout(self) -> Any:

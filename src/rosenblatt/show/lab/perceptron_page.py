@@ -221,8 +221,7 @@ class PerceptronPage:
         session = self.session
         self._show_settings()
         if fit:
-            self.canvas.fit_window(session.X)
-            self.canvas.figure.xaxis.axis_label, self.canvas.figure.yaxis.axis_label = session.axes
+            self.canvas.fit_window(session.X, session.axes)
         several = f"{session.classes[0]} against the others. " if len(session.classes) > 2 else ""
         unlike = " Each axis has its own scale." if self.canvas.unlike else ""
         self.hint.object = escape(session.ready or f"{several}{session.note}{unlike}", quote=False)

@@ -96,9 +96,9 @@ class RulesPage:
             )
             for name in self.choice.value
         ]
-        self.draw()
+        self.draw(fit=True)
 
-    def draw(self) -> None:
+    def draw(self, fit: bool = False) -> None:
         """Fit what is chosen; only while the page is looked at."""
         if not self.shown:
             return
@@ -111,7 +111,8 @@ class RulesPage:
                 self.words[name].object = ""
                 canvas.show_nothing()
                 continue
-            canvas.fit_window(session.X)
+            if fit or session.loaded is not None:  # never under a pointer that drags
+                canvas.fit_window(session.X, session.axes)
             model = fitted(name, session)
             if hasattr(model, "coef_"):
                 canvas.show_halves(model.coef_[0], float(model.intercept_[0]))
@@ -134,5 +135,9 @@ def _words(model: Any, wrong: int, n: int) -> str:
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
         return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
-    how = {"converged": "the last w converged" if wrong else "converged", "gap": "solved to its duality gap"}
+    falls = "its objective no longer falls" if isinstance(model, Minimiser) else ""
+    how = {
+        "converged": falls or ("the last w converged" if wrong else "converged"),
+        "gap": "solved to its duality gap",
+    }
     return f"{text}{how[report.outcome]} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."
