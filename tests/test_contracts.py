@@ -656,9 +656,30 @@ def test_one_vs_one_is_a_vote_of_pairs_learned_alone(estimator):
         if hasattr(pair, "coef_"):
             assert np.array_equal(whole.coef_[number], pair.coef_[0])
             assert whole.intercept_[number] == pair.intercept_[0]
-        votes[np.arange(len(y)), pair.predict(X)] += 1
+        said = pair.decision_function(X)  # a pair at 0 abstains
+        votes[:, a] += said < 0
+        votes[:, b] += said > 0
     # Confidences only break ties between votes.
     assert np.array_equal(np.round(whole.decision_function(X)), votes)
+
+
+@pytest.mark.parametrize(
+    ("planes", "said"),
+    [
+        ([0, 0, 0], 0),  # nobody knows anything: the lowest of equals
+        ([-1, 0, 0], 0),
+        ([1, 0, 0], 1),
+        ([0, 1, 0], 2),
+        ([0, 0, -1], 1),
+        ([0, -9, 1], 0),  # a vote and the sum 9 against a vote and the sum −8
+        ([1, -1, 1], 0),  # one vote and the sum 0 for each
+        ([0, 1, 1], 2),
+    ],
+)
+def test_a_pair_at_zero_abstains(planes, said):
+    model = Perceptron(multiclass="ovo", max_epochs=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    model.coef_, model.intercept_ = np.zeros((3, 1)), np.array(planes, dtype=float)
+    assert model.predict([[5.0]]).tolist() == [said]
 
 
 @pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])

@@ -33,20 +33,20 @@ def lay(coef: Array, rows: Dense | Sparse) -> Array:
     return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
 
 
-def pair_scores(pairs: Array, classes: int, blank: Array) -> Array:
+def pair_scores(pairs: Array, classes: int) -> Array:
     """Scores (n, K) from the K(K−1)/2 planes of one-vs-one: votes, and within a vote the summed confidence.
 
-    Pair (a, b), a < b, is positive for b; a pair that is `blank`, having learned nothing, gives half a vote to each.
-    The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
+    Pair (a, b), a < b, is positive for b. A pair at exactly 0 abstains: were its vote the lower class's, pairs that
+    know nothing would favour classes by their place alone, and a class that is new would tip decisions between old
+    ones. The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
     """
     votes = np.zeros((pairs.shape[0], classes))
     sums = np.zeros((pairs.shape[0], classes))
     column = 0
     for a in range(classes):
         for b in range(a + 1, classes):
-            won = np.full(len(pairs), 0.5) if blank[column] else (pairs[:, column] > 0).astype(float)
-            votes[:, b] += won
-            votes[:, a] += 1.0 - won
+            votes[:, b] += pairs[:, column] > 0
+            votes[:, a] += pairs[:, column] < 0
             sums[:, b] += pairs[:, column]
             sums[:, a] -= pairs[:, column]
             column += 1
@@ -74,9 +74,7 @@ class Planes:
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """What decides: (n,) for two classes, (n, K) for more."""
         raw = self.raw(rows, index)
-        if self.scheme == "ovo" and self.classes > 2:
-            return pair_scores(raw, self.classes, ~self.coef.any(axis=1) & (self.intercept == 0))
-        return raw
+        return pair_scores(raw, self.classes) if self.scheme == "ovo" and self.classes > 2 else raw
 
 
 @compiled
@@ -121,11 +119,6 @@ class History:
     coef: Array  # the start, (K, d)
     intercept: Array
     bias: float
-
-    @property
-    def blank(self) -> bool:
-        """Whether nothing was ever learned."""
-        return not (self.which.size or self.coef.any() or self.intercept.any())
 
     def votes(self, products: Array, first: Array, scheme: str) -> Array:
         """The ballot over rows whose products with the support, and whose scores by the start, are given."""
@@ -208,9 +201,7 @@ class Ballot:
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """What decides: (n,) for two classes, (n, K) for more."""
         raw = self.raw(rows, index)
-        if self.scheme == "ovo" and self.classes > 2:
-            return pair_scores(raw, self.classes, np.array([history.blank for history in self.histories]))
-        return raw
+        return pair_scores(raw, self.classes) if self.scheme == "ovo" and self.classes > 2 else raw
 
 
 def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:

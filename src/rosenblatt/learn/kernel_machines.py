@@ -177,7 +177,7 @@ class Dual:
     def decided(self, raw: Array) -> Array:
         """The scores that the f of all columns stand for."""
         if self.scheme == "ovo":
-            return pair_scores(raw, self.classes, np.zeros(raw.shape[1], dtype=bool))
+            return pair_scores(raw, self.classes)
         return raw[:, 0] if self.scheme == "one" else raw
 
     def norms2(self) -> Array:
