@@ -551,6 +551,43 @@ def test_new_classes_are_learned(estimator, parameters, task):
     assert np.array_equal(model.predict(X), y)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("bias_step", ["unit", "radius"])
+def test_the_last_of_all_votes_is_the_last_iterate(bias_step, form, multiclass, classes):
+    X, y = draw("ovo")
+    X, y = X[y < classes], y[y < classes]
+    knobs = {"bias_step": bias_step, "multiclass": multiclass, "order": "cyclic"}
+    voted, last = VotedPerceptron(**knobs), Perceptron(**knobs)
+    for scale in (1, 2, 5):  # R² grows, and a bias step of R² with it
+        voted.partial_fit(form(scale * X), y)
+        last.partial_fit(form(scale * X), y)
+        vectors, intercepts = voted.vectors_, voted.intercepts_
+        if isinstance(vectors, list):
+            ends = np.array([w[-1].ravel() for w in vectors]), np.array([b[-1].ravel()[0] for b in intercepts])
+        else:
+            ends = np.atleast_2d(vectors[-1]), np.atleast_1d(intercepts[-1])
+        assert np.array_equal(ends[0], last.coef_)
+        assert np.array_equal(ends[1], last.intercept_)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_every_vote_has_the_intercept_it_had(form):
+    """Two classes, rows one at a time: the ballot is that of all models there were, each as long as it lived."""
+    X, y = draw("binary", rows=12)
+    X *= 1 + np.arange(12)[:, None]
+    voted, last = (one(bias_step="radius") for one in (VotedPerceptron, Perceptron))
+    ballot = np.zeros(len(X))
+    for i in range(len(X)):
+        before = last.report_.updates if i else 0
+        voted.partial_fit(form(X[i : i + 1]), y[i : i + 1], classes=[0, 1])
+        last.partial_fit(form(X[i : i + 1]), y[i : i + 1], classes=[0, 1])
+        if last.report_.updates == before:
+            ballot += np.where(last.decision_function(X) > 0, 1, -1)
+        assert np.array_equal(voted.decision_function(X), ballot)
+
+
 @pytest.mark.parametrize("estimator", CLASSIFIERS)
 def test_pair_learned_alone_is_the_pair_learned_among_others(estimator):
     X, y = draw("ovo")

@@ -79,20 +79,23 @@ class Planes:
 
 @compiled
 def _vote_one(
-    products: Array, which: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array
+    products: Array, which: Array, steps: Array, shifts: Array, counts: Array, first: Array, out: Array
 ) -> None:
-    """Σ_k c_k sign(v_k·x), v_k = v_{k−1} + step_k x_k, from the products x_k·x; sign(0) = −1, the tie rule."""
+    """Σ_k c_k sign(v_k·x + b_k), v_k = v_{k−1} + step_k x_k, b_k = b_{k−1} + shift_k, from the products x_k·x.
+
+    sign(0) = −1, the tie rule.
+    """
     for t in range(products.shape[0]):
         f, total = first[t], counts[0] if first[t] > 0 else -counts[0]
         for k in range(which.size):
-            f += steps[k] * (products[t, which[k]] + bias)
+            f += steps[k] * products[t, which[k]] + shifts[k]
             total += counts[k + 1] if f > 0 else -counts[k + 1]
         out[t] = total
 
 
 @compiled
 def _vote_many(
-    products: Array, which: Array, columns: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array
+    products: Array, which: Array, columns: Array, steps: Array, shifts: Array, counts: Array, first: Array, out: Array
 ) -> None:
     """The same for W: each W votes for its best class."""
     for t in range(products.shape[0]):
@@ -100,7 +103,7 @@ def _vote_many(
         votes[:] = 0.0
         votes[np.argmax(scores)] += counts[0]
         for k in range(which.size):
-            scores[columns[k]] += steps[k] * (products[t, which[k]] + bias)
+            scores[columns[k]] += steps[k] * products[t, which[k]] + shifts[k]
             if counts[k + 1] > 0:
                 votes[np.argmax(scores)] += counts[k + 1]
 
@@ -118,22 +121,27 @@ class History:
     end: float  # visits in all
     coef: Array  # the start, (K, d)
     intercept: Array
-    bias: float
+    bias: Array  # what a step of 1 adds to b: R² may grow from one epoch to the next
+
+    @property
+    def shifts(self) -> Array:
+        """What each update added to b."""
+        return self.steps * self.bias
 
     def votes(self, products: Array, first: Array, scheme: str) -> Array:
         """The ballot over rows whose products with the support, and whose scores by the start, are given."""
         if first.shape[1] == 1:
             out = np.empty(products.shape[0])
             start = np.ascontiguousarray(first[:, 0])
-            _vote_one(products, self.which, self.steps, self.counts(), start, self.bias, out)
+            _vote_one(products, self.which, self.steps, self.shifts, self.counts(), start, out)
             return out
         out = np.empty(first.shape)
         if scheme == "multinomial":
-            _vote_many(products, self.which, self.columns, self.steps, self.counts(), first.copy(), self.bias, out)
+            _vote_many(products, self.which, self.columns, self.steps, self.shifts, self.counts(), first.copy(), out)
             return out
         for k in range(first.shape[1]):
             mine, start, column = self.columns == k, np.ascontiguousarray(first[:, k]), np.empty(len(out))
-            _vote_one(products, self.which[mine], self.steps[mine], self.counts(mine), start, self.bias, column)
+            _vote_one(products, self.which[mine], self.steps[mine], self.shifts[mine], self.counts(mine), start, column)
             out[:, k] = column
         return out
 
@@ -150,12 +158,12 @@ class History:
         X = self.support.toarray() if sp.issparse(self.support) else self.support
         moves = self.steps[:, None] * X[self.which]
         if self.coef.shape[0] == 1:
-            return (*_running(self.coef[0], self.intercept[0], moves, self.steps * self.bias), self.counts())
+            return (*_running(self.coef[0], self.intercept[0], moves, self.shifts), self.counts())
         if scheme == "multinomial":
             changes = np.zeros((self.which.size, *self.coef.shape))
             shifts = np.zeros((self.which.size, self.coef.shape[0]))
             changes[np.arange(self.which.size), self.columns] = moves
-            shifts[np.arange(self.which.size), self.columns] = self.steps * self.bias
+            shifts[np.arange(self.which.size), self.columns] = self.shifts
             w, b = _running(self.coef, self.intercept, changes, shifts)
             last = np.append(
                 True, np.append(self.clocks[1:] != self.clocks[:-1], True)[: self.which.size]
@@ -164,7 +172,7 @@ class History:
         found = []
         for k in range(self.coef.shape[0]):
             mine = self.columns == k
-            w, b = _running(self.coef[k], self.intercept[k], moves[mine], self.steps[mine] * self.bias)
+            w, b = _running(self.coef[k], self.intercept[k], moves[mine], self.shifts[mine])
             found.append((w, b, self.counts(mine)))
         return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
 

@@ -20,7 +20,7 @@ from rosenblatt.data.examples import Dense, Examples, Sparse, spans
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
-from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
+from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, Piece, State, learner, new_machine
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.visits import (
@@ -265,7 +265,7 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
         while tally[POSITION] < piece.size:
             sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, piece.size)
             if tally[LOGGED]:
-                machine.log = (*machine.log, _drain(machine, problem.rows, log))
+                machine.log = (*machine.log, _drain(machine, problem.rows, log, rule.bias))
             if machine.pocket is not None and tally[RUN] > 0 and not tally[HELD] and not tally[CHECKED]:
                 _try_pocket(machine, problem, plan, state)
 
@@ -293,13 +293,14 @@ def _new_log(K: int) -> Log:
     return Log(np.zeros(room, np.uint64), np.zeros(room, np.int32), np.zeros(room), np.zeros(room), np.zeros(room))
 
 
-def _drain(machine: Machine, rows: Any, log: Log) -> tuple[Any, Log]:
+def _drain(machine: Machine, rows: Any, log: Log, bias: float) -> Piece:
     """What the log holds, with the distinct rows it speaks of; and an empty log."""
     used = int(machine.tally[LOGGED])
     machine.tally[LOGGED] = 0.0
     distinct, which = np.unique(log.rows[:used], return_inverse=True)
     part = Log(which.astype(np.uint64), *(column[:used].copy() for column in log[1:]))
-    return take(rows, distinct, machine.coef.shape[0] if machine.by_feature else machine.coef.shape[1]), part
+    d = machine.coef.shape[0] if machine.by_feature else machine.coef.shape[1]
+    return Piece(take(rows, distinct, d), part, bias)
 
 
 def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
