@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Examples, Sparse, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Examples, Sparse, spans
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
@@ -257,13 +257,15 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
     work = learner(machine, state.scheme, plan.rule, problem.rows)
     K, tally = machine.intercept.size, machine.tally
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
+    # A visit to a full Σ reads and writes all of it, whatever the row holds.
+    visits = max(1, VALUES_AT_ONCE // (2 * machine.spread.size)) if machine.spread.ndim == 3 else order.size
     for begin, end in spans(order.size, problem.per_row * K):
         piece = order.piece(state.epoch, begin, end)
         if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
-            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, piece.size)
+            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, min(visits, piece.size))
             if tally[LOGGED]:
                 machine.log = (*machine.log, _drain(machine, problem.rows, log, rule.bias))
             if machine.pocket is not None and tally[RUN] > 0 and not tally[HELD] and not tally[CHECKED]:
