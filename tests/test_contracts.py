@@ -588,6 +588,28 @@ def test_every_vote_has_the_intercept_it_had(form):
         assert np.array_equal(voted.decision_function(X), ballot)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])
+def test_a_pocket_is_judged_on_the_rows_of_the_call(multiclass, form):
+    rng = np.random.default_rng(0)
+    centres = np.array([[6.0, 0.0], [-3.0, 5.0], [-3.0, -5.0]])
+    y = np.arange(60) % 3
+    early = centres[y] + rng.normal(size=(60, 2))
+    late = centres[(y + 1) % 3] + rng.normal(size=(60, 2))  # the classes have changed places
+    model = Perceptron(keep="pocket", multiclass=multiclass, random_state=0)
+    for _ in range(9):
+        model.partial_fit(form(early), y)
+    assert model.score(early, y) == 1.0
+    before = model.score(late, y)
+    assert before < 0.1
+    for _ in range(9):
+        model.partial_fit(form(late), y)
+        after = model.score(late, y)
+        assert multiclass == "ovo" or after >= before  # of pairs each has its own pocket
+        before = after
+    assert before == 1.0
+
+
 @pytest.mark.parametrize("estimator", CLASSIFIERS)
 def test_pair_learned_alone_is_the_pair_learned_among_others(estimator):
     X, y = draw("ovo")

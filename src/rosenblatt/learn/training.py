@@ -198,6 +198,10 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Generator[EpochRecor
     if examples.weights is not None:
         state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
     single = None if state.scheme == "ovo" else list(problems(examples, state.scheme, state.classes))
+    if state.keep == "pocket" and state.epoch:
+        tasks = single if single is not None else problems(examples, state.scheme, state.classes)
+        for machine, problem in zip(state.machines, tasks, strict=True):
+            _recount(machine, problem)
     while True:
         began, before = time.perf_counter(), state.updates
         # Of a state without a whole epoch nobody has any use when its first one breaks off: nothing to go back to.
@@ -288,6 +292,16 @@ def _offer(machine: Machine, problem: Problem, plan: Plan, state: State) -> None
         machine.tally[HELD] = 1.0
     else:
         machine.tally[CHECKED] = 1.0
+
+
+def _recount(machine: Machine, problem: Problem) -> None:
+    """Count the errors of the pocket on the rows of this call: those of a call before say nothing of them."""
+    assert machine.pocket is not None
+    coef, intercept, mass = machine.pocket
+    if problem.size and mass < np.inf:
+        planes = Planes(coef, intercept, problem.scheme, intercept.size)
+        machine.pocket = (coef, intercept, wrong(problem, planes, problem.truth.ndim == 2)[1])
+        machine.tally[CHECKED] = 0.0
 
 
 def _new_log(K: int) -> Log:
