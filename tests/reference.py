@@ -438,10 +438,10 @@ class Machine:
         needs = {}
         for i in self.rows:
             lacks = [wish.lack for wish in self.asked_of(i) if granted(wish, self.rule, self.scheme)]
-            if lacks:
+            if lacks and (any(self.X[i]) or self.learner.c):  # x̂ = 0 moves nothing
                 needs[i] = max(lacks)
         if not needs:
-            return True
+            return self.clean()
         self.show(max(needs, key=lambda i: (needs[i], -i)) if worst else min(needs), epoch)
         self._offer()  # the scan makes up for the runs that there are not
         return False

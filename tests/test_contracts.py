@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -998,3 +999,28 @@ def test_a_rate_that_fails_in_the_middle_leaves_the_model():
         # New classes, larger rows and fractions of weights are forgotten too.
         model.partial_fit(100 * X, y + 1, sample_weight=np.full(len(y), 0.5))
     assert contents(model.set_params(learning_rate=1.0)) == before
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array, "zeros stored"])
+@pytest.mark.parametrize("order", ["first", "worst"])
+@pytest.mark.parametrize(
+    "model",
+    [PassiveAggressive(variant="PA"), PassiveAggressive(), PassiveAggressive(variant="PA-II"), Perceptron(), AROW()],
+    ids=["PA", "PA-I", "PA-II", "perceptron", "AROW"],
+)
+def test_an_empty_row_is_passed_over(model, order, form):
+    """Without an intercept no step moves a row of zeros: the rows after it are learned, and it stays wrong."""
+    X, y = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, -2.0], [1.0, 2.0]]), [1, 1, 0, 1]
+    if form == "zeros stored":
+        rows = sp.csr_array(X + 7)
+        rows.data -= 7
+    else:
+        rows = form(X)
+    model = clone(model).set_params(order=order, fit_intercept=False, max_epochs=40)
+    with pytest.warns(ConvergenceWarning, match="1 of 4 training rows wrong"):
+        model.fit(rows, y)
+    assert model.predict(X).tolist() == [0, 1, 0, 1]
+    assert (model.report_.outcome, model.report_.errors) == ("budget", 1)
+    # With an intercept it is a row like any other. (AROW comes ever nearer to its margin, and stays with the row.)
+    if not isinstance(model, AROW):
+        assert model.set_params(fit_intercept=True, max_epochs=200).fit(rows, y).report_.errors == 0

@@ -321,9 +321,10 @@ def _drain(machine: Machine, rows: Any, log: Log, bias: float) -> Piece:
 
 def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
     """PLA: one update, on the first or the most wrong row of all."""
-    row = find(problem, _planes(machine, plan, state), plan.rule, worst=plan.order == "worst")
-    if row is None:
-        return True
+    planes = _planes(machine, plan, state)
+    row = find(problem, planes, plan.rule, worst=plan.order == "worst", bias=rule.bias)
+    if row is None:  # or only empty ones, which nothing can put right
+        return clean(problem, planes, plan.rule)
     _run(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
     if machine.pocket is not None:  # rows that are right are never visited: no runs, the scan makes up for them
         _offer(machine, problem, plan, state)
