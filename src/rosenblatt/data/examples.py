@@ -4,7 +4,9 @@ This is the one place that asks "sparse?", "which dtype?" and "which labels?". W
 with an error that names the row and the column. Nothing is copied where the input is C-contiguous or canonical CSR.
 
 The tie rule, for all of rosenblatt. Two classes: in training y·f ≤ 0 is a mistake; in prediction f > 0 is the positive
-class. Many classes, in training and in prediction: the largest score wins, the lowest index among equals.
+class. Many classes, in training and in prediction: the largest score wins, the lowest index among equals. One-vs-one:
+each pair is trained as two classes are; in prediction a pair with f = 0 abstains, and the score of a class is first its
+votes and then the sum of its f.
 """
 
 from __future__ import annotations

@@ -176,6 +176,10 @@ class LinearSVM(OnlineClassifier):
             shares = ascent.signed()
             self.support_ = np.flatnonzero(shares.any(axis=1))
             self.dual_coef_ = np.ascontiguousarray(shares[self.support_].T)
+        except KeyboardInterrupt:  # the multipliers are those of a pass broken off
+            for name in ("support_", "dual_coef_"):
+                self.__dict__.pop(name, None)
+            raise
         finally:
             del self._work
 
