@@ -284,6 +284,10 @@ def merged(known: Array, more: Array) -> Array:
     kinds = {"number" if each.dtype.kind in "biuf" else each.dtype.kind for each in (known, more)} - {"O"}
     if len(kinds) > 1:
         raise ValueError(f"Labels must all be of one kind: they were {known.dtype}, and now there are {more.dtype}.")
+    if known.dtype == more.dtype and known.dtype.kind in "biufUS" and known.size:
+        places = np.minimum(np.searchsorted(known, more), known.size - 1)
+        if (known[places] == more).all():
+            return known
     return distinct(np.concatenate([known, more]))
 
 
