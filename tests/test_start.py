@@ -41,6 +41,12 @@ def test_import_loads_nothing_heavy():
     assert not [name for name in loaded if name.startswith("rosenblatt.") and name != "rosenblatt._version"]
 
 
+def test_a_fit_loads_no_search_for_proofs():
+    fit = "from rosenblatt import Perceptron; Perceptron().fit([[0.0], [1.0]], [0, 1])"
+    loaded = python(f"import json, sys; {fit}; print(json.dumps(sorted(sys.modules)))")
+    assert [name for name in loaded if name.startswith("rosenblatt.prove.")] == ["rosenblatt.prove.mistakes"]
+
+
 def test_every_name_resolves():
     assert dir(rosenblatt) == sorted(rosenblatt.__all__) == sorted(set(rosenblatt.__all__))
     for name in rosenblatt.__all__:

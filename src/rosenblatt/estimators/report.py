@@ -16,7 +16,7 @@ from rosenblatt.learn.machines import State
 from rosenblatt.learn.records import frozen
 from rosenblatt.learn.rules import PerceptronRule
 from rosenblatt.learn.training import EpochRecord, Plan, errors_of, problems
-from rosenblatt.prove.bounds import Separator, mistake_bound
+from rosenblatt.prove.mistakes import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
 
@@ -43,7 +43,7 @@ class Report:
     radius : float
         R = max‖x‖.
     bound : float or None
-        The most updates that could have been made, from the margin of the last iterate: see `prove.bounds`. None
+        The most updates that could have been made, from the margin of the last iterate: see `prove.mistakes`. None
         where no such bound holds: the rows are not separated, weights are not whole numbers, the rate is not
         constant, the start was not zero, or the rule has none.
     gap : float or None
