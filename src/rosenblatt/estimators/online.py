@@ -428,7 +428,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
             if self.class_weight is not None:
                 raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
             return indicator, np.arange(indicator.shape[1]), weights
-        y = y if y.ndim == 1 else column_or_1d(y, warn=True)
+        plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would look for
+        y = y if plain else column_or_1d(y, warn=True)
         present = y if weights is None or weights.all() else y[weights > 0]
         classes = distinct(present)
         check_labels(y, classes if present is y else distinct(y))
