@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, signed, spans
 from rosenblatt.learn.loops import score_many, score_one
 
 Array = np.ndarray[Any, Any]
@@ -300,9 +300,8 @@ def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
     """The rows in `index` as an array or CSR matrix of their own."""
     if isinstance(rows, Dense):
         return rows.values[index]
-    signed = np.dtype(f"i{rows.columns.dtype.itemsize}")
     whole = sp.csr_matrix(
-        (rows.values, rows.columns.view(signed), rows.starts.view(np.int64)),
+        (rows.values, signed(rows.columns), signed(rows.starts)),
         shape=(rows.starts.size - 1, n_features),
         copy=False,
     )
