@@ -1,7 +1,10 @@
 """The design's contracts, over every estimator to which each applies."""
 
+import pickle
+import time
 import warnings
-from copy import deepcopy
+from copy import copy, deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -571,6 +574,62 @@ def test_the_last_of_all_votes_is_the_last_iterate(bias_step, form, multiclass, 
             ends = np.atleast_2d(vectors[-1]), np.atleast_1d(intercepts[-1])
         assert np.array_equal(ends[0], last.coef_)
         assert np.array_equal(ends[1], last.intercept_)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("estimator", [Perceptron, AveragedPerceptron, VotedPerceptron])
+def test_a_long_stream_of_single_rows_takes_linear_time(estimator, form):
+    X, y = draw("binary", rows=50)
+    model, seconds, calls = estimator(margin=1e9, random_state=0), [], 2_000  # every visit is an update
+    one = [form(X[i : i + 1]) for i in range(len(X))]
+    model.partial_fit(one[0], y[:1], classes=[0, 1])  # compiles
+    for _ in range(5):
+        began = time.process_time()
+        for t in range(calls):
+            model.partial_fit(one[t % 50], y[t % 50 : t % 50 + 1])
+        seconds.append(time.process_time() - began)
+    print(f"{', '.join(f'{1e6 * spent / calls:.0f}' for spent in seconds)} µs a call")
+    assert model.n_iter_ == len(model.report_.epochs) == 5 * calls + 1
+    assert min(seconds[3:]) < 1.5 * max(seconds[:2])  # far more to remember, and no longer to learn
+
+
+@pytest.mark.compiled
+def test_a_long_past_costs_nothing():
+    X, y = draw("binary", rows=50)
+    young, old = (Perceptron(random_state=0).partial_fit(X, y) for _ in range(2))
+    old.report_ = replace(old.report_, epochs=old.report_.epochs[:1] * 3_000_000)
+    seconds = []
+    for model in (young, old):
+        model.partial_fit(X[:1], y[:1])
+        began = time.process_time()
+        for i in range(50):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+        seconds.append(time.process_time() - began)
+    print(f"{', '.join(f'{1e6 * spent / 50:.0f}' for spent in seconds)} µs a call")
+    assert old.n_iter_ == 3_000_051
+    assert seconds[1] < 3 * seconds[0]
+
+
+def test_reports_of_a_stream_do_not_change():
+    X, y = draw("binary")
+    model = Perceptron().partial_fit(X, y)
+    first = model.report_
+    copied = copy(model)  # a shallow one: both go on from the same records
+    model.partial_fit(X, y)
+    copied.partial_fit(-X, y)
+    model.partial_fit(X, y)
+    assert [len(report.epochs) for report in (first, copied.report_, model.report_)] == [1, 2, 3]
+    assert model.report_.epochs[:1] == copied.report_.epochs[:1] == first.epochs == tuple(first.epochs)
+    assert model.report_.epochs[1] != copied.report_.epochs[1]
+    assert pickle.loads(pickle.dumps(model.report_)) == model.report_
+    assert hash(model.report_.epochs) == hash(tuple(model.report_.epochs))
+    assert repr(first.epochs) == repr(tuple(first.epochs))
+    with pytest.raises(IndexError):
+        first.epochs[1]
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:, :2], y)
+    assert len(model.partial_fit(X, y).report_.epochs) == 4
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -239,8 +239,9 @@ def _check(model: Any) -> None:
         _must(len(kept.histories) == count, f"{count} histories")
         for history in kept.histories:
             _check_planes(history.coef, history.intercept, K, d)
-            n = history.support.shape[0]
-            _must(history.support.shape[1] == d, f"support of {d} features")
+            parts = history.support if isinstance(history.support, tuple) else (history.support,)
+            n = sum(part.shape[0] for part in parts)
+            _must(parts and all(part.shape[1] == d for part in parts), f"support of {d} features")
             _check_log(
                 history.which, history.columns, (history.steps, history.clocks, history.shares, history.bias), n, K
             )

@@ -160,7 +160,9 @@ class LinearSVM(OnlineClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Not there: a dual needs all rows at once."""
 
-    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+    def _epochs(
+        self, examples: Examples, plan: Plan, state: State, restore: bool = True
+    ) -> Generator[EpochRecord, None, None]:
         assert isinstance(plan, DualPlan)
         self._work = []
         return ascend(examples, plan, state, self._work)
@@ -285,9 +287,11 @@ warm_start, random_state
             project=bool(self.project),
         )
 
-    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+    def _epochs(
+        self, examples: Examples, plan: Plan, state: State, restore: bool = True
+    ) -> Generator[EpochRecord, None, None]:
         assert isinstance(plan, PegasosPlan)
-        return pegasos.descend(examples, plan, state)
+        return pegasos.descend(examples, plan, state, restore)
 
     def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
         super()._drive(examples, plan, state, limit, X, y)

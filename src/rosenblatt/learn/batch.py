@@ -101,7 +101,7 @@ def _moments_dense(rows: Any, index: Array, weights: Array, both: Array) -> None
 @compiled
 def _moments_sparse(rows: Any, index: Array, weights: Array, both: Array) -> None:
     for i in index:
-        start, end = rows.starts[i], rows.starts[i + ONE]
+        start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
         share = weights[i] if weights.size > 0 else 1.0
         for at in range(start, end):
             x = np.float64(rows.values[at])

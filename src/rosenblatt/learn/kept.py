@@ -5,6 +5,7 @@ The tie rule of prediction (`data.examples`) stands here, in `decide`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, signed, spans
 from rosenblatt.learn.loops import score_many, score_one
 
 Array = np.ndarray[Any, Any]
@@ -118,8 +119,8 @@ def _vote_many(
 class History:
     """Every update of one machine: w after k of them is the start + Σ step·x̂, and lives until the next one."""
 
-    support: Any  # the distinct rows that made updates, an array or CSR
-    which: Array  # the row of `support`
+    support: Any  # the rows that made updates, an array or CSR, or a tuple of such
+    which: Array  # the row of `support`, counted through
     columns: Array
     steps: Array
     clocks: Array  # visits before the update
@@ -128,6 +129,15 @@ class History:
     coef: Array  # the start, (K, d)
     intercept: Array
     bias: Array  # what a step of 1 adds to b: R² may grow from one epoch to the next
+
+    @functools.cached_property
+    def rows(self) -> Any:
+        """The support in one, put together when it is asked for: a stream of calls that only learns never does."""
+        return stacked(self.support) if isinstance(self.support, tuple) else self.support
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what can be put together again."""
+        return {name: value for name, value in self.__dict__.items() if name != "rows"}
 
     @property
     def shifts(self) -> Array:
@@ -150,7 +160,7 @@ class History:
 
     def vectors(self, scheme: str) -> tuple[Any, Any, Any]:
         """All w_k, b_k and counts, written out."""
-        X = self.support.toarray() if sp.issparse(self.support) else self.support
+        X = self.rows.toarray() if sp.issparse(self.rows) else self.rows
         moves = self.steps[:, None] * X[self.which]
         if self.coef.shape[0] == 1:
             return (*_running(self.coef[0], self.intercept[0], moves, self.shifts), self.counts())
@@ -232,7 +242,7 @@ class Ballot:
 
     def _votes(self, history: History, rows: Dense | Sparse, index: Array) -> Array:
         """Some updates after the other, and some rows after the other for each, so that Ctrl-C is heard."""
-        (K, d), support, n = history.coef.shape, history.support, index.size
+        (K, d), support, n = history.coef.shape, history.rows, index.size
         per_row = rows.values.size / max(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1, 1)
         first = np.empty((n, K))
         for begin, end in spans(n, K * per_row):
@@ -261,7 +271,7 @@ class Ballot:
 
     def _some(self, history: History, n: int) -> Iterator[slice]:
         """All updates, in pieces whose rows are quickly gathered; longer ones when few rows ask."""
-        most = VALUES_AT_ONCE * history.support.shape[0] // max(stored(history.support), 1)
+        most = VALUES_AT_ONCE * history.rows.shape[0] // max(stored(history.rows), 1)
         room = max(1, min(most, max(FEWEST_UPDATES, min(MOST_UPDATES, VALUES_AT_ONCE // max(n, 1)))))
         for begin in range(0, history.which.size, room):
             yield slice(begin, begin + room)
@@ -270,6 +280,15 @@ class Ballot:
         """What decides: (n,) for two classes, (n, K) for more."""
         raw = self.raw(rows, index)
         return pair_scores(raw, self.classes) if self.scheme == "ovo" and self.classes > 2 else raw
+
+
+def stacked(parts: tuple[Any, ...]) -> Any:
+    """Rows of all parts, an array if all are arrays, else CSR."""
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
 
 
 def stored(X: Any) -> int:
@@ -281,9 +300,8 @@ def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
     """The rows in `index` as an array or CSR matrix of their own."""
     if isinstance(rows, Dense):
         return rows.values[index]
-    signed = np.dtype(f"i{rows.columns.dtype.itemsize}")
     whole = sp.csr_matrix(
-        (rows.values, rows.columns.view(signed), rows.starts.view(np.int64)),
+        (rows.values, signed(rows.columns), signed(rows.starts)),
         shape=(rows.starts.size - 1, n_features),
         copy=False,
     )

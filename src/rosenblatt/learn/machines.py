@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.curved import BY_COLUMN, PAIRWISE, SINGLE, Diagonal, Full
-from rosenblatt.learn.kept import Ballot, History, Kept, Planes
+from rosenblatt.learn.kept import Ballot, History, Kept, Planes, stacked
 from rosenblatt.learn.rules import Rule, SecondOrderRule
 from rosenblatt.learn.visits import CLOCK, TALLY, UPDATES, WATCHED, Log, Multinomial, One, Separate
 
@@ -28,7 +27,7 @@ NO_LOG = Log(np.zeros(0, np.uint64), np.zeros(0, np.int32), NONE, NONE, NONE)
 class Piece(NamedTuple):
     """Updates that were logged together."""
 
-    support: Any  # the distinct rows that made them, an array or CSR
+    support: Any  # the rows that made them, an array or CSR
     log: Log  # its rows are those of `support`
     bias: float  # what a step of 1 adds to b
 
@@ -144,6 +143,18 @@ def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
     return machine
 
 
+def lengthened(log: tuple[Piece, ...], piece: Piece) -> tuple[Piece, ...]:
+    """The log with one more piece. As in a binary counter, equals are joined: few pieces, each copied a few times."""
+    while log and log[-1].log.rows.size <= piece.log.rows.size < LOG_ROOM // 4:
+        last = log[-1]
+        if last.bias != piece.bias or isinstance(last.support, np.ndarray) != isinstance(piece.support, np.ndarray):
+            break
+        rows = piece.log.rows + np.uint64(last.support.shape[0])
+        joined = (np.concatenate(pair) for pair in zip(last.log, piece.log._replace(rows=rows), strict=True))
+        piece, log = Piece(stacked((last.support, piece.support)), Log(*joined), piece.bias), log[:-1]
+    return (*log, piece)
+
+
 def _linear(machine: Machine, rule: Rule) -> tuple[Array, Array]:
     """Coef (K, d) and intercept of the last iterate."""
     if isinstance(rule, SecondOrderRule) and not rule.full:
@@ -169,12 +180,9 @@ def _history(machine: Machine) -> History:
     assert machine.start is not None
     end, pieces = float(machine.tally[CLOCK]), machine.log
     if not pieces:
-        empty = np.zeros((0, machine.start[0].shape[1]))
+        empty = (np.zeros((0, machine.start[0].shape[1])),)
         return History(empty, np.zeros(0, np.int64), *NO_LOG[1:], end, *machine.start, NONE)
-    if all(isinstance(piece.support, np.ndarray) for piece in pieces):
-        support: Any = np.concatenate([piece.support for piece in pieces])
-    else:
-        support = sp.vstack([sp.csr_matrix(piece.support) for piece in pieces], format="csr")
+    support = tuple(piece.support for piece in pieces)
     offsets = np.cumsum([0, *(piece.support.shape[0] for piece in pieces)])
     which = np.concatenate(
         [piece.log.rows.astype(np.int64) + offset for piece, offset in zip(pieces, offsets[:-1], strict=True)]

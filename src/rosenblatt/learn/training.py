@@ -20,7 +20,7 @@ from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Examples, Sparse, sp
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
-from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, Piece, State, learner, new_machine
+from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, Piece, State, learner, lengthened, new_machine
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.visits import (
@@ -191,8 +191,11 @@ def errors_of(examples: Examples, kept: Kept, plan: Plan) -> int:
 # -- epochs ----------------------------------------------------------------------------------------------------------
 
 
-def epochs(examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged."""
+def epochs(examples: Examples, plan: Plan, state: State, restore: bool = True) -> Generator[EpochRecord, None, None]:
+    """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged.
+
+    An epoch that is broken off leaves the state of the one before, unless nobody wants it back (`restore`).
+    """
     state.radius2 = max(state.radius2, examples.radius2)
     state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[plan.bias]
     if examples.weights is not None:
@@ -205,7 +208,7 @@ def epochs(examples: Examples, plan: Plan, state: State) -> Generator[EpochRecor
     while True:
         began, before = time.perf_counter(), state.updates
         # Of a state without a whole epoch nobody has any use when its first one breaks off: nothing to go back to.
-        snapshot = state.copy() if state.epoch else None
+        snapshot = state.copy() if restore and state.epoch else None
         try:
             converged, loss = True, 0.0
             tasks = single if single is not None else problems(examples, state.scheme, state.classes)
@@ -271,7 +274,7 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
         while tally[POSITION] < piece.size:
             sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, min(visits, piece.size))
             if tally[LOGGED]:
-                machine.log = (*machine.log, _drain(machine, problem.rows, log, rule.bias))
+                machine.log = lengthened(machine.log, _drain(machine, problem.rows, log, rule.bias))
             if machine.pocket is not None and tally[RUN] > 0 and not tally[HELD] and not tally[CHECKED]:
                 _try_pocket(machine, problem, plan, state)
 
