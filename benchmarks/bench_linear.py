@@ -62,7 +62,8 @@ def show(work: str, results: dict[str, Any], goal: float) -> None:
             if theirs is None
             else f"{theirs[0] / mine[0]:.1f} ×"
         )
-        say(work, left, right, ratio, f"≥ {goal:g} ×" if goal else "")
+        known = goal and not peer.startswith("rosenblatt")
+        say(work, left, right, ratio, f"≥ {goal:g} ×" if known else "")
 
 
 # -- support vector machines -----------------------------------------------------------------------------------------

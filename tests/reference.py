@@ -438,10 +438,10 @@ class Machine:
         needs = {}
         for i in self.rows:
             lacks = [wish.lack for wish in self.asked_of(i) if granted(wish, self.rule, self.scheme)]
-            if lacks:
+            if lacks and (any(self.X[i]) or self.learner.c):  # x̂ = 0 moves nothing
                 needs[i] = max(lacks)
         if not needs:
-            return True
+            return self.clean()
         self.show(max(needs, key=lambda i: (needs[i], -i)) if worst else min(needs), epoch)
         self._offer()  # the scan makes up for the runs that there are not
         return False
@@ -558,13 +558,17 @@ def pairs(classes: int) -> list[tuple[int, int]]:
 
 
 def pair_winner(scores: Vector, classes: int) -> int:
-    """One-vs-one: most duels won (a tie is won by the lower class), then the larger sum of scores, then the lower."""
-    duels, sums = [0] * classes, [0.0] * classes
-    for (a, b), score in zip(pairs(classes), scores, strict=True):
-        duels[b if score > 0 else a] += 1
-        sums[a] -= score
-        sums[b] += score
-    return max(range(classes), key=lambda k: (duels[k], sums[k], -k))
+    """One-vs-one: most duels won, then the larger sum of scores, then the lower class.
+
+    A duel at 0 is won by nobody: no class may win by where it stands.
+    """
+
+    def duels(k: int) -> Vector:
+        """What k's own duels say of it, positive for k."""
+        mine = zip(pairs(classes), scores, strict=True)
+        return [score if k == b else -score for (a, b), score in mine if k in (a, b)]
+
+    return max(range(classes), key=lambda k: (sum(score > 0 for score in duels(k)), sum(duels(k)), -k))
 
 
 def train(

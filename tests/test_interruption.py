@@ -1,6 +1,7 @@
 """Ctrl-C: the KeyboardInterrupt arrives, and the model of the last whole epoch is there."""
 
 import _thread
+import contextlib
 import json
 import signal
 import subprocess
@@ -8,12 +9,21 @@ import sys
 import threading
 import time
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba.extending import overload
 
 from family import ESTIMATORS, answers, contents, same_model, target_for
-from rosenblatt import AROW, AveragedPerceptron, PassiveAggressive, Perceptron, VotedPerceptron
+from rosenblatt import (
+    AROW,
+    AveragedPerceptron,
+    PassiveAggressive,
+    Perceptron,
+    SecondOrderPerceptron,
+    VotedPerceptron,
+)
 from rosenblatt.estimators import online
 from rosenblatt.learn import training
 
@@ -156,6 +166,76 @@ def test_signal_from_outside():
     assert told["outcome"] == "interrupted"
     assert told["epochs"] >= 2
     assert told["same"]
+
+
+def heard(call, *delays):
+    """Milliseconds from Ctrl-C, pressed so many seconds after the call began, to KeyboardInterrupt."""
+    waits = []
+    for delay in delays:
+        press = Interrupts(delay=delay)
+        thread = threading.Thread(target=press.press)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            call()
+        waits.append(1000 * (time.perf_counter() - press.pressed))
+        thread.join()
+    print(f"{', '.join(f'{wait:.0f}' for wait in waits)} ms from Ctrl-C to KeyboardInterrupt")
+    return waits
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("estimator", [AROW, SecondOrderPerceptron])
+def test_a_full_covariance_hears(estimator, classes):
+    """Every visit reads and writes all of Σ, here 8 MB."""
+    X, y = table(classes, rows=5_000, features=1_000)
+    X = X.astype(np.float64)
+    model = estimator(covariance="full", max_epochs=10**6, random_state=0)
+    estimator(covariance="full", max_epochs=1).fit(X[:50], y[:50])  # compiles
+    assert min(heard(lambda: model.fit(X, y), 0.2, 0.3, 0.4)) < 100
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_vote_of_many_updates_by_few_rows_hears(classes):
+    X, y = table(classes, rows=200, features=4)
+    model = VotedPerceptron(margin=1e9, max_epochs=2, random_state=0)  # every visit is an update
+    model.fit(X, y, sample_weight=np.full(len(y), 2_000.0))
+    asked = np.concatenate([X] * 100)
+    model.predict(asked[:2])  # compiles
+    assert min(heard(lambda: model.predict(asked), 0.1, 0.2, 0.3)) < 100
+
+
+@pytest.mark.compiled
+def test_a_vote_of_wide_rows_hears():
+    X, y = table(rows=3_000, features=3_000)
+    model = VotedPerceptron(max_epochs=2, random_state=0).fit(X, y)
+    model.predict(X[:2])
+    assert min(heard(lambda: [model.predict(X) for _ in range(9)], 0.1, 0.2, 0.3)) < 100
+
+
+@pytest.mark.compiled
+def test_while_code_is_compiled():
+    """Ctrl-C inside a callback of the compiler, which drops exceptions, is raised all the same."""
+
+    def number(x):
+        return x
+
+    @overload(number)
+    def _number(x):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return lambda x: x + 1
+
+    @numba.njit
+    def plus(x):
+        return number(x)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        plus(1)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert plus(1) == 2
 
 
 # -- at chosen places, without a clock -------------------------------------------------------------------------------

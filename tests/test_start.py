@@ -41,6 +41,12 @@ def test_import_loads_nothing_heavy():
     assert not [name for name in loaded if name.startswith("rosenblatt.") and name != "rosenblatt._version"]
 
 
+def test_a_fit_loads_no_search_for_proofs():
+    fit = "from rosenblatt import Perceptron; Perceptron().fit([[0.0], [1.0]], [0, 1])"
+    loaded = python(f"import json, sys; {fit}; print(json.dumps(sorted(sys.modules)))")
+    assert [name for name in loaded if name.startswith("rosenblatt.prove.")] == ["rosenblatt.prove.mistakes"]
+
+
 def test_every_name_resolves():
     assert dir(rosenblatt) == sorted(rosenblatt.__all__) == sorted(set(rosenblatt.__all__))
     for name in rosenblatt.__all__:
@@ -164,7 +170,7 @@ def dense(n):
 
 
 def sparse(n):
-    each, d, places = 60, 40_000, np.dtype(index)
+    d, places = 40_000, np.dtype(index)
     values, columns = np.empty(n * each, dtype), np.empty(n * each, places)
     starts = np.arange(0, n * each + 1, each, dtype=places)
     gaps = np.arange(each) * (d // each)
@@ -177,11 +183,12 @@ def sparse(n):
     return X, values.nbytes + columns.nbytes + starts.nbytes
 
 
+each = {"dense": 64, "csr": 60, "short": 2}[kind]
 make = dense if kind == "dense" else sparse
 model = Perceptron(keep=keep, max_epochs=2, random_state=0)
 X, _ = make(10_000)  # compiles, and loads what is loaded once
 model.fit(X, np.arange(10_000) % classes)
-row = {"dense": 64 * dtype.itemsize, "csr": 60 * (dtype.itemsize + np.dtype(index).itemsize)}[kind]
+row = each * (dtype.itemsize + (0 if kind == "dense" else np.dtype(index).itemsize))
 n = 200_000_000 // row
 X, size = make(n)
 y = rng.integers(0, classes, size=n)
@@ -191,7 +198,7 @@ before = status("VmRSS")
 model.fit(X, y)
 grown = status("VmHWM") - before
 held = model.coef_.nbytes
-print(json.dumps({"X": size, "grown": grown, "model": held, "share": grown / (size + held)}))
+print(json.dumps({"X": size, "grown": grown, "model": held, "share": grown / (size + held), "rows": n}))
 """
 
 
@@ -214,3 +221,15 @@ def test_fit_copies_nothing(kind, dtype, index, classes, keep):
     print(f"grew by {told['grown'] / 1e6:.1f} MB, {100 * told['share']:.1f} % of X and the model")
     assert told["X"] > 190e6
     assert told["share"] < 0.10
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of memory from /proc")
+@pytest.mark.parametrize("index", ["int32", "int64"])
+def test_fit_on_short_rows_copies_nothing(index):
+    """Two values a row: beside them y is much, 4 bytes a row for codes and 1 each for signs and a mask."""
+    told = python(MEMORY, "short", "float32", index, "2", "last")
+    each = told["grown"] / told["rows"]
+    print(f"grew by {told['grown'] / 1e6:.1f} MB, {each:.1f} bytes a row of {told['X'] / told['rows']:.0f}")
+    assert told["X"] > 190e6
+    assert told["grown"] < 0.10 * (told["X"] + told["model"]) + 6 * told["rows"]

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearSVM, Pegasos
+from rosenblatt.learn.dual import Ascent
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = [np.asarray, sp.csr_array]
@@ -371,3 +372,30 @@ def test_an_interrupted_solver_leaves_nothing_behind(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert set(vars(model)) == set(model.get_params())
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_pass_broken_off_leaves_the_last_whole_one(form, classes, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = form(rng.normal(size=(80, 4))), rng.integers(0, classes, size=80)
+    knobs = {"C": 10.0, "tol": 1e-9, "random_state": 0}
+    model = LinearSVM(**knobs).fit(X, y)
+    sweep, passes = Ascent.sweep, []
+
+    def broken(self, epoch, seed):
+        sweep(self, epoch, seed)
+        passes.append(epoch)
+        if len(passes) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ascent, "sweep", broken)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    whole = LinearSVM(**knobs, max_epochs=2).fit(X, y)
+    assert (model.report_.outcome, model.n_iter_, model.report_.updates) == ("interrupted", 2, whole.report_.updates)
+    assert np.array_equal(model.coef_, whole.coef_)
+    assert np.array_equal(model.intercept_, whole.intercept_)
+    assert not hasattr(model, "dual_coef_")  # they are of no whole pass
+    assert np.array_equal(model.predict(X), whole.predict(X))

@@ -8,6 +8,8 @@ so `compiled` gives each function one more closure cell, which holds a hash of e
 from __future__ import annotations
 
 import hashlib
+import signal
+import threading
 import types
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any, Literal, TypeVar
 
 import numba
 from numba import types as kinds
+from numba.core import event
 from numba.extending import overload
 
 # Not nnan and ninf: NaN and infinity must stay visible. No reference counts: compiled code allocates nothing, and
@@ -48,6 +51,45 @@ def _keyed(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     keyed.__module__, keyed.__qualname__, keyed.__doc__ = function.__module__, function.__qualname__, function.__doc__
     return keyed
+
+
+class Attention(event.Listener):
+    """Ctrl-C while code is compiled.
+
+    It may come inside a callback of LLVM, which drops exceptions: what was dropped is raised when the compiler is left.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.before: Any = None
+        self.dropped: BaseException | None = None
+
+    def on_start(self, event: Any) -> None:
+        """The compiler is entered, perhaps not for the first time."""
+        if threading.current_thread() is threading.main_thread():  # others get no signals
+            self.depth += 1
+            if self.depth == 1 and callable(signal.getsignal(signal.SIGINT)):
+                self.before = signal.signal(signal.SIGINT, self._note)
+
+    def on_end(self, event: Any) -> None:
+        """The compiler is left."""
+        if threading.current_thread() is threading.main_thread():
+            self.depth -= 1
+            if self.depth == 0 and self.before is not None:
+                signal.signal(signal.SIGINT, self.before)
+                self.before, error, self.dropped = None, self.dropped, None
+                if error is not None:
+                    raise error
+
+    def _note(self, number: int, frame: Any) -> None:
+        try:
+            self.before(number, frame)
+        except BaseException as error:
+            self.dropped = error
+            raise
+
+
+event.register("numba:compiler_lock", Attention())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: F) -> F:

@@ -4,7 +4,9 @@ This is the one place that asks "sparse?", "which dtype?" and "which labels?". W
 with an error that names the row and the column. Nothing is copied where the input is C-contiguous or canonical CSR.
 
 The tie rule, for all of rosenblatt. Two classes: in training y·f ≤ 0 is a mistake; in prediction f > 0 is the positive
-class. Many classes, in training and in prediction: the largest score wins, the lowest index among equals.
+class. Many classes, in training and in prediction: the largest score wins, the lowest index among equals. One-vs-one:
+each pair is trained as two classes are; in prediction a pair with f = 0 abstains, and the score of a class is first its
+votes and then the sum of its f.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ def _census_sparse(
     largest, rising = 0.0, True
     limit = np.uint64(d)
     for i in range(begin, end):
-        start, stop = starts[i], starts[i + 1]
+        start, stop = np.uint64(starts[i]), np.uint64(starts[i + 1])
         if stop < start or stop > np.uint64(values.size):
             return largest, i, rising
         x, column = values[start:stop], columns[start:stop]
@@ -144,7 +146,7 @@ def _census_sparse(
 def _twice(columns: Array, starts: Array, seen: Array) -> bool:
     """Whether some row has a column twice; `seen` remembers the last row of each column."""
     for i in range(starts.size - 1):
-        for j in range(starts[i], starts[i + 1]):
+        for j in range(np.uint64(starts[i]), np.uint64(starts[i + 1])):
             if seen[columns[j]] == i:
                 return True
             seen[columns[j]] = i
@@ -173,7 +175,7 @@ def _largest_dense(values: Array, index: Array) -> float:
 def _largest_sparse(values: Array, starts: Array, index: Array) -> float:
     largest = 0.0
     for i in index:
-        x, total = values[starts[i] : starts[i + np.uint64(1)]], 0.0
+        x, total = values[np.uint64(starts[i]) : np.uint64(starts[i + np.uint64(1)])], 0.0
         for j in range(x.size):
             total += np.float64(x[j]) * np.float64(x[j])
         largest = max(largest, total)
@@ -209,9 +211,7 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
     n, d = X.shape
     if X.indptr.size != n + 1 or X.indptr[0] != 0 or X.indices.size != X.data.size:
         raise ValueError("Input X is no valid CSR matrix: indptr must start at 0 and have one entry more than rows.")
-    unsigned = np.dtype(f"u{X.indices.dtype.itemsize}")
-    starts = X.indptr.astype(np.uint64) if X.indptr.dtype.itemsize != 8 else X.indptr.view(np.uint64)
-    columns, largest, canonical = X.indices.view(unsigned), 0.0, True
+    columns, starts, largest, canonical = _unsigned(X.indices), _unsigned(X.indptr), 0.0, True
     for begin, end in spans(n, X.data.size / max(n, 1)):
         census, bad, rising = _census_sparse(X.data, columns, starts, d, begin, end)
         if bad >= 0:
@@ -223,6 +223,16 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
         X.sum_duplicates()
         return _encode_sparse(X)
     return Sparse(X.data, columns, starts), largest
+
+
+def _unsigned(index: Array) -> Array:
+    """The same memory; a negative number becomes one that is out of any range."""
+    return index.view(np.dtype(f"u{index.dtype.itemsize}"))
+
+
+def signed(index: Array) -> Array:
+    """The same memory, as SciPy has it."""
+    return index.view(np.dtype(f"i{index.dtype.itemsize}"))
 
 
 def _out_of_range(X: Any, row: int) -> str:
@@ -282,6 +292,10 @@ def merged(known: Array, more: Array) -> Array:
     kinds = {"number" if each.dtype.kind in "biuf" else each.dtype.kind for each in (known, more)} - {"O"}
     if len(kinds) > 1:
         raise ValueError(f"Labels must all be of one kind: they were {known.dtype}, and now there are {more.dtype}.")
+    if known.dtype == more.dtype and known.dtype.kind in "biufUS" and known.size:
+        places = np.minimum(np.searchsorted(known, more), known.size - 1)
+        if (known[places] == more).all():
+            return known
     return distinct(np.concatenate([known, more]))
 
 

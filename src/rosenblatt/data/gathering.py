@@ -16,7 +16,7 @@ def _gather(values: Array, columns: Array, starts: Array, order: Array, out: Any
     at = np.uint64(0)
     for t in range(order.size):
         i = order[t]
-        for j in range(starts[i], starts[i + np.uint64(1)]):
+        for j in range(np.uint64(starts[i]), np.uint64(starts[i + np.uint64(1)])):
             out[at] = values[j]
             places[at] = columns[j]
             at += np.uint64(1)
@@ -25,6 +25,6 @@ def _gather(values: Array, columns: Array, starts: Array, order: Array, out: Any
 
 def gather(values: Array, columns: Array, starts: Array, order: Array) -> tuple[Array, Array, Array]:
     """The rows of CSR arrays in this order; every row comes once."""
-    out, places, ends = np.empty_like(values), np.empty_like(columns), np.zeros(order.size + 1, np.uint64)
+    out, places, ends = np.empty_like(values), np.empty_like(columns), np.zeros(order.size + 1, starts.dtype)
     _gather(values, columns, starts, order, out, places, ends)
     return out, places, ends

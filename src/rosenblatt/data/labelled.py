@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.examples import Dense, Sparse, check_labels, distinct, encode_labels, encode_rows
+from rosenblatt.data.examples import Dense, Sparse, check_labels, distinct, encode_labels, encode_rows, signed
 
 Array = np.ndarray[Any, Any]
 DENSE_VALUES = 1 << 22  # sparse rows of fewer values, zeros counted, are read as an array
@@ -70,8 +70,7 @@ def read_rows(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
     """Rows as an array or SciPy's matrix, and as the loops take them; few sparse ones become an array."""
     if isinstance(rows, Dense):
         return rows.values, rows
-    signed = np.dtype(f"i{rows.columns.dtype.itemsize}")
-    parts = (rows.values, rows.columns.view(signed), rows.starts.view(np.int64))
+    parts = (rows.values, signed(rows.columns), signed(rows.starts))
     X = sp.csr_matrix(parts, shape=(rows.starts.size - 1, d), copy=False)
     if X.shape[0] * d > DENSE_VALUES:
         return X, rows

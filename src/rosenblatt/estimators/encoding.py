@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
+from rosenblatt.learn.records import Records
 
 Array = np.ndarray[Any, Any]
 HOME = re.compile(r"(data|learn|prove|estimators)\.[a-z_]+")
@@ -33,6 +34,7 @@ class Arrays:
     _contents: dict[Any, str] = field(default_factory=dict)
     _seen: dict[int, tuple[Any, int]] = field(default_factory=dict)
     _built: dict[int, Array] = field(default_factory=dict)
+    matrices: dict[Any, Any] = field(default_factory=dict)  # CSR matrices made of these arrays, each once, too
 
     def put(self, array: Array) -> dict[str, Any]:
         """Where the array is stored."""
@@ -78,7 +80,7 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
         home = type(value).__module__.removeprefix("rosenblatt.")
         inside = {one: encode(getattr(value, one), arrays, name) for one in _fields(type(value))}
         return {"record": f"{home}.{type(value).__name__}", "fields": inside}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | Records):
         return {"tuple": [encode(item, arrays, name) for item in value]}
     if callable(value):
         raise FileError(f"{name} holds a function, {value!r}, and a model file holds no code: set {name} to data first")
@@ -120,10 +122,13 @@ def _items(value: Any, arrays: Arrays) -> Array:
 
 def _csr(value: Any, arrays: Arrays) -> Any:
     kind = {"matrix": sp.csr_matrix, "array": sp.csr_array}[value["csr"]]
-    rows, columns = value["shape"]
-    matrix = kind(tuple(decode(part, arrays) for part in value["parts"]), shape=(int(rows), int(columns)))
-    matrix.check_format(full_check=True)
-    return matrix
+    rows, columns = map(int, value["shape"])
+    numbers = tuple(int(part["object"]) for part in value["parts"])
+    if (kind, numbers, rows, columns) not in arrays.matrices:
+        matrix = kind(tuple(decode(part, arrays) for part in value["parts"]), shape=(rows, columns))
+        matrix.check_format(full_check=True)
+        arrays.matrices[kind, numbers, rows, columns] = matrix
+    return arrays.matrices[kind, numbers, rows, columns]
 
 
 def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:

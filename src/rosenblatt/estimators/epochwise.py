@@ -7,7 +7,7 @@ state begins (`_begin`), how it learns (`_train`), and what can be said of it af
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from sklearn.utils import column_or_1d
 from rosenblatt.data.examples import Examples, distinct
 from rosenblatt.estimators.online import OnlineClassifier, all_or_nothing
 from rosenblatt.estimators.report import Report
+from rosenblatt.learn.records import Records, frozen
 from rosenblatt.learn.training import EpochRecord, default_epochs
 
 Array = np.ndarray[Any, Any]
@@ -148,8 +149,8 @@ class EpochwiseClassifier(OnlineClassifier):
         steps = self._train(examples, state)
         record = next(steps)
         steps.close()
-        before = [] if first else [*self.report_.epochs]
-        self._store(state, examples, [*before, record], began, "converged" if record.converged else "budget")
+        records = Records.of(() if first else self.report_.epochs).after(record)
+        self._store(state, examples, records, began, "converged" if record.converged else "budget")
         return self
 
     def _type(self) -> Any:
@@ -208,7 +209,9 @@ class EpochwiseClassifier(OnlineClassifier):
             self.report_ = report
         self._warn(report)
 
-    def _store(self, state: Any, examples: Examples, records: list[EpochRecord], began: float, outcome: str) -> None:
+    def _store(
+        self, state: Any, examples: Examples, records: Sequence[EpochRecord], began: float, outcome: str
+    ) -> None:
         """Put the model into its attributes."""
         self._state, self._kept = state, state.kept()
         self._by_labels = examples.target.ndim == 2
@@ -216,7 +219,7 @@ class EpochwiseClassifier(OnlineClassifier):
         self.classes_, self.n_iter_ = examples.classes, len(records)
         seconds, radius = time.perf_counter() - began, self._reach(examples, state)
         self.report_ = Report(
-            outcome, tuple(records), state.updates, None, None, radius, None, None, seconds, examples.size
+            outcome, frozen(records), state.updates, None, None, radius, None, None, seconds, examples.size
         )
         self._publish(self._kept)
 

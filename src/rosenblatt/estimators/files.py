@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from rosenblatt.data.errors import FileError, NewerFormatError
 from rosenblatt.estimators.encoding import Arrays, decode, encode, find
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.learn.kept import Ballot, Planes
-from rosenblatt.learn.machines import Machine, State
+from rosenblatt.learn.machines import Machine, Piece, State
 from rosenblatt.learn.visits import TALLY
 
 FORMAT = 1
@@ -147,6 +148,7 @@ def from_bytes(data: bytes) -> Any:
         arrays = Arrays(safetensors.numpy.load(data))
         model = _build(about, arrays)
         if isinstance(model, OnlineLearner):
+            _renew(model)
             _check(model)
         return model
     except FileError:
@@ -193,6 +195,22 @@ def _build(about: dict[str, Any], arrays: Arrays) -> Any:
     return model
 
 
+def _renew(model: Any) -> None:
+    """Votes as they were written at first: one bias step for all updates, that of the state."""
+    state, kept = getattr(model, "_state", None), getattr(model, "_kept", None)
+    if isinstance(state, State):
+        for machine in state.machines:
+            machine.log = tuple(
+                one if isinstance(one, Piece) else Piece(*one, bias=float(state.bias)) for one in machine.log
+            )
+    if isinstance(kept, Ballot):
+        histories = [
+            one if isinstance(one.bias, np.ndarray) else replace(one, bias=np.full(one.which.size, float(one.bias)))
+            for one in kept.histories
+        ]
+        model._kept = replace(kept, histories=tuple(histories))
+
+
 # -- arrays that fit together ----------------------------------------------------------------------------------------
 
 
@@ -221,9 +239,12 @@ def _check(model: Any) -> None:
         _must(len(kept.histories) == count, f"{count} histories")
         for history in kept.histories:
             _check_planes(history.coef, history.intercept, K, d)
-            n = history.support.shape[0]
-            _must(history.support.shape[1] == d, f"support of {d} features")
-            _check_log(history.which, history.columns, (history.steps, history.clocks, history.shares), n, K)
+            parts = history.support if isinstance(history.support, tuple) else (history.support,)
+            n = sum(part.shape[0] for part in parts)
+            _must(parts and all(part.shape[1] == d for part in parts), f"support of {d} features")
+            _check_log(
+                history.which, history.columns, (history.steps, history.clocks, history.shares, history.bias), n, K
+            )
 
 
 def _check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
@@ -245,8 +266,8 @@ def _check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
     for pair in (machine.start, machine.pocket):
         if pair is not None:
             _check_planes(pair[0], pair[1], K, d)
-    for support, log in machine.log:
-        _must(support.shape[1] == d, f"a log of {d} features")
+    for support, log, bias in machine.log:
+        _must(support.shape[1] == d and isinstance(bias, float), f"a log of {d} features")
         _check_log(log.rows, log.columns, (log.steps, log.clocks, log.shares), support.shape[0], K)
 
 

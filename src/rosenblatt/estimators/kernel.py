@@ -24,7 +24,7 @@ from rosenblatt.learn.kernel_machines import Dual, Machines, largest_diagonal, n
 from rosenblatt.learn.rules import PerceptronRule
 from rosenblatt.learn.similarity import Kernel, scale_gamma
 from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
-from rosenblatt.prove.bounds import Separator, mistake_bound
+from rosenblatt.prove.mistakes import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
 MEGABYTE = 1 << 20

@@ -77,12 +77,14 @@ class Minimiser(OnlineLearner):
             patience=int(self.n_iter_no_change),
         )
 
-    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+    def _epochs(
+        self, examples: Examples, plan: Plan, state: State, restore: bool = True
+    ) -> Generator[EpochRecord, None, None]:
         assert isinstance(plan, Aim)
         return (
             batch.descend(examples, plan, state)
             if self.solver == "batch"
-            else minimising.descend(examples, plan, state)
+            else minimising.descend(examples, plan, state, restore)
         )
 
     def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:

@@ -6,7 +6,7 @@ import functools
 import math
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -40,6 +40,7 @@ from rosenblatt.learn.growing import grow
 from rosenblatt.learn.kept import Ballot, Kept, Planes, decide
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.orders import Shuffled
+from rosenblatt.learn.records import Records
 from rosenblatt.learn.training import (
     EpochRecord,
     Plan,
@@ -92,6 +93,12 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     n_iter_no_change: int
     random_state: Any
 
+    @classmethod
+    @functools.cache
+    def _get_param_names(cls) -> list[str]:
+        """As scikit-learn has them, read from the signature once: a call of `partial_fit` asks again and again."""
+        return list(super()._get_param_names())
+
     def _take(self, values: dict[str, Any]) -> None:
         """Set each parameter of `__init__` from its local of the same name."""
         for name in self._get_param_names():
@@ -111,9 +118,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
         raise NotImplementedError
 
-    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
-        """The training to drive."""
-        return epochs(examples, plan, state)
+    def _epochs(
+        self, examples: Examples, plan: Plan, state: State, restore: bool = True
+    ) -> Generator[EpochRecord, None, None]:
+        """The training to drive; of a copy of a state nobody wants to restore anything."""
+        return epochs(examples, plan, state, restore)
 
     # -- encoding ----------------------------------------------------------------------------------------------------
 
@@ -212,12 +221,12 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _one_epoch(self, examples: Examples, plan: Plan, state: State) -> None:
         began = time.perf_counter()
-        steps = self._epochs(examples, plan, state)
+        steps = self._epochs(examples, plan, state, restore=False)
         record = next(steps)
         steps.close()
         before = self.report_.epochs if hasattr(self, "_state") else ()
         outcome = "converged" if record.converged else "budget"
-        self._keep(state, plan, examples, [*before, record], began, outcome)
+        self._keep(state, plan, examples, Records.of(before).after(record), began, outcome)
 
     def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
         """Whether the last iterate, though its last epoch made updates, has every row above its margin."""
@@ -259,7 +268,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return examples.only(np.flatnonzero(~held).astype(np.uint64)), held_out
 
     def _keep(
-        self, state: State, plan: Plan, examples: Examples, records: list[EpochRecord], began: float, outcome: str
+        self, state: State, plan: Plan, examples: Examples, records: Sequence[EpochRecord], began: float, outcome: str
     ) -> None:
         """Put the model into its attributes."""
         self._state, self._kept = state, state.kept(plan.rule)
@@ -419,7 +428,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
             if self.class_weight is not None:
                 raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
             return indicator, np.arange(indicator.shape[1]), weights
-        y = column_or_1d(y, warn=True)
+        plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would look for
+        y = y if plain else column_or_1d(y, warn=True)
         present = y if weights is None or weights.all() else y[weights > 0]
         classes = distinct(present)
         check_labels(y, classes if present is y else distinct(y))

@@ -73,7 +73,8 @@ class Perceptron(OnlineClassifier):
         epoch, the first or the most wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
     keep : {"last", "average", "vote", "pocket"}, default="last"
         Which weights are the model: the last ones; the average over all visits; all of them, voting; or those with
-        the longest run of right answers, taken only if they err less on all rows (Gallant 1990).
+        the longest run of right answers, taken only if they err less on all rows (Gallant 1990). In `partial_fit` all
+        rows are those of the call: what is in the pocket is counted anew on them.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
         Of more than two classes: all in one pass, raising the true class and lowering the best wrong one; each class
         against the rest, in one pass too; each pair of classes.

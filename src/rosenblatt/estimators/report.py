@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,10 @@ from rosenblatt.data.examples import Examples
 from rosenblatt.learn.evaluation import Evaluation, evaluate
 from rosenblatt.learn.kept import Kept, Planes
 from rosenblatt.learn.machines import State
+from rosenblatt.learn.records import frozen
 from rosenblatt.learn.rules import PerceptronRule
 from rosenblatt.learn.training import EpochRecord, Plan, errors_of, problems
-from rosenblatt.prove.bounds import Separator, mistake_bound
+from rosenblatt.prove.mistakes import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +31,8 @@ class Report:
         "converged": the last iterate has y·f above the margin on every training row (for PA and AROW above 0);
         "budget": the epochs were spent first; "early": stopped by held-out rows or a callback; "gap": a dual method
         closed its gap; "interrupted": Ctrl-C; "inseparable": no plane separates the rows.
-    epochs : tuple of EpochRecord
+    epochs : sequence of EpochRecord
+        It does not change.
     updates : int
         Updates of w in all, summed over planes.
     errors : int or None
@@ -41,7 +43,7 @@ class Report:
     radius : float
         R = max‖x‖.
     bound : float or None
-        The most updates that could have been made, from the margin of the last iterate: see `prove.bounds`. None
+        The most updates that could have been made, from the margin of the last iterate: see `prove.mistakes`. None
         where no such bound holds: the rows are not separated, weights are not whole numbers, the rate is not
         constant, the start was not zero, or the rule has none.
     gap : float or None
@@ -57,7 +59,7 @@ class Report:
     """
 
     outcome: str
-    epochs: tuple[EpochRecord, ...]
+    epochs: Sequence[EpochRecord]
     updates: int
     errors: int | None
     margin: float | None
@@ -141,10 +143,10 @@ def looked_at(
     )
 
 
-def unseen(outcome: str, records: list[EpochRecord], examples: Examples, state: State, seconds: float) -> Report:
+def unseen(outcome: str, records: Sequence[EpochRecord], examples: Examples, state: State, seconds: float) -> Report:
     """The report without a scan: errors and margin are not known."""
     radius = math.sqrt(max(state.radius2, examples.radius2))
-    return Report(outcome, tuple(records), state.updates, None, None, radius, None, None, seconds, examples.size)
+    return Report(outcome, frozen(records), state.updates, None, None, radius, None, None, seconds, examples.size)
 
 
 def scan(parts: Iterable[Examples], plan: Plan, state: State, planes: Planes) -> list[Evaluation]:

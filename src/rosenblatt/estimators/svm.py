@@ -160,7 +160,9 @@ class LinearSVM(OnlineClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Not there: a dual needs all rows at once."""
 
-    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+    def _epochs(
+        self, examples: Examples, plan: Plan, state: State, restore: bool = True
+    ) -> Generator[EpochRecord, None, None]:
         assert isinstance(plan, DualPlan)
         self._work = []
         return ascend(examples, plan, state, self._work)
@@ -176,6 +178,10 @@ class LinearSVM(OnlineClassifier):
             shares = ascent.signed()
             self.support_ = np.flatnonzero(shares.any(axis=1))
             self.dual_coef_ = np.ascontiguousarray(shares[self.support_].T)
+        except KeyboardInterrupt:  # the multipliers are those of a pass broken off
+            for name in ("support_", "dual_coef_"):
+                self.__dict__.pop(name, None)
+            raise
         finally:
             del self._work
 
@@ -281,9 +287,11 @@ warm_start, random_state
             project=bool(self.project),
         )
 
-    def _epochs(self, examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
+    def _epochs(
+        self, examples: Examples, plan: Plan, state: State, restore: bool = True
+    ) -> Generator[EpochRecord, None, None]:
         assert isinstance(plan, PegasosPlan)
-        return pegasos.descend(examples, plan, state)
+        return pegasos.descend(examples, plan, state, restore)
 
     def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
         super()._drive(examples, plan, state, limit, X, y)

@@ -90,23 +90,24 @@ def gather_many(rows: Any, index: Array, slopes: Array, out: Array) -> None:
 
 
 @compiled
-def _moments_dense(rows: Any, index: Array, weights: Array, first: Array, second: Array) -> None:
+def _moments_dense(rows: Any, index: Array, weights: Array, both: Array) -> None:
     for i in index:
         x, share = rows.values[i], weights[i] if weights.size > 0 else 1.0
         for j in range(x.size):
-            first[j] += share * x[j]
-            second[j] += share * np.float64(x[j]) * x[j]
+            both[j, 0] += share * x[j]
+            both[j, 1] += share * np.float64(x[j]) * x[j]
 
 
 @compiled
-def _moments_sparse(rows: Any, index: Array, weights: Array, first: Array, second: Array) -> None:
+def _moments_sparse(rows: Any, index: Array, weights: Array, both: Array) -> None:
     for i in index:
-        start, end = rows.starts[i], rows.starts[i + ONE]
+        start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
         share = weights[i] if weights.size > 0 else 1.0
         for at in range(start, end):
             x = np.float64(rows.values[at])
-            first[rows.columns[at]] += share * x
-            second[rows.columns[at]] += share * x * x
+            j = rows.columns[at]
+            both[j, 0] += share * x
+            both[j, 1] += share * x * x
 
 
 @dataclass
@@ -132,10 +133,11 @@ class Landscape:
     def __init__(self, problem: Problem, aim: Aim, scheme: str, d: int, K: int) -> None:
         self.problem, self.aim, self.K = problem, aim, K
         self.fall = aim.fall(1, 1.0, scheme)
-        first, second = np.zeros(d), np.zeros(d)
+        both = np.zeros((d, 2))  # side by side: a feature's two sums lie in one line of the cache
         moments = _moments_dense if isinstance(problem.rows, Dense) else _moments_sparse
         for _, index in self.pieces():
-            moments(problem.rows, index, problem.weights, first, second)
+            moments(problem.rows, index, problem.weights, both)
+        first, second = both.T
         self.mean = first / problem.total if self.fall.bias else np.zeros(d)
         metric = np.maximum(second / problem.total - self.mean**2, 0.0)
         self.metric = np.maximum(metric, SMALLEST_METRIC * max(metric.max(initial=0.0), 1e-300))
@@ -152,6 +154,9 @@ class Landscape:
     def point(self, W: Array, c: Array) -> Point:
         """The scores of all rows."""
         b, scores = c - W @ self.mean, np.empty((self.problem.size, self.K))
+        if not W.any():  # as at the start: no row need be read
+            scores[:] = b
+            return Point(W, c, scores)
         w = W[0] if self.K == 1 else np.ascontiguousarray(W if isinstance(self.problem.rows, Dense) else W.T)
         for place, index in self.pieces():
             out = scores[place]
@@ -192,11 +197,12 @@ class Climber:
     ahead: Point
     L: float
     t: float = 1.0
+    known: tuple[float, Array] | None = None  # D and its slopes at `ahead`, where a step has left them
 
     def step(self, land: Landscape, mu: float) -> tuple[float, float]:
         """One iteration; F at the new W and L‖W⁺ − Y‖²_h, the fall that one more such step could bring."""
         Y, aim, h = self.ahead, land.aim, land.metric
-        loss, slopes = land.loss(Y.scores, mu)
+        loss, slopes = self.known or land.loss(Y.scores, mu)
         by_W, by_c = land.gradient(slopes)
         while True:
             length = 1.0 / (self.L * h)
@@ -214,7 +220,9 @@ class Climber:
         move = self.L * square
         uphill = ((Y.W - W) * h * (W - self.here.W)).sum() + (Y.c - new.c) @ (new.c - self.here.c) > 0
         t = 1.0 if uphill else 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.t**2))
-        self.ahead = new if uphill else new.ahead(self.here, (self.t - 1.0) / t)
+        stays = uphill or self.t == 1.0  # no momentum: the next step starts here
+        self.ahead = new if stays else new.ahead(self.here, (self.t - 1.0) / t)
+        self.known = (there, slopes_there) if stays else None
         self.here, self.t = new, t
         self.L *= 0.95
         return there + land.penalty(W), move

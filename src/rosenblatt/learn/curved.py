@@ -63,7 +63,7 @@ def _spread_dense(rows: Rows, i: Any, S: Array, k: Any) -> Any:
 
 
 def _spread_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     total = 0.0
     for j in range(x.size):
@@ -83,7 +83,7 @@ def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
 
 
 def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     total = 0.0
     for j in range(x.size):
@@ -108,7 +108,7 @@ def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k
 
 
 def _bend_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     for j in range(x.size):
         c = column[j]
@@ -134,7 +134,7 @@ def _scatter_dense(rows: Rows, i: Any, x: Array) -> None:
 
 def _scatter_sparse(rows: Rows, i: Any, x: Array) -> None:
     x[: x.size - 1] = 0
-    for j in range(rows.starts[i], rows.starts[i + ONE]):
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
         x[rows.columns[j]] = rows.values[j]
 
 

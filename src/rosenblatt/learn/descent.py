@@ -90,7 +90,7 @@ def _add_all_dense(rows: Any, i: Any, steps: Array, W: Array) -> None:
 
 
 def _add_all_sparse(rows: Any, i: Any, steps: Array, W: Array) -> None:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     for j in range(x.size):
         w, a = W[column[j]], W.dtype.type(x[j])
@@ -122,7 +122,7 @@ def _catch_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
 
 
 def _catch_one_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
-    for j in rows.columns[rows.starts[i] : rows.starts[i + ONE]]:
+    for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
         before = np.float64(v[j])
         v[j] = pulled(before, q[j], U)
         q[j] += v[j] - before
@@ -134,7 +134,7 @@ def _catch_many_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
 
 
 def _catch_many_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
-    for j in rows.columns[rows.starts[i] : rows.starts[i + ONE]]:
+    for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
         _catch(v[j], q[j], U)
 
 

@@ -378,8 +378,8 @@ class Ascent:
         return None
 
     def coef(self, dtype: Any) -> tuple[Array, bool]:
-        """W as it lies, without a copy where none is needed, and whether it lies (d, K)."""
-        w = self.duals.w.astype(dtype, copy=False)
+        """W as it lies, of its own: a pass that is broken off leaves it alone; and whether it lies (d, K)."""
+        w = self.duals.w.astype(dtype)
         return (w[None, :], False) if w.ndim == 1 else (w, not isinstance(self.problem.rows, Dense))
 
     def signed(self) -> Array:
@@ -410,12 +410,12 @@ def ascend(examples: Examples, plan: DualPlan, state: State, work: list[Ascent])
         began, before = time.perf_counter(), ascent.duals.sums[STEPS]
         ascent.sweep(state.epoch, state.seed)
         gap = ascent.closed()
+        objective = ascent.dual() + max(float(ascent.duals.sums[MET]), 0.0)
+        made = int(ascent.duals.sums[STEPS] - before)
         machine.coef, machine.by_feature = ascent.coef(machine.coef.dtype)
         machine.intercept = ascent.duals.b.astype(machine.intercept.dtype)
-        made = int(ascent.duals.sums[STEPS] - before)
         machine.tally[UPDATES] += made
         state.epoch += 1
-        objective = ascent.dual() + max(float(ascent.duals.sums[MET]), 0.0)
         yield EpochRecord(state.epoch, made, None, objective, time.perf_counter() - began, gap is not None)
         if gap is not None:
             return

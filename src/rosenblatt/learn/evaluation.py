@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, spans
-from rosenblatt.learn.kept import Kept, Planes, decide
+from rosenblatt.learn.kept import Kept, Planes, decide, take
 from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
 from rosenblatt.learn.visits import edge
 
@@ -153,19 +153,34 @@ def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
     return loss
 
 
-def find(problem: Problem, planes: Planes, rule: Rule, worst: bool) -> int | None:
-    """The first row that the rule would learn from, or the one that lacks most; None when there is none."""
+def find(problem: Problem, planes: Planes, rule: Rule, worst: bool, bias: float) -> int | None:
+    """The first row that the rule would learn from, or the one that lacks most; None when there is none.
+
+    An empty row, without a bias, moves nothing however often it is shown, and is passed over.
+    """
     best, most = None, -np.inf
     for index in problem.pieces(planes.coef.shape[0]):
         seen = look(problem, index, planes.raw(problem.rows, index), rule)
         need = np.where(seen.learns, seen.lack, -np.inf)
         need = need if need.ndim == 1 else need.max(axis=1)
+        if bias == 0:
+            asks = np.flatnonzero(need > -np.inf)
+            need[asks[empty(take(problem.rows, index[asks], planes.coef.shape[1]))]] = -np.inf
         at = int(np.argmax(need if worst else need > -np.inf))
         if need[at] > most:
             best, most = int(index[at]), float(need[at])
             if not worst:
                 break
     return best
+
+
+def empty(X: Any) -> Array:
+    """Whether each row of an array or CSR matrix has nothing but zeros."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(~X.any(axis=1))
+    found = np.ones(X.shape[0], dtype=bool)
+    found[np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))[X.data != 0]] = False
+    return found
 
 
 def wrong(problem: Problem, kept: Kept, labels: bool) -> tuple[int, float]:

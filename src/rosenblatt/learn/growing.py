@@ -73,7 +73,7 @@ def _mixed(machine: Machine, mix: Array, rule: Rule, keep: str) -> Machine:
         grown.pocket = ((mix @ coef).astype(dtype), (mix @ intercept).astype(dtype), errors)
     if machine.start is not None:
         grown.start = (mix @ machine.start[0], mix @ machine.start[1])
-        grown.log = tuple((support, _mixed_log(log, mix)) for support, log in machine.log)
+        grown.log = tuple(piece._replace(log=_mixed_log(piece.log, mix)) for piece in machine.log)
     for new, column in zip(*np.nonzero(mix), strict=True):
         if machine.spread.size:
             grown.spread[new] = machine.spread[column]

@@ -5,6 +5,8 @@ The tie rule of prediction (`data.examples`) stands here, in `decide`.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Dense, Sparse, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, signed, spans
 from rosenblatt.learn.loops import score_many, score_one
 
 Array = np.ndarray[Any, Any]
-PRODUCTS_AT_ONCE = 1 << 20
+FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, heard in one go
 
 
 def decide(scores: Array, labels: bool = False) -> Array:
@@ -33,20 +35,20 @@ def lay(coef: Array, rows: Dense | Sparse) -> Array:
     return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
 
 
-def pair_scores(pairs: Array, classes: int, blank: Array) -> Array:
+def pair_scores(pairs: Array, classes: int) -> Array:
     """Scores (n, K) from the K(K−1)/2 planes of one-vs-one: votes, and within a vote the summed confidence.
 
-    Pair (a, b), a < b, is positive for b; a pair that is `blank`, having learned nothing, gives half a vote to each.
-    The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
+    Pair (a, b), a < b, is positive for b. A pair at exactly 0 abstains: were its vote the lower class's, pairs that
+    know nothing would favour classes by their place alone, and a class that is new would tip decisions between old
+    ones. The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
     """
     votes = np.zeros((pairs.shape[0], classes))
     sums = np.zeros((pairs.shape[0], classes))
     column = 0
     for a in range(classes):
         for b in range(a + 1, classes):
-            won = np.full(len(pairs), 0.5) if blank[column] else (pairs[:, column] > 0).astype(float)
-            votes[:, b] += won
-            votes[:, a] += 1.0 - won
+            votes[:, b] += pairs[:, column] > 0
+            votes[:, a] += pairs[:, column] < 0
             sums[:, b] += pairs[:, column]
             sums[:, a] -= pairs[:, column]
             column += 1
@@ -74,45 +76,51 @@ class Planes:
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """What decides: (n,) for two classes, (n, K) for more."""
         raw = self.raw(rows, index)
-        if self.scheme == "ovo" and self.classes > 2:
-            return pair_scores(raw, self.classes, ~self.coef.any(axis=1) & (self.intercept == 0))
-        return raw
+        return pair_scores(raw, self.classes) if self.scheme == "ovo" and self.classes > 2 else raw
 
 
 @compiled
 def _vote_one(
-    products: Array, which: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array
+    products: Array, which: Array, steps: Array, shifts: Array, lives: Array, scores: Array, votes: Array
 ) -> None:
-    """Σ_k c_k sign(v_k·x), v_k = v_{k−1} + step_k x_k, from the products x_k·x; sign(0) = −1, the tie rule."""
+    """Go on with Σ_k c_k sign(f_k), f_k = f_{k−1} + step_k x_k·x + shift_k, from the products x_k·x.
+
+    sign(0) = −1, the tie rule.
+    """
     for t in range(products.shape[0]):
-        f, total = first[t], counts[0] if first[t] > 0 else -counts[0]
+        f, total = scores[t], votes[t]
         for k in range(which.size):
-            f += steps[k] * (products[t, which[k]] + bias)
-            total += counts[k + 1] if f > 0 else -counts[k + 1]
-        out[t] = total
+            f += steps[k] * products[t, which[k]] + shifts[k]
+            total += lives[k] if f > 0 else -lives[k]
+        scores[t], votes[t] = f, total
 
 
 @compiled
 def _vote_many(
-    products: Array, which: Array, columns: Array, steps: Array, counts: Array, first: Array, bias: float, out: Array
+    products: Array,
+    which: Array,
+    columns: Array,
+    steps: Array,
+    shifts: Array,
+    lives: Array,
+    scores: Array,
+    votes: Array,
 ) -> None:
     """The same for W: each W votes for its best class."""
     for t in range(products.shape[0]):
-        scores, votes = first[t], out[t]
-        votes[:] = 0.0
-        votes[np.argmax(scores)] += counts[0]
+        f, mine = scores[t], votes[t]
         for k in range(which.size):
-            scores[columns[k]] += steps[k] * (products[t, which[k]] + bias)
-            if counts[k + 1] > 0:
-                votes[np.argmax(scores)] += counts[k + 1]
+            f[columns[k]] += steps[k] * products[t, which[k]] + shifts[k]
+            if lives[k] > 0:
+                mine[np.argmax(f)] += lives[k]
 
 
 @dataclass(frozen=True)
 class History:
     """Every update of one machine: w after k of them is the start + Σ step·x̂, and lives until the next one."""
 
-    support: Any  # the distinct rows that made updates, an array or CSR
-    which: Array  # the row of `support`
+    support: Any  # the rows that made updates, an array or CSR, or a tuple of such
+    which: Array  # the row of `support`, counted through
     columns: Array
     steps: Array
     clocks: Array  # visits before the update
@@ -120,29 +128,27 @@ class History:
     end: float  # visits in all
     coef: Array  # the start, (K, d)
     intercept: Array
-    bias: float
+    bias: Array  # what a step of 1 adds to b: R² may grow from one epoch to the next
+
+    @functools.cached_property
+    def rows(self) -> Any:
+        """The support in one, put together when it is asked for: a stream of calls that only learns never does."""
+        return stacked(self.support) if isinstance(self.support, tuple) else self.support
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what can be put together again."""
+        return {name: value for name, value in self.__dict__.items() if name != "rows"}
 
     @property
-    def blank(self) -> bool:
-        """Whether nothing was ever learned."""
-        return not (self.which.size or self.coef.any() or self.intercept.any())
+    def shifts(self) -> Array:
+        """What each update added to b."""
+        return self.steps * self.bias
 
     def votes(self, products: Array, first: Array, scheme: str) -> Array:
         """The ballot over rows whose products with the support, and whose scores by the start, are given."""
-        if first.shape[1] == 1:
-            out = np.empty(products.shape[0])
-            start = np.ascontiguousarray(first[:, 0])
-            _vote_one(products, self.which, self.steps, self.counts(), start, self.bias, out)
-            return out
-        out = np.empty(first.shape)
-        if scheme == "multinomial":
-            _vote_many(products, self.which, self.columns, self.steps, self.counts(), first.copy(), self.bias, out)
-            return out
-        for k in range(first.shape[1]):
-            mine, start, column = self.columns == k, np.ascontiguousarray(first[:, k]), np.empty(len(out))
-            _vote_one(products, self.which[mine], self.steps[mine], self.counts(mine), start, self.bias, column)
-            out[:, k] = column
-        return out
+        poll = Poll(self, first, scheme)
+        poll.hear(slice(None), products, self.which)
+        return poll.result()
 
     def counts(self, mine: Array | slice = slice(None)) -> Array:
         """How long each w survived, the start first: 0 at birth, + 1 for each visit that changed nothing.
@@ -154,15 +160,15 @@ class History:
 
     def vectors(self, scheme: str) -> tuple[Any, Any, Any]:
         """All w_k, b_k and counts, written out."""
-        X = self.support.toarray() if sp.issparse(self.support) else self.support
+        X = self.rows.toarray() if sp.issparse(self.rows) else self.rows
         moves = self.steps[:, None] * X[self.which]
         if self.coef.shape[0] == 1:
-            return (*_running(self.coef[0], self.intercept[0], moves, self.steps * self.bias), self.counts())
+            return (*_running(self.coef[0], self.intercept[0], moves, self.shifts), self.counts())
         if scheme == "multinomial":
             changes = np.zeros((self.which.size, *self.coef.shape))
             shifts = np.zeros((self.which.size, self.coef.shape[0]))
             changes[np.arange(self.which.size), self.columns] = moves
-            shifts[np.arange(self.which.size), self.columns] = self.steps * self.bias
+            shifts[np.arange(self.which.size), self.columns] = self.shifts
             w, b = _running(self.coef, self.intercept, changes, shifts)
             last = np.append(
                 True, np.append(self.clocks[1:] != self.clocks[:-1], True)[: self.which.size]
@@ -171,9 +177,50 @@ class History:
         found = []
         for k in range(self.coef.shape[0]):
             mine = self.columns == k
-            w, b = _running(self.coef[k], self.intercept[k], moves[mine], self.steps[mine] * self.bias)
+            w, b = _running(self.coef[k], self.intercept[k], moves[mine], self.shifts[mine])
             found.append((w, b, self.counts(mine)))
         return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
+
+
+class Poll:
+    """A vote on rows, heard update after update: scores and votes of the rows, (K, n), or (n, K) for "multinomial"."""
+
+    def __init__(self, history: History, first: Array, scheme: str) -> None:
+        """`first` (n, K): the scores by the start."""
+        self.history, self.together = history, scheme == "multinomial" and first.shape[1] > 1
+        self.shifts, self.lives = history.shifts, np.empty(history.steps.size)
+        if self.together:
+            self.scores, self.votes = first.astype(np.float64, order="C"), np.zeros(first.shape)
+            counts = history.counts()
+            self.lives = counts[1:]
+            self.votes[np.arange(len(first)), np.argmax(first, axis=1)] += counts[0]
+            return
+        self.scores = first.T.astype(np.float64, order="C")
+        self.votes = np.empty(self.scores.shape)
+        for k in range(first.shape[1]):
+            mine = history.columns == k
+            counts = history.counts(mine)
+            self.lives[mine] = counts[1:]
+            self.votes[k] = np.where(self.scores[k] > 0, counts[0], -counts[0])
+
+    def hear(self, updates: slice, products: Array, which: Array, rows: slice = slice(None)) -> None:
+        """Go on by these updates, of rows `which` of the products, for these rows."""
+        log = self.history
+        columns, steps, shifts, lives = (array[updates] for array in (log.columns, log.steps, self.shifts, self.lives))
+        if self.together:
+            _vote_many(products, which, columns, steps, shifts, lives, self.scores[rows], self.votes[rows])
+            return
+        for k in range(len(self.scores)):
+            mine: Any = columns == k if len(self.scores) > 1 else slice(None)
+            _vote_one(
+                products, which[mine], steps[mine], shifts[mine], lives[mine], self.scores[k][rows], self.votes[k][rows]
+            )
+
+    def result(self) -> Array:
+        """The votes, (n,) for one plane, (n, K) for more."""
+        if self.together:
+            return self.votes
+        return self.votes[0] if len(self.votes) == 1 else np.ascontiguousarray(self.votes.T)
 
 
 def _running(start: Array, shift: Array, moves: Array, shifts: Array) -> tuple[Array, Array]:
@@ -194,32 +241,67 @@ class Ballot:
         return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
 
     def _votes(self, history: History, rows: Dense | Sparse, index: Array) -> Array:
-        K = history.coef.shape[0]
-        out = np.empty(index.size if K == 1 else (index.size, K))
-        step = max(1, PRODUCTS_AT_ONCE // max(history.support.shape[0], 1))
-        for begin in range(0, index.size, step):
-            X = take(rows, index[begin : begin + step], history.coef.shape[1])
-            products = X @ history.support.T
-            products = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
-            first = np.asarray(X @ history.coef.T) + history.intercept
-            out[begin : begin + step] = history.votes(np.ascontiguousarray(products), first, self.scheme)
-        return out
+        """Some updates after the other, and some rows after the other for each, so that Ctrl-C is heard."""
+        (K, d), support, n = history.coef.shape, history.rows, index.size
+        per_row = rows.values.size / max(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1, 1)
+        first = np.empty((n, K))
+        for begin, end in spans(n, K * per_row):
+            first[begin:end] = take(rows, index[begin:end], d) @ history.coef.T + history.intercept
+        poll = Poll(history, first, self.scheme)
+        for updates in self._some(history, n):
+            which = history.which[updates]
+            low, high = int(which.min()), int(which.max()) + 1
+            if high - low <= 2 * which.size:  # as good as always: rows were gathered in the order of updates
+                part, which = support[low:high], which - low
+            else:
+                distinct, which = np.unique(which, return_inverse=True)
+                part = support[distinct]
+            turned = part.T.tocsr() if sp.issparse(part) else part.T
+            # What a row costs: a score or K of them for each update, and products, which BLAS has far quicker.
+            products = per_row * stored(part) / d
+            quick = isinstance(rows, Dense) and not sp.issparse(part)
+            each = which.size * (K if poll.together else 1) + products / (64 if quick else 1)
+            step = max(1, int(VALUES_AT_ONCE / each))
+            for begin in range(0, n, step):
+                block = slice(begin, min(begin + step, n))
+                found = take(rows, index[block], d) @ turned
+                found = found.toarray() if sp.issparse(found) else found
+                poll.hear(updates, np.ascontiguousarray(found, dtype=np.float64), which, block)
+        return poll.result()
+
+    def _some(self, history: History, n: int) -> Iterator[slice]:
+        """All updates, in pieces whose rows are quickly gathered; longer ones when few rows ask."""
+        most = VALUES_AT_ONCE * history.rows.shape[0] // max(stored(history.rows), 1)
+        room = max(1, min(most, max(FEWEST_UPDATES, min(MOST_UPDATES, VALUES_AT_ONCE // max(n, 1)))))
+        for begin in range(0, history.which.size, room):
+            yield slice(begin, begin + room)
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """What decides: (n,) for two classes, (n, K) for more."""
         raw = self.raw(rows, index)
-        if self.scheme == "ovo" and self.classes > 2:
-            return pair_scores(raw, self.classes, np.array([history.blank for history in self.histories]))
-        return raw
+        return pair_scores(raw, self.classes) if self.scheme == "ovo" and self.classes > 2 else raw
+
+
+def stacked(parts: tuple[Any, ...]) -> Any:
+    """Rows of all parts, an array if all are arrays, else CSR."""
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
+
+
+def stored(X: Any) -> int:
+    """The values that an array or CSR matrix holds."""
+    return int(X.nnz if sp.issparse(X) else X.size)
 
 
 def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
     """The rows in `index` as an array or CSR matrix of their own."""
     if isinstance(rows, Dense):
         return rows.values[index]
-    signed = np.dtype(f"i{rows.columns.dtype.itemsize}")
     whole = sp.csr_matrix(
-        (rows.values, rows.columns.view(signed), rows.starts.view(np.int64)),
+        (rows.values, signed(rows.columns), signed(rows.starts)),
         shape=(rows.starts.size - 1, n_features),
         copy=False,
     )

@@ -177,7 +177,7 @@ class Dual:
     def decided(self, raw: Array) -> Array:
         """The scores that the f of all columns stand for."""
         if self.scheme == "ovo":
-            return pair_scores(raw, self.classes, np.zeros(raw.shape[1], dtype=bool))
+            return pair_scores(raw, self.classes)
         return raw[:, 0] if self.scheme == "one" else raw
 
     def norms2(self) -> Array:
@@ -265,7 +265,8 @@ class Machines:
             width = K if self.scheme == "multinomial" else 1
             start = (np.zeros((width, 0)), np.zeros(width))
             which, columns = part[:, 0].astype(np.int64), part[:, 1].astype(np.int32)
-            found.append(History(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, 0.0))
+            free = np.zeros(which.size)  # of a bias: the kernel has it
+            found.append(History(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, free))
         return tuple(found)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.curved import BY_COLUMN, PAIRWISE, SINGLE, Diagonal, Full
-from rosenblatt.learn.kept import Ballot, History, Kept, Planes
+from rosenblatt.learn.kept import Ballot, History, Kept, Planes, stacked
 from rosenblatt.learn.rules import Rule, SecondOrderRule
 from rosenblatt.learn.visits import CLOCK, TALLY, UPDATES, WATCHED, Log, Multinomial, One, Separate
 
@@ -22,6 +22,14 @@ Array = np.ndarray[Any, Any]
 LOG_ROOM = 1 << 13
 NONE = np.zeros(0)
 NO_LOG = Log(np.zeros(0, np.uint64), np.zeros(0, np.int32), NONE, NONE, NONE)
+
+
+class Piece(NamedTuple):
+    """Updates that were logged together."""
+
+    support: Any  # the rows that made them, an array or CSR
+    log: Log  # its rows are those of `support`
+    bias: float  # what a step of 1 adds to b
 
 
 @dataclass
@@ -45,7 +53,7 @@ class Machine:
     moves: Array = field(default_factory=lambda: NONE)  # updates of each plane
     by_feature: bool = False  # the arrays lie (d, K)
     start: tuple[Array, Array] | None = None
-    log: tuple[tuple[Any, Log], ...] = ()  # pieces: the rows of the piece, and its updates
+    log: tuple[Piece, ...] = ()
     pocket: tuple[Array, Array, float] | None = None  # coef, intercept, the weight of its errors
 
     def copy(self) -> Machine:
@@ -101,7 +109,7 @@ class State:
     def kept(self, rule: Rule) -> Kept:
         """What `keep` says: the last iterate, the average, the pocket or the ballot."""
         if self.keep == "vote":
-            histories = tuple(_history(machine, self.bias) for machine in self.machines)
+            histories = tuple(_history(machine) for machine in self.machines)
             return Ballot(histories, self.scheme, self.classes)
         if self.keep == "average":
             return self._planes([_average(machine) for machine in self.machines])
@@ -135,6 +143,18 @@ def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
     return machine
 
 
+def lengthened(log: tuple[Piece, ...], piece: Piece) -> tuple[Piece, ...]:
+    """The log with one more piece. As in a binary counter, equals are joined: few pieces, each copied a few times."""
+    while log and log[-1].log.rows.size <= piece.log.rows.size < LOG_ROOM // 4:
+        last = log[-1]
+        if last.bias != piece.bias or isinstance(last.support, np.ndarray) != isinstance(piece.support, np.ndarray):
+            break
+        rows = piece.log.rows + np.uint64(last.support.shape[0])
+        joined = (np.concatenate(pair) for pair in zip(last.log, piece.log._replace(rows=rows), strict=True))
+        piece, log = Piece(stacked((last.support, piece.support)), Log(*joined), piece.bias), log[:-1]
+    return (*log, piece)
+
+
 def _linear(machine: Machine, rule: Rule) -> tuple[Array, Array]:
     """Coef (K, d) and intercept of the last iterate."""
     if isinstance(rule, SecondOrderRule) and not rule.full:
@@ -155,29 +175,23 @@ def _by_class(coef: Array, machine: Machine) -> Array:
     return coef.T if machine.by_feature else coef
 
 
-def _history(machine: Machine, bias: float) -> History:
+def _history(machine: Machine) -> History:
     """The log of a machine, its rows gathered once each."""
     assert machine.start is not None
-    supports, which, parts, offset = [], [], [], 0
-    for rows_of_piece, log in machine.log:
-        supports.append(rows_of_piece)
-        which.append(log.rows.astype(np.int64) + offset)
-        parts.append(log)
-        offset += rows_of_piece.shape[0]
-    d = machine.start[0].shape[1]
-    if not parts:
-        support: Any = np.zeros((0, d))
-    elif all(isinstance(one, np.ndarray) for one in supports):
-        support = np.concatenate(supports)
-    else:
-        import scipy.sparse as sp
-
-        support = sp.vstack([sp.csr_matrix(one) for one in supports], format="csr")
-    joined = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [*NO_LOG]
-    rows = np.concatenate(which) if which else np.zeros(0, np.int64)
-    return History(
-        support, rows, joined[1], joined[2], joined[3], joined[4], float(machine.tally[CLOCK]), *machine.start, bias
+    end, pieces = float(machine.tally[CLOCK]), machine.log
+    if not pieces:
+        empty = (np.zeros((0, machine.start[0].shape[1])),)
+        return History(empty, np.zeros(0, np.int64), *NO_LOG[1:], end, *machine.start, NONE)
+    support = tuple(piece.support for piece in pieces)
+    offsets = np.cumsum([0, *(piece.support.shape[0] for piece in pieces)])
+    which = np.concatenate(
+        [piece.log.rows.astype(np.int64) + offset for piece, offset in zip(pieces, offsets[:-1], strict=True)]
     )
+    _, columns, steps, clocks, shares = (
+        np.concatenate(column) for column in zip(*(piece.log for piece in pieces), strict=True)
+    )
+    bias = np.concatenate([np.full(piece.log.rows.size, piece.bias) for piece in pieces])
+    return History(support, which, columns, steps, clocks, shares, end, *machine.start, bias)
 
 
 # -- what the compiled loop sees -------------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
 # -- stochastic descent ----------------------------------------------------------------------------------------------
 
 
-def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord, None, None]:
+def descend(examples: Examples, aim: Aim, state: State, restore: bool = True) -> Generator[EpochRecord, None, None]:
     """Pass after pass, changing `state`, until the objective met on the way has stopped to fall.
 
     It has when for `patience` epochs it was not lower, by `tol` of itself, than the lowest before.
@@ -158,7 +158,7 @@ def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord
     lowest, waited = math.inf, 0
     while True:
         began, before = time.perf_counter(), machine.updates
-        snapshot = state.copy() if state.epoch else None
+        snapshot = state.copy() if restore and state.epoch else None
         try:
             machine.tally[[LOSS, POSITION, LEFT]] = 0.0
             _pass(machine, problem, aim, state)

@@ -10,6 +10,7 @@ where F is a keyed integer hash; a result ≥ n goes through again until it is b
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,8 @@ class Shuffled:
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The positions visited from `begin` to `end` of this epoch."""
+        if self.size == 1:  # a stream of single rows: there is nothing to shuffle
+            return np.arange(begin, end, dtype=np.uint64)
         if self.size <= SMALL:
             every = np.empty(self.size, dtype=np.uint64)
             _shuffle(_keys(self.seed, epoch, self.part), every)
@@ -153,9 +156,12 @@ def block_bounds(starts: Array) -> Array:
 Order = Cyclic | Shuffled | Random | Explicit | Blocks
 
 
+@functools.lru_cache(maxsize=4)  # an epoch asks for each of its pieces
 def _keys(seed: int, epoch: int, part: int = 0) -> Array:
     entropy = (seed, epoch, part) if part else (seed, epoch)
-    return np.random.SeedSequence(entropy).generate_state(6, np.uint32)
+    keys = np.random.SeedSequence(entropy).generate_state(6, np.uint32)
+    keys.flags.writeable = False
+    return keys
 
 
 @compiled

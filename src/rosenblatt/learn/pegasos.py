@@ -85,7 +85,9 @@ def steps(
             scale_down(v, b, k, state, 1.0 / math.sqrt(lam * state[1]))
 
 
-def descend(examples: Examples, plan: PegasosPlan, state: State) -> Generator[EpochRecord, None, None]:
+def descend(
+    examples: Examples, plan: PegasosPlan, state: State, restore: bool = True
+) -> Generator[EpochRecord, None, None]:
     """Pass after pass, as `minimising.descend`."""
     state.radius2 = max(state.radius2, examples.radius2)
     (problem,) = problems(examples, state.scheme, state.classes)
@@ -93,7 +95,7 @@ def descend(examples: Examples, plan: PegasosPlan, state: State) -> Generator[Ep
     lowest, waited = math.inf, 0
     while True:
         began, before = time.perf_counter(), machine.updates
-        snapshot = state.copy() if state.epoch else None
+        snapshot = state.copy() if restore and state.epoch else None
         try:
             machine.tally[LOSS] = 0.0
             _pass(machine, problem, plan, state)

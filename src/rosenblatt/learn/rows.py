@@ -62,7 +62,7 @@ def _dot_dense(rows: Rows, i: Any, w: Array) -> Any:
 
 
 def _dot_sparse(rows: Rows, i: Any, w: Array) -> Any:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     total = w.dtype.type(0)
     for j in range(x.size):
@@ -96,7 +96,7 @@ def _dots_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
 
 
 def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     K = W.shape[1]
     for k in range(K):
@@ -127,7 +127,7 @@ def _add_dense(rows: Rows, i: Any, step: Any, w: Array) -> None:
 
 
 def _add_sparse(rows: Rows, i: Any, step: Any, w: Array) -> None:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     size = w.dtype.type(step)
     for j in range(x.size):
@@ -145,7 +145,7 @@ def _add_class_dense(rows: Rows, i: Any, step: Any, W: Array, k: Any) -> None:
 
 
 def _add_class_sparse(rows: Rows, i: Any, step: Any, W: Array, k: Any) -> None:
-    start, end = rows.starts[i], rows.starts[i + ONE]
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     size = W.dtype.type(step)
     for j in range(x.size):
@@ -167,7 +167,7 @@ def _norm_dense(rows: Rows, i: Any) -> Any:
 
 def _norm_sparse(rows: Rows, i: Any) -> Any:
     total = 0.0
-    for value in rows.values[rows.starts[i] : rows.starts[i + ONE]]:
+    for value in rows.values[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
         total += np.float64(value) * np.float64(value)
     return total
 
@@ -185,7 +185,7 @@ def _fetch_dense(rows: Rows, i: Any) -> None:
 
 
 def _fetch_sparse(rows: Rows, i: Any) -> None:
-    for j in range(rows.starts[i], rows.starts[i + ONE], LINE):
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE]), LINE):
         prefetch(rows.values, j)
         prefetch(rows.columns, j)
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Examples, Sparse, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Examples, Sparse, spans
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
-from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, State, learner, new_machine
+from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, Piece, State, learner, lengthened, new_machine
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.visits import (
@@ -192,17 +192,24 @@ def errors_of(examples: Examples, kept: Kept, plan: Plan) -> int:
 # -- epochs ----------------------------------------------------------------------------------------------------------
 
 
-def epochs(examples: Examples, plan: Plan, state: State) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged."""
+def epochs(examples: Examples, plan: Plan, state: State, restore: bool = True) -> Generator[EpochRecord, None, None]:
+    """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged.
+
+    An epoch that is broken off leaves the state of the one before, unless nobody wants it back (`restore`).
+    """
     state.radius2 = max(state.radius2, examples.radius2)
     state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[plan.bias]
     if examples.weights is not None:
         state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
     single = None if state.scheme == "ovo" else list(problems(examples, state.scheme, state.classes))
+    if state.keep == "pocket" and state.epoch:
+        tasks = single if single is not None else problems(examples, state.scheme, state.classes)
+        for machine, problem in zip(state.machines, tasks, strict=True):
+            _recount(machine, problem)
     while True:
         began, before = time.perf_counter(), state.updates
         # Of a state without a whole epoch nobody has any use when its first one breaks off: nothing to go back to.
-        snapshot = state.copy() if state.epoch else None
+        snapshot = state.copy() if restore and state.epoch else None
         try:
             converged, loss = True, 0.0
             tasks = single if single is not None else problems(examples, state.scheme, state.classes)
@@ -261,19 +268,21 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
     work = learner(machine, state.scheme, plan.rule, problem.rows)
     K, tally = machine.intercept.size, machine.tally
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
+    # A visit to a full Σ reads and writes all of it, whatever the row holds.
+    visits = max(1, VALUES_AT_ONCE // (2 * machine.spread.size)) if machine.spread.ndim == 3 else order.size
     for begin, end in spans(order.size, problem.per_row * K):
         piece = order.piece(state.epoch, begin, end)
         if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
-            visits = piece.size if plan.watch is None else 1
             row = int(piece[int(tally[POSITION])])
-            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, visits)
+            most = min(visits, piece.size) if plan.watch is None else 1
+            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, most)
             if plan.watch is not None:
                 plan.watch(machine, problem, row, state.epoch + 1)
             if tally[LOGGED]:
-                machine.log = (*machine.log, _drain(machine, problem.rows, log))
+                machine.log = lengthened(machine.log, _drain(machine, problem.rows, log, rule.bias))
             if machine.pocket is not None and tally[RUN] > 0 and not tally[HELD] and not tally[CHECKED]:
                 _try_pocket(machine, problem, plan, state)
 
@@ -296,25 +305,37 @@ def _offer(machine: Machine, problem: Problem, plan: Plan, state: State) -> None
         machine.tally[CHECKED] = 1.0
 
 
+def _recount(machine: Machine, problem: Problem) -> None:
+    """Count the errors of the pocket on the rows of this call: those of a call before say nothing of them."""
+    assert machine.pocket is not None
+    coef, intercept, mass = machine.pocket
+    if problem.size and mass < np.inf:
+        planes = Planes(coef, intercept, problem.scheme, intercept.size)
+        machine.pocket = (coef, intercept, wrong(problem, planes, problem.truth.ndim == 2)[1])
+        machine.tally[CHECKED] = 0.0
+
+
 def _new_log(K: int) -> Log:
     room = max(LOG_ROOM, 2 * K + 2)
     return Log(np.zeros(room, np.uint64), np.zeros(room, np.int32), np.zeros(room), np.zeros(room), np.zeros(room))
 
 
-def _drain(machine: Machine, rows: Any, log: Log) -> tuple[Any, Log]:
+def _drain(machine: Machine, rows: Any, log: Log, bias: float) -> Piece:
     """What the log holds, with the distinct rows it speaks of; and an empty log."""
     used = int(machine.tally[LOGGED])
     machine.tally[LOGGED] = 0.0
     distinct, which = np.unique(log.rows[:used], return_inverse=True)
     part = Log(which.astype(np.uint64), *(column[:used].copy() for column in log[1:]))
-    return take(rows, distinct, machine.coef.shape[0] if machine.by_feature else machine.coef.shape[1]), part
+    d = machine.coef.shape[0] if machine.by_feature else machine.coef.shape[1]
+    return Piece(take(rows, distinct, d), part, bias)
 
 
 def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
     """PLA: one update, on the first or the most wrong row of all."""
-    row = find(problem, _planes(machine, plan, state), plan.rule, worst=plan.order == "worst")
-    if row is None:
-        return True
+    planes = _planes(machine, plan, state)
+    row = find(problem, planes, plan.rule, worst=plan.order == "worst", bias=rule.bias)
+    if row is None:  # or only empty ones, which nothing can put right
+        return clean(problem, planes, plan.rule)
     _run(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
     if machine.pocket is not None:  # rows that are right are never visited: no runs, the scan makes up for them
         _offer(machine, problem, plan, state)

@@ -8,45 +8,8 @@ from typing import Any
 
 from rosenblatt.data.labelled import read_table
 from rosenblatt.prove.margins import linear_of, margins
+from rosenblatt.prove.mistakes import Separator, mistake_bound
 from rosenblatt.prove.widest import max_margin
-
-
-@dataclass(frozen=True)
-class Separator:
-    """Planes that separate: the smallest functional margin, and the squared lengths of weights and biases."""
-
-    low: float
-    norm2: float
-    bias2: float
-
-
-def mistake_bound(
-    plane: Separator, radius2: float, *, bias: str, classes: int = 2, margin: float = 0.0, rate: float = 1.0
-) -> float | None:
-    """The most updates a perceptron that starts at zero can make, from planes that separate its rows.
-
-    Two classes, γ = low/‖w‖, R² = max‖x‖², τ the margin asked for, η the learning rate:
-
-    - no bias: (R² + 2τ/η)/γ² (Novikoff 1962);
-    - bias step 1, the bias-free perceptron on (x, 1): (1 + R² + 2τ/η)(1 + b²/‖w‖²)/γ²;
-    - bias step R²: (2R/γ)²(1 + τ/(ηR²)) (Cristianini and Shawe-Taylor 2000; Li et al. 2002).
-
-    Many classes, W as one long vector: an update moves two of them, so that R² counts twice.
-
-    >>> mistake_bound(Separator(low=1.0, norm2=2.0, bias2=0.0), 1.0, bias="none")
-    2.0
-    """
-    if not (plane.low > 0 and math.isfinite(plane.low) and math.isfinite(radius2)):
-        return None
-    if bias == "radius" and classes == 2 and plane.bias2 <= radius2 * plane.norm2:
-        return (4 * radius2 + 4 * margin / rate) * plane.norm2 / plane.low**2
-    length2, reach2 = plane.norm2, radius2
-    if bias == "unit":
-        length2, reach2 = plane.norm2 + plane.bias2, radius2 + 1
-    elif bias == "radius" and radius2 > 0:
-        length2, reach2 = plane.norm2 + plane.bias2 / radius2, 2 * radius2
-    return ((2 if classes > 2 else 1) * reach2 + 2 * margin / rate) * length2 / plane.low**2
-
 
 # -- the three forms of the lectures ---------------------------------------------------------------------------------
 

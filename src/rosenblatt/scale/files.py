@@ -134,8 +134,8 @@ class Taught:
             rows = Dense(grid if order is None else grid[order])
         else:
             columns = np.concatenate([block.columns for block in blocks]) - np.uint32(cache.shift)
-            starts = np.zeros(lengths.size + 1, np.uint64)
-            np.cumsum(lengths, out=starts[1:])
+            starts = np.zeros(lengths.size + 1, np.uint32 if values.size < 1 << 32 else np.uint64)
+            np.cumsum(lengths, out=starts[1:], dtype=starts.dtype)
             rows = Sparse(values, columns, starts) if order is None else Sparse(*gather(values, columns, starts, order))
         return self.examples(rows, truth, cache.contents.radius2)
 

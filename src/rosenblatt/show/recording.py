@@ -15,7 +15,7 @@ from rosenblatt.learn.kept import Ballot
 from rosenblatt.learn.machines import Machine, State
 from rosenblatt.learn.rules import PerceptronRule
 from rosenblatt.learn.training import problems
-from rosenblatt.prove.bounds import Separator, mistake_bound
+from rosenblatt.prove.mistakes import Separator, mistake_bound
 from rosenblatt.show import exact as slow
 from rosenblatt.show.numbers import as_fraction, fractions_of
 

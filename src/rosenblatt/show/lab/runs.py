@@ -131,6 +131,6 @@ def learn(X: Array, y: Array, settings: Settings) -> Run:
     (history,) = kept.histories
     W, b, _ = history.vectors("one")
     known = {(X[i].tobytes(), bool(y[i])): i for i in reversed(range(n))}
-    made = np.asarray(history.support)[history.which]
+    made = np.asarray(history.rows)[history.which]
     rows = [known[row.tobytes(), bool(step > 0)] for row, step in zip(made, history.steps, strict=True)]
     return Run(W, b, np.array(rows, dtype=int), history.clocks.astype(int), bool(converged), bound)

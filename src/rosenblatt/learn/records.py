@@ -1,0 +1,58 @@
+"""Records of epochs, one after the other: what a stream of calls has made of a model, without a copy at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+
+class Records(Sequence[Any]):
+    """A sequence that does not change, as a tuple is; one that is longer by a record shares all others with it."""
+
+    __slots__ = ("_all", "_size")
+
+    def __init__(self, records: Iterable[Any] = ()) -> None:
+        self._all = list(records)
+        self._size = len(self._all)
+
+    @classmethod
+    def of(cls, records: Iterable[Any]) -> Records:
+        """These records; themselves where they are of this kind."""
+        return records if isinstance(records, cls) else cls(records)
+
+    def after(self, record: Any) -> Records:
+        """These records and one more."""
+        longer = Records.__new__(Records)
+        # Another may have gone on from here before, to another end: what it added is not ours.
+        longer._all = self._all if len(self._all) == self._size else self._all[: self._size]
+        longer._all.append(record)
+        longer._size = self._size + 1
+        return longer
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return tuple(self._all[k] for k in range(*at.indices(self._size)))
+        return self._all[range(self._size)[at]]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self._all[k] for k in range(self._size))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Records | tuple) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Records, (tuple(self),)
+
+
+def frozen(records: Iterable[Any]) -> Sequence[Any]:
+    """The records as something that does not change."""
+    return records if isinstance(records, Records) else tuple(records)
