@@ -642,3 +642,25 @@ def test_interruption_keeps_the_last_whole_epoch(kind, monkeypatch):
     assert model.n_iter_ == 2
     monkeypatch.undo()
     same(model, clone(kind).set_params(max_epochs=2, tol=0).fit(X, y), rtol=0, atol=0)
+
+
+# -- problems whose least objective is 0 -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "of"),
+    [
+        (LinearClassifier(loss="perceptron", solver="batch"), "side"),
+        (LinearClassifier(loss="perceptron", penalty=None, solver="batch"), "side"),
+        (LinearClassifier(loss="hinge", penalty=None, solver="batch"), "side"),
+        (LinearRegressor(loss="absolute", penalty=None, solver="batch"), "plane"),
+        (LinearRegressor(loss="epsilon_insensitive", epsilon=10.0, solver="batch"), "column"),
+        (LinearRegressor(loss="absolute", solver="batch"), "nothing"),
+    ],
+)
+def test_batch_descent_ends_where_the_least_objective_is_0(model, of):
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    y = {"side": X[:, 0] > 0, "plane": X @ np.arange(6.0), "column": X[:, 0], "nothing": np.zeros(200)}[of]
+    report = clone(model).fit(X, y).report_
+    assert report.outcome == "converged"
+    assert report.objective == pytest.approx(0.0, abs=1e-7)

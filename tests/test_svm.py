@@ -399,3 +399,12 @@ def test_a_pass_broken_off_leaves_the_last_whole_one(form, classes, monkeypatch)
     assert np.array_equal(model.intercept_, whole.intercept_)
     assert not hasattr(model, "dual_coef_")  # they are of no whole pass
     assert np.array_equal(model.predict(X), whole.predict(X))
+
+
+def test_pegasos_is_not_done_before_its_bound_says_anything():
+    """One step a pass, λ = 0.1: for a thousand passes F may lie far above what w = 0 gives, and says nothing."""
+    X, y = load_iris(return_X_y=True)
+    model = Pegasos(alpha=0.1, batch_size=1000, max_epochs=20_000, random_state=0).fit(X, y == 1)
+    assert len(model.report_.epochs) > 1000
+    best = LinearSVM(C=1.0 / (0.1 * 150), tol=1e-6).fit(X, y == 1).report_.objective * 0.1
+    assert model.report_.objective < 2.0 * best

@@ -188,6 +188,13 @@ class Landscape:
         """α·P(W)."""
         return self.aim.penalty_of(W)
 
+    @property
+    def unit(self) -> float:
+        """How large a loss is in earnest, for problems whose least F is 0: a margin missed by 1, or |y| on average."""
+        if self.fall.kind != RESIDUAL or not self.truth.size:
+            return 1.0
+        return float(np.abs(self.truth).mean()) or 1.0
+
 
 @dataclass
 class Climber:
@@ -214,7 +221,7 @@ class Climber:
             most = loss + float((by_W * dW).sum() + by_c @ dc) + 0.5 * self.L * square
             # Where differences of D drown in rounding, differences of its slopes still tell: ⟨∇D⁺ − ∇D, Δ⟩ ≤ L‖Δ‖²_h.
             bend = float(np.vdot(slopes_there - slopes, new.scores - Y.scores)) / land.problem.total
-            if there <= most or bend <= self.L * square:
+            if there <= most or bend <= self.L * square or not math.isfinite(loss):
                 break
             self.L *= 2.0
         move = self.L * square
@@ -229,7 +236,10 @@ class Climber:
 
 
 def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord, None, None]:
-    """Iteration after iteration, changing `state`, until a step could no longer lower F by tol² of it."""
+    """Iteration after iteration, changing `state`, until a step could no longer lower F by tol² of it.
+
+    Where the least F is 0 no share of it is small: there tol of the loss's unit stands for F.
+    """
     state.radius2 = max(state.radius2, examples.radius2)
     (problem,) = problems(examples, state.scheme, state.classes)
     (machine,) = state.machines
@@ -237,16 +247,17 @@ def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord
     land = Landscape(problem, aim, state.scheme, W.shape[1], W.shape[0])
     c = machine.intercept.astype(np.float64) + W @ land.mean
     at = land.point(W, c)
-    mu = 1.0 if aim.shape.kinked else 0.0
+    mu, unit = 1.0 if aim.shape.kinked else 0.0, land.unit
     climber = Climber(at, at, min(aim.shape.steep, 1.0))
     while True:
         began = time.perf_counter()
         F, move = climber.step(land, mu)
-        still = move <= aim.tol**2 * abs(F)
-        finest = 0.5 * aim.tol * abs(F)
+        worth = max(abs(F), aim.tol * unit)
+        still = move <= aim.tol**2 * worth
+        finest = 0.5 * aim.tol * worth
         done = still and mu <= finest
         if still and not done:
-            mu = max(SOFTER * mu, finest)
+            mu = max(SOFTER * mu, finest, 1e-15 * unit)
             climber = Climber(climber.here, climber.here, climber.L / SOFTER)
         _store(machine, land, climber.here)
         state.epoch += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,12 +147,25 @@ def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
 
 
 def descend(examples: Examples, aim: Aim, state: State, restore: bool = True) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, changing `state`, until the objective met on the way has stopped to fall.
+    """Pass after pass, changing `state`, until the objective met on the way has stopped to fall."""
+    state.bias = 0.0 if aim.bias == "none" else 1.0
+    return passes(examples, aim, state, restore, _pass)
 
-    It has when for `patience` epochs it was not lower, by `tol` of itself, than the lowest before.
+
+def passes(
+    examples: Examples,
+    aim: Any,
+    state: State,
+    restore: bool,
+    run: Callable[[Machine, Problem, Any, State], None],
+    ripe: Callable[[Machine], bool] = lambda machine: True,
+) -> Generator[EpochRecord, None, None]:
+    """Run passes until the objective met on the way has stopped to fall.
+
+    It has when for `patience` epochs it was not lower, by `tol` of itself, than the lowest before; epochs before the
+    machine is `ripe` say nothing of that.
     """
     state.radius2 = max(state.radius2, examples.radius2)
-    state.bias = 0.0 if aim.bias == "none" else 1.0
     (problem,) = problems(examples, state.scheme, state.classes)
     (machine,) = state.machines
     lowest, waited = math.inf, 0
@@ -161,15 +174,16 @@ def descend(examples: Examples, aim: Aim, state: State, restore: bool = True) ->
         snapshot = state.copy() if restore and state.epoch else None
         try:
             machine.tally[[LOSS, POSITION, LEFT]] = 0.0
-            _pass(machine, problem, aim, state)
+            run(machine, problem, aim, state)
         except BaseException:
             if snapshot is not None:
                 state.__dict__.update(snapshot.__dict__)
             raise
         state.epoch += 1
         loss = machine.tally[LOSS] / problem.total + aim.penalty_of(machine.coef)
-        waited = 0 if loss < lowest - aim.tol * abs(lowest) else waited + 1
-        lowest = min(lowest, loss)
+        if ripe(machine):
+            waited = 0 if loss < lowest - aim.tol * abs(lowest) else waited + 1
+            lowest = min(lowest, loss)
         done = aim.tol > 0 and waited >= aim.patience
         seconds = time.perf_counter() - began
         yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)

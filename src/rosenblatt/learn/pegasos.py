@@ -12,7 +12,6 @@ own non-zeros; ‖w‖² is kept up to date from w·x and ‖x‖².
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -24,10 +23,10 @@ from rosenblatt.data.examples import Examples, spans
 from rosenblatt.learn.descent import SMALLEST_SCALE
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import Machine, State
-from rosenblatt.learn.minimising import Aim
+from rosenblatt.learn.minimising import Aim, passes
 from rosenblatt.learn.orders import Explicit
 from rosenblatt.learn.rows import add, dot, norm
-from rosenblatt.learn.training import EpochRecord, problems
+from rosenblatt.learn.training import EpochRecord
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
 
 Array = np.ndarray[Any, Any]
@@ -88,30 +87,17 @@ def steps(
 def descend(
     examples: Examples, plan: PegasosPlan, state: State, restore: bool = True
 ) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, as `minimising.descend`."""
-    state.radius2 = max(state.radius2, examples.radius2)
-    (problem,) = problems(examples, state.scheme, state.classes)
-    (machine,) = state.machines
-    lowest, waited = math.inf, 0
-    while True:
-        began, before = time.perf_counter(), machine.updates
-        snapshot = state.copy() if restore and state.epoch else None
-        try:
-            machine.tally[LOSS] = 0.0
-            _pass(machine, problem, plan, state)
-        except BaseException:
-            if snapshot is not None:
-                state.__dict__.update(snapshot.__dict__)
-            raise
-        state.epoch += 1
-        loss = machine.tally[LOSS] / problem.total + plan.penalty_of(machine.coef)
-        waited = 0 if loss < lowest - plan.tol * abs(lowest) else waited + 1
-        lowest = min(lowest, loss)
-        done = plan.tol > 0 and waited >= plan.patience
-        seconds = time.perf_counter() - began
-        yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
-        if done:
-            return
+    """Pass after pass, until the objective no longer falls.
+
+    F may lie far above what w = 0 gives as long as the bound of the method, F − F* ≤ (√λ + R)²(1 + ln t)/2λt, allows
+    more than that, F(0) = 1: only epochs after it are compared.
+    """
+
+    def ripe(machine: Machine) -> bool:
+        t, reach = machine.tally[CLOCK], math.sqrt(plan.alpha) + math.sqrt(state.radius2 + (plan.bias != "none"))
+        return bool(reach**2 * (1.0 + math.log(t)) <= 2.0 * plan.alpha * t)
+
+    return passes(examples, plan, state, restore, _pass, ripe)
 
 
 def _pass(machine: Machine, problem: Problem, plan: PegasosPlan, state: State) -> None:
