@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import (
     PAUM,
+    LinearClassifier,
     MaxMargin,
     Perceptron,
     clopper_pearson,
@@ -172,3 +173,47 @@ def test_what_is_not_known_is_not_told():
     zero.coef[:] = 0.0
     object.__setattr__(zero, "intercept", 0.0)
     assert generalisation_bounds(zero, [[1.0], [-1.0]], [1, 0])[-1].value == math.inf
+
+
+@pytest.mark.parametrize("options", [{"fit_intercept": False}, {"bias_step": "unit"}, {"bias_step": "radius"}])
+def test_the_margin_asked_for_counts(options):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0] > 0
+    model = Perceptron(margin=20.0, learning_rate=0.5, random_state=0, **options).fit(X, y)
+    assert model.report_.outcome == "converged"
+    shares = [bound.share for bound in mistake_bounds(model, X, y) if bound.share is not None]
+    assert shares
+    assert max(shares) <= 1.0
+    achieved = next(bound for bound in mistake_bounds(model, X, y) if bound.share is not None)
+    assert achieved.value == pytest.approx(model.report_.bound, rel=1e-6)
+
+
+def test_updates_of_many_rows_compress_nothing():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0] > 0
+    for model in (Perceptron(update="batch"), LinearClassifier(solver="batch"), Perceptron(order=np.arange(60))):
+        names = {bound.name for bound in generalisation_bounds(model.fit(X, y), X, y)}
+        assert names == {"margin"}
+    assert "online to batch" not in {
+        bound.name for bound in generalisation_bounds(Perceptron(order="first").fit(X, y), X, y)
+    }
+
+
+def test_held_out_errors_are_those_of_the_model():
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron(multiclass="ovr", random_state=0, max_epochs=20)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X[::2], y[::2])
+    wrong = np.count_nonzero(model.predict(X[1::2]) != y[1::2])
+    assert f"{wrong} errors on 75 rows" in str(
+        generalisation_bounds(model, X[::2], y[::2], held_out=(X[1::2], y[1::2]))[0]
+    )
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 1.5, math.nan])
+def test_a_confidence_lies_between_0_and_1(confidence):
+    X, y = [[0.0], [1.0]], [0, 1]
+    with pytest.raises(ValueError, match="confidence"):
+        generalisation_bounds(Perceptron().fit(X, y), X, y, confidence=confidence)
+    with pytest.raises(ValueError, match="count of errors"):
+        clopper_pearson(1.5, 10)

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rosenblatt.data.labelled import read_table
 from rosenblatt.prove.margins import linear_of, margins
 from rosenblatt.prove.mistakes import Separator, mistake_bound
@@ -48,8 +50,8 @@ class MistakeBound:
         return f"{where}: at most {self.value:,.6g} updates ({source}){used}"
 
 
-def novikoff(form: str, radius: float, margin: float, bias: float = 0.0) -> float:
-    """The bound by its form, from R, γ and the b of a plane with unit normal.
+def novikoff(form: str, radius: float, margin: float, bias: float = 0.0, *, tau: float = 0.0) -> float:
+    """The bound by its form, from R, γ and the b of a plane with unit normal; tau is τ/η, the margin asked for.
 
     Examples
     --------
@@ -59,7 +61,7 @@ def novikoff(form: str, radius: float, margin: float, bias: float = 0.0) -> floa
     """
     plane = Separator(margin, 1.0, bias * bias)
     kind = {"origin": "none", "unit": "unit", "radius": "radius"}[form]
-    return mistake_bound(plane, radius * radius, bias=kind) or math.inf
+    return mistake_bound(plane, radius * radius, bias=kind, margin=tau) or math.inf
 
 
 def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
@@ -96,7 +98,7 @@ def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
             "mistake_bounds holds two classes apart; for more, pass a model of one class against the rest."
         )
     radius = math.sqrt(read_table(X, y).radius2)
-    trained, updates = _trained(model)
+    trained, updates, tau = _trained(model)
     found = []
 
     def tell(source: str, plane: Any) -> None:
@@ -106,7 +108,7 @@ def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
             return
         for form in ("origin", "unit", "radius"):
             if (form == "origin") == (b == 0 and not _has_bias(plane)):
-                value = novikoff(form, radius, seen.margin, b / length)
+                value = novikoff(form, radius, seen.margin, b / length, tau=tau)
                 share = updates / value if form == trained and updates is not None else None
                 found.append(MistakeBound(form, value, radius, seen.margin, source, share))
 
@@ -123,12 +125,13 @@ def _has_bias(model: Any) -> bool:
     return bool(getattr(model, "fit_intercept", False))
 
 
-def _trained(model: Any) -> tuple[str | None, int | None]:
-    """The form that a perceptron's training falls under, and its updates."""
+def _trained(model: Any) -> tuple[str | None, int | None, float]:
+    """The form that a perceptron's training falls under, its updates, and the margin it asked for, τ/η."""
     report = getattr(model, "report_", None)
     if report is None or report.bound is None:
-        return None, None
-    return ("origin" if not model.fit_intercept else str(model.bias_step)), int(report.updates)
+        return None, None, 0.0
+    form = "origin" if not model.fit_intercept else str(model.bias_step)
+    return form, int(report.updates), float(np.max(model.margin)) / float(model.learning_rate)
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,14 @@ def held_out_bound(errors: int, n: int, confidence: float = 0.95) -> float:
 
 
 def _check_counts(errors: int, n: int, confidence: float) -> None:
-    if not (0 <= errors <= n and n > 0 and 0 < confidence < 1):
-        raise ValueError(f"errors={errors} of n={n} rows at confidence={confidence}: not a count of errors.")
+    if not (0 <= errors <= n and n > 0 and errors == int(errors) and n == int(n)):
+        raise ValueError(f"errors={errors} of n={n} rows: not a count of errors.")
+    _check_confidence(confidence)
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
 
 
 def compression_bound(k: int, n: int, confidence: float = 0.95) -> float:
@@ -148,17 +154,18 @@ def generalisation_bounds(
     online to batch False
     margin False
     """
+    _check_confidence(confidence)
     seen = margins(model, X, y)
     n, found = seen.functional.size, []
     if held_out is not None:
-        test = margins(model, *held_out)
-        value = held_out_bound(test.errors, test.functional.size, confidence)
-        found.append(GeneralisationBound("held out", value, f"{test.errors} errors on {test.functional.size} rows"))
+        wrong, rows = _errors(model, *held_out)
+        value = held_out_bound(wrong, rows, confidence)
+        found.append(GeneralisationBound("held out", value, f"{wrong} errors on {rows} rows"))
     k, what = _compressed(model)
     if k is not None and seen.errors == 0:
         found.append(GeneralisationBound("compression", compression_bound(min(k, n), n, confidence), what))
     epochs = getattr(getattr(model, "report_", None), "epochs", ())
-    if epochs and epochs[0].epoch == 1:
+    if epochs and epochs[0].epoch == 1 and _by_rows(model, "shuffle", "cyclic"):
         made = min(epochs[0].updates, n)
         value = online_bound(made, n, confidence)
         found.append(
@@ -178,9 +185,33 @@ def _compressed(model: Any) -> tuple[int | None, str]:
         rows = len({row for one in planes for row in one.support})
         return rows, f"{rows} rows in the support"
     report = getattr(model, "report_", None)
-    if getattr(report, "outcome", None) == "converged" and report is not None:
+    orders = ("shuffle", "cyclic", "blocks", "first", "worst")
+    if getattr(report, "outcome", None) == "converged" and report is not None and _by_rows(model, *orders):
         return report.updates, f"at most {report.updates} rows that made an update"
     return None, ""
+
+
+def _by_rows(model: Any, *orders: str) -> bool:
+    """Whether each update was made by one row, rows being visited in one of these orders."""
+    if not {"order", "max_epochs"} <= set(model.get_params(deep=False)):
+        return False
+    order = model.order
+    return (
+        isinstance(order, str)
+        and order in orders
+        and getattr(model, "update", "online") == "online"
+        and not hasattr(model, "solver")  # descent: a step needs no mistake
+        and not hasattr(model, "batch_size")
+    )
+
+
+def _errors(model: Any, X: Any, y: Any) -> tuple[int, int]:
+    """How many rows are answered wrongly, by the model itself where it predicts, and how many there are."""
+    if hasattr(model, "predict"):
+        said = np.asarray(model.predict(X))
+        return int(np.count_nonzero(said != np.asarray(y))), said.shape[0]
+    seen = margins(model, X, y)
+    return seen.errors, seen.functional.size
 
 
 def _by_margin(model: Any, X: Any, y: Any, confidence: float) -> GeneralisationBound:
