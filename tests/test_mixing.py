@@ -379,7 +379,7 @@ def test_sources_that_cannot_be_cut(parts, tmp_path, monkeypatch):
     with pytest.raises(FileError, match=r"rows 2 to 4.*NaN at row 1, column 0"):
         fit(rosenblatt.Perceptron(), (np.array([[1.0], [2.0], [3.0], [np.nan]]), [0, 1, 0, 1]), shards=2)
     monkeypatch.setattr("rosenblatt.scale.mixed.LEAST_MEMORY", 1)
-    with pytest.raises(ValueError, match="cut more shards"):
+    with pytest.raises(ValueError, match="Cut more shards"):
         fit(rosenblatt.Perceptron(), parts(*rows()), shards=2, memory=100)
 
 

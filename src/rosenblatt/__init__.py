@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
-    from rosenblatt.estimators.report import Report
+    from rosenblatt.estimators.report import Report, Sharding
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.estimators.svm import LinearSVM, Pegasos
     from rosenblatt.learn.network import Layer
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rosenblatt.prove.margins import Margins, margins
     from rosenblatt.prove.separability import separability
     from rosenblatt.prove.widest import InseparableError, max_margin
+    from rosenblatt.scale.answers import predict, score
     from rosenblatt.scale.files import Progress, fit
 
 _HOMES = {
@@ -55,6 +56,7 @@ _HOMES = {
     "RandomWiring": "estimators.network",
     "Layer": "learn.network",
     "Report": "estimators.report",
+    "Sharding": "estimators.report",
     "separability": "prove.separability",
     "Separability": "prove.certificates",
     "SeparabilityByClass": "prove.certificates",
@@ -79,6 +81,8 @@ _HOMES = {
     "stream": "data.reading",
     "export_onnx": "estimators.onnx_export",
     "fit": "scale.files",
+    "predict": "scale.answers",
+    "score": "scale.answers",
     "Progress": "scale.files",
     "save": "estimators.files",
     "load": "estimators.files",
@@ -118,6 +122,7 @@ __all__ = [
     "SecondOrderPerceptron",
     "Separability",
     "SeparabilityByClass",
+    "Sharding",
     "VotedPerceptron",
     "WidestPlane",
     "__version__",
@@ -130,8 +135,10 @@ __all__ = [
     "max_margin",
     "mistake_bounds",
     "paum_bounds",
+    "predict",
     "read",
     "save",
+    "score",
     "separability",
     "stream",
 ]

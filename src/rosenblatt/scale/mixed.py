@@ -404,7 +404,7 @@ def _fits(engine: Threads, cut: Cut) -> None:
     if needed > engine.store.limit:
         raise ValueError(
             f"The largest of {len(cut.shards)} shards takes {cut.heaviest / 1e6:,.0f}MB, and {engine.slots} are "
-            f"learned from at once, with {engine.store.limit / 1e6:,.0f}MB of memory: cut more shards, or grant more memory."
+            f"learned from at once: more than {engine.store.limit / 1e6:,.0f}MB. Cut more shards, or grant more memory."
         )
 
 

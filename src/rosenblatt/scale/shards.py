@@ -181,6 +181,7 @@ Shard = FileShard | HeldShard
 
 def _rows_of(X: Any, name: str) -> Any:
     """X as float32 or float64, C-contiguous or CSR."""
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X
     kind = np.float32 if X.dtype == np.float32 else np.float64
     if sp.issparse(X):
         return sp.csr_matrix(X).astype(kind, copy=False)
