@@ -4,7 +4,8 @@ Dask schedules, transports, restarts and is deployed anywhere; what is added her
 
 - A task carries the name of a shard, not its rows: the worker reads them, and keeps them while they fit.
 - The weights of a round travel once to the cluster, as the result of a task that can be run again anywhere.
-- A task prefers the worker that has the shard, and goes to any other when that one is dead.
+- A task prefers the worker that has the shard, and goes to any other when that one is dead. (Dask moves it, but for
+  the moment when no worker is left: then it would wait for the dead ones, not for new ones, and is sent again.)
 - A shard that is late, or whose worker failed, is sent again elsewhere, three attempts in all.
 - Answers are fetched one by one, in the order of the shards: the driver holds one part and the sums at a time.
 """
@@ -37,7 +38,7 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Reading, reading
 from rosenblatt.scale.shards import HeldShard, Learned, Shard, Store
 
-ATTEMPTS = 3
+ATTEMPTS, DEATHS = 3, 12  # that a shard fails, and that workers die under it
 SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
 TICK = 0.5  # seconds between two looks at the clock
 BY_NAME = ("Pass", "Look")  # questions about rows that a worker that was asked before holds as examples
@@ -49,7 +50,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
     """A client of the cluster at this address, or of one of so many processes of this machine, for as long."""
     if address is not None:
         try:
-            client: Any = Client(address, timeout="10s")
+            client: Any = Client(address)
         except (OSError, ValueError) as error:
             raise ConnectionError(f"There is no Dask scheduler at {address}: {error}.") from error
         with client:
@@ -121,6 +122,7 @@ class Flight:
     future: Any = None
     number: int = 0  # of the launch: news of earlier ones is no news
     attempts: int = 0
+    deaths: int = 0
     since: float = 0.0
     home: str | None = None
     avoid: set[str] = field(default_factory=set)
@@ -197,16 +199,23 @@ class Cluster:
                 found[shard.name], room[idlest] = idlest, room[idlest] - 1
         return found
 
-    def submit(self, function: Any, *args: Any, workers: Sequence[str]) -> Any:
-        """A task that prefers these workers, and is bound to none."""
+    def submit(self, function: Any, *args: Any, home: str | None = None) -> Any:
+        """A task that prefers a worker, and is bound to none.
+
+        Where a worker is known to be slow, the task is bound to all others instead: to Dask the slow one, from which
+        tasks were taken back, looks idle, and it would steal them.
+        """
+        workers, loose = ([] if home is None else [home]), home is not None
+        if self.slow:
+            workers, loose = [name for name in sorted(self.threads()) if name not in self.slow], False
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self._ask(
                 self.client.submit,
                 function,
                 *args,
                 key=f"rosenblatt-{function.__name__}-{uuid.uuid4().hex}",
-                workers=list(workers) or None,
-                allow_other_workers=bool(workers),
+                workers=workers or None,
+                allow_other_workers=loose and bool(workers),
                 pure=False,
             )
 
@@ -239,7 +248,7 @@ class Trip:
         self.flights = [Flight() for _ in shards]
         self.ready: set[int] = set()
         self.reached: set[str] = set()
-        self.sent = None
+        self.sent, self.bare = None, 0.0  # the weights on the cluster; since when there is no worker
         homes = cluster.placed(shards)
         for i, shard in enumerate(shards):
             self.flights[i].whole = self.kind not in BY_NAME or shard.name not in cluster.homes
@@ -257,14 +266,18 @@ class Trip:
                 assert isinstance(shard.recipe, Block)
                 recipe, held = shard.recipe.packed()
             shard = replace(shard, recipe=recipe)
-        workers = [] if flight.home is None else [flight.home]
         if self.sent is None:
-            self.sent = self.cluster.submit(brought, self.blob, workers=workers)
-        flight.future = self.cluster.submit(worked, shard, self.sent, self.cluster.memory, held, workers=workers)
+            self.sent = self.cluster.submit(brought, self.blob)
+        flight.future = self.cluster.submit(worked, shard, self.sent, self.cluster.memory, held, home=flight.home)
         flight.number += 1
         flight.since = time.monotonic()
-        number = flight.number
-        flight.future.add_done_callback(lambda _: self.events.put((i, number)))
+        self._listen(i)
+
+    def _listen(self, i: int) -> None:
+        """Be told when the shard is ready."""
+        self.ready.discard(i)
+        number = self.flights[i].number
+        self.flights[i].future.add_done_callback(lambda _: self.events.put((i, number)))
 
     def _again(self, i: int, error: BaseException) -> None:
         """Send a shard elsewhere, if it has attempts left."""
@@ -329,18 +342,44 @@ class Trip:
     def _look_at_the_clock(self) -> None:
         if self.cluster.client.status not in ("running", "connecting"):
             raise lost()
-        threads, now = sum(self.cluster.threads().values()), time.monotonic()
-        limit = self.cluster.limit(self.kind, len(self.shards), threads)
+        alive, now = self.cluster.threads(), time.monotonic()
+        limit = self.cluster.limit(self.kind, len(self.shards), sum(alive.values()))
+        if not alive:  # nobody is late where nobody is
+            self.bare = self.bare or now
+            if now - self.bare > ATTEMPTS * limit:
+                raise ConnectionError(f"The cluster has had no worker for {now - self.bare:.0f} s.")
+            for flight in self.flights:
+                flight.since = now
+            return
+        self.bare = 0.0
         for i, flight in enumerate(self.flights):
-            if flight.future is not None and i not in self.ready and now - flight.since > limit:
+            if flight.future is None or i in self.ready:
+                continue
+            if now - flight.since > limit:
                 self._late(i, limit)
+            elif flight.home is not None and flight.home not in alive:
+                self._orphaned(i, sorted(alive))
 
     def _late(self, i: int, limit: float) -> None:
-        home = self.flights[i].home
-        if home is not None:
-            self.cluster.slow.add(home)
-        name = self.shards[i].name
+        """A shard took too long: whoever has it is slow."""
+        flight, name = self.flights[i], self.shards[i].name
+        for worker, keys in self.cluster._ask(self.cluster.client.processing).items():
+            if flight.future.key in keys:  # perhaps not where it was sent
+                flight.home = worker
+        if flight.home is not None:
+            self.cluster.slow.add(flight.home)
         self._again(i, TimeoutError(f"{name}: {ATTEMPTS} attempts took longer than their deadline of {limit:.0f} s."))
+
+    def _orphaned(self, i: int, alive: list[str]) -> None:
+        """A worker died with a shard, which is no fault of the shard, unless it happens again and again."""
+        flight, name = self.flights[i], self.shards[i].name
+        flight.deaths += 1
+        if flight.deaths >= DEATHS:
+            raise ConnectionError(f"{name}: the workers that were to learn from it died, {DEATHS} times in a row.")
+        flight.home = alive[i % len(alive)]
+        self.cluster.sent_again += 1
+        self._drop(i)
+        self._launch(i)
 
     def _failed(self, i: int, error: BaseException) -> None:
         if isinstance(error, AbsentError):
@@ -357,15 +396,22 @@ class Trip:
     def _fetched(self, i: int) -> Done | None:
         """The answer of a shard that is ready; None if it was lost on the way, and is under way again."""
         flight, cluster = self.flights[i], self.cluster
-        limit = cluster.limit(self.kind, len(self.shards), 1)
-        try:
-            done: Done = flight.future.result(timeout=limit)
-        except TimeoutError:
-            self._late(i, limit)
-            return None
-        except Exception as error:  # its worker died after it was ready, and it went wrong elsewhere
-            self._failed(i, error)
-            return None
+        limit, patience = cluster.limit(self.kind, len(self.shards), 1), TICK
+        while True:
+            try:
+                done: Done = flight.future.result(timeout=min(patience, limit))
+                break
+            except TimeoutError:
+                if flight.future.status != "finished":  # its worker died with it: Dask makes it again, or we do
+                    self._listen(i)
+                    return None
+                patience *= 2  # it is large, or the network slow
+                if patience > 2 * limit:
+                    self._late(i, limit)
+                    return None
+            except Exception as error:  # its worker died after it was ready, and it went wrong elsewhere
+                self._failed(i, error)
+                return None
         if done.error is not None:
             flight.home = done.worker
             self._failed(i, done.error)

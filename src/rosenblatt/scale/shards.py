@@ -147,7 +147,8 @@ class HeldShard:
         if how.layout is not None:
             (batch,) = self.batches(how)
             return Piece(*tables.rows(batch, how.layout))
-        X, y = self.recipe()
+        made = self.recipe()
+        X, y = made if isinstance(made, tuple) else (made, None)
         return Piece(_rows_of(X, self.name), None if y is None else _labels_of(y, self.name, X.shape[0]))
 
     def batches(self, how: Reading) -> Iterator[tables.Batch]:
