@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 
 import tables  # isort: skip  (first: it sets the number of threads)
+import bench_cluster
 import bench_files
 import bench_learning
 import bench_linear
@@ -26,6 +27,7 @@ SECTIONS = {
     "linear": bench_linear.run,
     "networks": bench_networks.run,
     "files": bench_files.run,
+    "cluster": bench_cluster.run,
 }
 
 if __name__ == "__main__":

@@ -280,6 +280,8 @@ def test_compressed_files(svm):
         (rosenblatt.Perceptron(order=[1, 2]), "jumps about"),
         (rosenblatt.Perceptron(early_stopping=True), "early_stopping"),
         (rosenblatt.Perceptron(class_weight={0: 0.0, 1: 0.0}), "zero on every row"),
+        (rosenblatt.LinearClassifier(), "from files use shards"),
+        (rosenblatt.LinearSVM(), "from files use shards"),
     ],
     ids=lambda one: str(one)[:40],
 )
@@ -291,11 +293,12 @@ def test_what_files_cannot_teach_is_refused(model, match, svm):
 
 def test_settings_that_make_no_sense(svm):
     path, model = svm(), rosenblatt.Perceptron()
-    for wrong in ({"memory": "1MB"}, {"memory": "lots"}, {"shards": 2}, {"n_jobs": 2}, {"resume": True}, {"colour": 1}):
+    for wrong in ({"memory": "1MB"}, {"memory": "lots"}, {"shards": 0}, {"n_jobs": 2}, {"resume": True}, {"colour": 1}):
         with pytest.raises(ValueError, match=r"\w"):
             fit(model, path, **wrong)
-    with pytest.raises(TypeError, match="online learners"):
-        fit(object(), path)
+    for other in (object(), rosenblatt.KernelPerceptron()):
+        with pytest.raises(TypeError, match="online learners"):
+            fit(other, path)
     empty = path.with_name("empty.svm")
     empty.write_text("# nothing\n\n")
     for settings in ({}, {"order": "cyclic", "max_epochs": 1}):

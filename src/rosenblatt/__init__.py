@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
-    from rosenblatt.estimators.report import Report
+    from rosenblatt.estimators.report import Report, Sharding
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.estimators.svm import LinearSVM, Pegasos
     from rosenblatt.learn.network import Layer
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rosenblatt.prove.margins import Margins, margins
     from rosenblatt.prove.separability import separability
     from rosenblatt.prove.widest import InseparableError, max_margin
+    from rosenblatt.scale.answers import predict, score
     from rosenblatt.scale.files import Progress, fit
     from rosenblatt.show.pictures.curves import (
         EpochsDisplay,
@@ -72,6 +73,7 @@ _HOMES = {
     "RandomWiring": "estimators.network",
     "Layer": "learn.network",
     "Report": "estimators.report",
+    "Sharding": "estimators.report",
     "separability": "prove.separability",
     "Separability": "prove.certificates",
     "SeparabilityByClass": "prove.certificates",
@@ -122,6 +124,8 @@ _HOMES = {
     "stream": "data.reading",
     "export_onnx": "estimators.onnx_export",
     "fit": "scale.files",
+    "predict": "scale.answers",
+    "score": "scale.answers",
     "Progress": "scale.files",
     "save": "estimators.files",
     "load": "estimators.files",
@@ -170,6 +174,7 @@ __all__ = [
     "SecondOrderPerceptron",
     "Separability",
     "SeparabilityByClass",
+    "Sharding",
     "Step",
     "SurfaceDisplay",
     "Trace",
@@ -198,8 +203,10 @@ __all__ = [
     "plot_run",
     "plot_surface",
     "plot_words",
+    "predict",
     "read",
     "save",
+    "score",
     "separability",
     "stream",
     "trace",

@@ -10,6 +10,8 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -23,7 +25,8 @@ Examples:\n
   rosenblatt train reviews.svm --test held-out.svm -o reviews.model\n
   rosenblatt predict reviews.model new.svm > labels.txt\n
   rosenblatt check customers.csv --label churned\n
-  zcat huge.svm.gz | rosenblatt train - -o huge.model
+  zcat huge.svm.gz | rosenblatt train - -o huge.model\n
+  rosenblatt train 'part-*.svm' --cluster tcp://scheduler:8786 -o model
 """
 app = typer.Typer(
     help="Perceptron learning made fast, proven and visible.",
@@ -146,7 +149,22 @@ def train(
         str, typer.Option(help='"shuffle" (blocks, and rows in pools of blocks) or "cyclic".')
     ] = "shuffle",
     seed: Annotated[int, typer.Option(help="Where chance starts.")] = 0,
-    memory: Annotated[str, typer.Option(help="What training may take beside the model.")] = "256MB",
+    memory: Annotated[
+        str | None,
+        typer.Option(help="What training may take beside the model: 256MB; on a cluster half of each worker's memory."),
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option(min=1, help="Cut the rows into so many shards, which learn side by side.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Threads that learn from shards.")] = 1,
+    cluster: Annotated[
+        str | None, typer.Option(help="A Dask scheduler whose workers learn, such as tcp://host:8786.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Start so many worker processes here.")] = None,
+    mixing: Annotated[str, typer.Option(help='Shards count alike ("uniform") or by their "mistakes".')] = "uniform",
+    deadline: Annotated[
+        float | None, typer.Option(min=0.001, help="Seconds until a shard is given to another worker.")
+    ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="A file to write after each epoch, and on Ctrl-C.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     as_json: AsJson = False,
@@ -162,7 +180,7 @@ def train(
     import rosenblatt
     from rosenblatt.cli.progress import watched
     from rosenblatt.cli.scoring import evaluated
-    from rosenblatt.scale.files import training
+    from rosenblatt.scale.files import steps
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     parameters = dict(_parameter(one) for one in set_ or ())
@@ -170,14 +188,24 @@ def train(
     model = kind(**{"max_epochs": epochs, "order": order, "random_state": seed, **parameters})
     if output is not None and not output.resolve().parent.is_dir():
         raise ValueError(f"{output}: there is no folder {output.parent}.")
-    steps = training(model, source, memory=memory, checkpoint=checkpoint, resume=resume, **settings)
-    try:
-        watched(steps, quiet=as_json)
-    except KeyboardInterrupt:
-        steps.close()  # type: ignore[attr-defined]
-        where = f"; {checkpoint} goes on with --resume" if checkpoint is not None and checkpoint.exists() else ""
-        print(f"interrupted{where}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+    how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
+    with _cluster(cluster, workers) as client:
+        under_way = steps(
+            model,
+            source,
+            client=client,
+            checkpoint=checkpoint,
+            resume=resume,
+            **how,
+            **settings,
+        )
+        try:
+            watched(under_way, quiet=as_json)
+        except KeyboardInterrupt:
+            under_way.close()  # type: ignore[attr-defined]
+            where = f"; {checkpoint} goes on with --resume" if checkpoint is not None and checkpoint.exists() else ""
+            print(f"interrupted{where}", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
     if output is not None:
         rosenblatt.save(model, output)
     found = None if test is None else evaluated(model, test, {})
@@ -187,6 +215,21 @@ def train(
     print(model.report_)
     if found is not None:
         print(f"on {test}:\n{found}")
+
+
+@contextmanager
+def _cluster(address: str | None, workers: int | None) -> Iterator[Any]:
+    """A client of the cluster at this address, or of one that lives as long as it is needed; None without either."""
+    if address is None and workers is None:
+        yield None
+        return
+    if address is not None and workers is not None:
+        raise ValueError("--cluster has workers, --workers starts some: give one of them.")
+    from rosenblatt.scale.cluster import connected
+
+    with connected(address, workers) as client:
+        print(f"dashboard: {client.dashboard_link}", file=sys.stderr, flush=True)
+        yield client
 
 
 def _parameter(text: str) -> tuple[str, Any]:

@@ -33,6 +33,7 @@ def _line(step: Progress) -> str:
     rate = step.rows / max(step.record.seconds, 1e-9)
     return (
         f"epoch {step.epoch}: {step.updates:,} mistakes, loss {step.record.loss:.4g}, "
+        f"{f'{step.shards:,} shards, ' if step.shards else ''}"
         f"{rate:,.0f} rows/s, {step.seconds:.1f} s"
     )
 
@@ -48,16 +49,18 @@ def _with_bar(steps: Iterator[Progress]) -> None:
         TaskProgressColumn(),
         TextColumn("{task.fields[rate]} rows/s"),
         TextColumn("{task.fields[mistakes]} mistakes"),
+        TextColumn("{task.fields[shards]}"),
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("train", total=None, epoch=1, rate="…", mistakes=0)
+        task = bar.add_task("train", total=None, epoch=1, rate="…", mistakes=0, shards="")
         began, epoch = time.perf_counter(), 0
         for step in steps:
             if step.epoch != epoch:
                 epoch, began = step.epoch, time.perf_counter()
                 bar.reset(task, total=step.total)
             rate = f"{step.rows / max(time.perf_counter() - began, 1e-9):,.0f}"
-            bar.update(task, completed=step.rows, epoch=epoch, mistakes=f"{step.updates:,}", rate=rate)
+            shards = f"{step.done:,} of {step.shards:,} shards" if step.shards else ""
+            bar.update(task, completed=step.rows, epoch=epoch, mistakes=f"{step.updates:,}", rate=rate, shards=shards)
             if step.record is not None:
                 bar.console.print(_line(step), highlight=False)

@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.reading import Piece, Reading, pieces, prepared, reading, target
+from rosenblatt.data.reading import Piece, Reading, pieces, target
 from rosenblatt.data.sources import expand
+from rosenblatt.scale.answers import how_to_read
 
 MADE_UP = 20_000  # rows, where none are given
 
@@ -32,24 +33,6 @@ class Evaluated:
         if self.errors is None:
             return f"  mean absolute error {self.mean_error:.6g} on {self.rows:,} rows"
         return f"  accuracy {self.accuracy:.4f}: {self.errors:,} of {self.rows:,} rows wrong"
-
-
-def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
-    """As the training file was read; by what is said where the model does not know."""
-    known: Reading | None = getattr(model, "reading_", None)
-    if known is not None and not settings:
-        return replace(known, format=_kind(known, source))
-    how = reading(source, **{"n_features": model.n_features_in_, **settings})
-    if how.format == "svmlight" and how.zero_based == "auto":
-        how = replace(how, zero_based=False)
-    return prepared(source, how)
-
-
-def _kind(known: Reading, source: Any) -> str:
-    """The format of the file, if it can take the place of the one that was learned from."""
-    if known.layout is None or expand(source)[0] == "-":
-        return known.format
-    return reading(source).format
 
 
 def _rows(model: Any, source: Any, how: Reading) -> Iterator[Piece]:

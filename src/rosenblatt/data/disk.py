@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,8 @@ from rosenblatt.data.errors import FileError
 def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write, which takes the name `path` when the block ends well; until then nothing there changes."""
     target = Path(path)
-    temporary = target.with_name(f".{target.name}.{_host()}-{os.getpid()}.tmp")
+    # Two threads may write the same file, as two processes may: the last whole one stays.
+    temporary = target.with_name(f".{target.name}.{_host()}-{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         _sweep_up(target)
         with open(temporary, "wb") as file:
@@ -50,7 +52,7 @@ def _sweep_up(target: Path) -> None:
     """Remove what writers of this file on this machine left when they were killed."""
     prefix = f".{target.name}.{_host()}-"
     for name in os.listdir(target.parent):
-        pid = name[len(prefix) : -len(".tmp")]
+        pid = name[len(prefix) : -len(".tmp")].partition(".")[0]
         if name.startswith(prefix) and name.endswith(".tmp") and pid.isdigit() and not _alive(int(pid)):
             with suppress(OSError):
                 (target.parent / name).unlink()

@@ -7,7 +7,7 @@ where indices start, what table columns mean. It is kept with a model, so that n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -204,6 +204,8 @@ class Contents:
     labels: tuple[Any, ...] | None  # in order; None when there are none, or too many to be classes
     counts: tuple[int, ...]
     dense: bool
+    most: int = -1  # the highest column, and whether there is a column 0, as they were read
+    zero: bool = False
 
 
 @dataclass
@@ -271,7 +273,28 @@ class Facts:
         """What was found, now that all of it is known."""
         labels = None if not self.counts else tuple(sorted(self.counts))
         counts = () if not self.counts or labels is None else tuple(self.counts[label] for label in labels)
-        return Contents(how, self.rows, self.stored, radius2, labels, counts, dense)
+        return Contents(how, self.rows, self.stored, radius2, labels, counts, dense, self.most, self.zero)
+
+
+def united(parts: Sequence[Contents], how: Reading) -> tuple[Contents, int]:
+    """What several sources hold together, read as `how` asks, and the shift of their columns."""
+    facts = Facts(
+        rows=sum(part.rows for part in parts),
+        stored=sum(part.stored for part in parts),
+        most=max(part.most for part in parts),
+        zero=any(part.zero for part in parts),
+        several=any(bool(part.how.multilabel) for part in parts),
+    )
+    for part in parts:
+        if part.labels is None and part.rows:
+            facts.counts = None
+        for label, count in zip(part.labels or (), part.counts, strict=True):
+            if facts.counts is not None:
+                facts.counts[label] = facts.counts.get(label, 0) + count
+    if facts.counts is not None and len(facts.counts) > MOST_LABELS:
+        facts.counts = None
+    radius2, dense = max(part.radius2 for part in parts), all(part.dense for part in parts if part.rows)
+    return facts.contents(facts.settle(how), radius2, dense), facts.shift(how)
 
 
 def looked_through(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Callable[[], Piece | svmlight.Glance]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -217,13 +217,16 @@ def _words(column: Any) -> list[str]:
 
 
 @dataclass
-class _Seen:
+class Seen:
+    """What a column holds, as far as it was looked at."""
+
     numbers: int = 0
     total: int = 0
     whole: bool = True
     first: tuple[str, int, str] | None = None  # path, line and text of the first that is no number
 
     def add(self, values: Array, good: Array, column: Any, batch: Batch) -> None:
+        """Take note of a piece of the column."""
         self.numbers += int(good.sum())
         self.total += good.size
         self.whole = self.whole and bool(np.isfinite(values).all() and (values == np.floor(values)).all())
@@ -231,55 +234,95 @@ class _Seen:
             i = int(np.argmin(good))
             self.first = batch.path, batch.line + i, str(column[i].as_py())
 
+    def joined(self, other: Seen) -> Seen:
+        """What both saw, `other` further down."""
+        first = self.first or other.first
+        return Seen(self.numbers + other.numbers, self.total + other.total, self.whole and other.whole, first)
+
+
+def survey(parts: Iterable[Batch]) -> dict[str, Seen]:
+    """What each column of these batches holds."""
+    seen: dict[str, Seen] = {}
+    for batch in parts:
+        pa = arrow(batch.path)
+        seen = seen or {name: Seen() for name in batch.columns}
+        _same_columns(batch.path, list(batch.columns), list(seen))
+        for name, column in batch.columns.items():
+            column = _plain(pa, column, batch, name)
+            values, good = _numbers(pa, column)
+            if not _is_text(pa, column.type):
+                _finite(values, good, column, batch, name)
+            seen[name].add(values, good, column, batch)
+    return seen
+
+
+def together(surveys: Sequence[tuple[str, dict[str, Seen]]]) -> dict[str, Seen]:
+    """The surveys of several tables as one; each comes with the path of its table."""
+    found: dict[str, Seen] = {}
+    for path, seen in surveys:
+        if seen:
+            found = found or {name: Seen() for name in seen}
+            _same_columns(path, list(seen), list(found))
+            found = {name: one.joined(seen[name]) for name, one in found.items()}
+    if not found or not next(iter(found.values())).total:
+        raise FileError("expected rows, found none", surveys[0][0])
+    return found
+
+
+def columns_of_names(seen: dict[str, Seen], label: str | None) -> list[str]:
+    """The columns that hold names; one with nearly only numbers is refused."""
+    found = [name for name, one in seen.items() if name != label and one.numbers < one.total]
+    for name in found:
+        one = seen[name]
+        if one.numbers >= NEARLY * one.total and one.first is not None:
+            path, line, word = one.first
+            raise FileError(f"expected a number as in other rows, found {word!r}", path, line, name)
+    return found
+
+
+def vocabulary(parts: Iterable[Batch], columns: Sequence[str]) -> dict[str, set[str]]:
+    """The names in these columns."""
+    found: dict[str, set[str]] = {name: set() for name in columns}
+    for batch in parts:
+        pa = arrow(batch.path)
+        for name in columns:
+            found[name].update(_words(pa.compute.unique(_plain(pa, batch.columns[name], batch, name))))
+    return found
+
+
+def settled(seen: dict[str, Seen], label: str | None, names: dict[str, set[str]], hashed: int) -> Layout:
+    """The layout of columns that hold this; `hashed` is 0 where every name has a feature of its own."""
+    columns = tuple(
+        Column(name, tuple(sorted(names[name])) if name in names else None) for name in seen if name != label
+    )
+    about = seen[label] if label is not None else None
+    kind = "" if about is None else "name" if about.numbers < about.total else "int" if about.whole else "float"
+    return Layout(columns, label, kind, hashed if names else 0)
+
 
 def scan(
     paths: Sequence[str], kind: str, size: int, *, header: bool, label: str | int | None, categorical: str, hashed: int
 ) -> Layout:
     """How the columns of these tables become features."""
-    pa = arrow(paths[0])
-    seen: dict[str, _Seen] = {}
-    names: dict[str, set[str]] = {}
-    for path in paths:
-        for batch in batches(path, kind, size, header):
-            if not seen:
-                seen = {name: _Seen() for name in batch.columns}
-            _same_columns(batch, list(seen))
-            for name, column in batch.columns.items():
-                column = _plain(pa, column, batch, name)
-                values, good = _numbers(pa, column)
-                if not _is_text(pa, column.type):
-                    _finite(values, good, column, batch, name)
-                seen[name].add(values, good, column, batch)
-    if not seen or not next(iter(seen.values())).total:
-        raise FileError("expected rows, found none", paths[0])
-    target = _label(label, list(seen), paths[0])
-    for name, one in seen.items():
-        if name != target and one.numbers < one.total:
-            if one.numbers >= NEARLY * one.total and one.first is not None:
-                path, line, word = one.first
-                raise FileError(f"expected a number as in other rows, found {word!r}", path, line, name)
-            names[name] = set()
-    if names and categorical == "onehot":
+    arrow(paths[0])
+    seen = together([(path, survey(batches(path, kind, size, header))) for path in paths])
+    target = label_of(label, list(seen), paths[0])
+    columns = columns_of_names(seen, target)
+    names: dict[str, set[str]] = {name: set() for name in columns}
+    if columns and categorical == "onehot":
         for path in paths:
-            for batch in batches(path, kind, size, header):
-                for name in names:
-                    names[name].update(_words(pa.compute.unique(_plain(pa, batch.columns[name], batch, name))))
-    columns = tuple(
-        Column(name, tuple(sorted(names[name])) if name in names else None) for name in seen if name != target
-    )
-    about = seen[target] if target is not None else None
-    kind_of_label = (
-        "" if about is None else "name" if about.numbers < about.total else "int" if about.whole else "float"
-    )
-    return Layout(columns, target, kind_of_label, hashed if names and categorical == "hash" else 0)
+            for name, words in vocabulary(batches(path, kind, size, header), columns).items():
+                names[name] |= words
+    return settled(seen, target, names, hashed if categorical == "hash" else 0)
 
 
-def _same_columns(batch: Batch, names: list[str]) -> None:
-    if list(batch.columns) != names:
-        raise FileError(f"expected the columns {names}, found {list(batch.columns)}", batch.path, 1)
+def _same_columns(path: str, found: list[str], names: list[str]) -> None:
+    if found != names:
+        raise FileError(f"expected the columns {names}, found {found}", path, 1)
 
 
-def _label(label: str | int | None, names: list[str], path: str) -> str | None:
+def label_of(label: str | int | None, names: list[str], path: str) -> str:
+    """The column of the label."""
     if isinstance(label, int):
         if not -len(names) <= label < len(names):
             raise FileError(f"expected a label in column {label}, found {len(names)} columns", path)

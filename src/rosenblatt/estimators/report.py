@@ -22,6 +22,51 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
+class Sharding:
+    """How a training in shards went (see `learn.mixing`).
+
+    Attributes
+    ----------
+    mixing : {"uniform", "mistakes"}
+    rows : tuple of int
+        The rows of each shard.
+    mistakes : tuple of tuple of int
+        The updates of each epoch, of each shard.
+    weighted : float
+        Σ_n Σ_i μ_{i,n} k_{i,n}, of which R²/γ² is the bound; the `bound` of the report, that of all updates, is S
+        times as large.
+    sent_again : int
+        How often a shard was given to another worker, because one had died, failed or been too slow.
+    bytes_moved : int
+        Weights sent to workers and back; 0 within one process.
+    computing, reading, waiting : float
+        Seconds, over all threads of all workers: in passes, in reading shards, and in neither while an epoch ran.
+    """
+
+    mixing: str
+    rows: tuple[int, ...]
+    mistakes: tuple[tuple[int, ...], ...] = ()
+    weighted: float = 0.0
+    sent_again: int = 0
+    bytes_moved: int = 0
+    computing: float = 0.0
+    reading: float = 0.0
+    waiting: float = 0.0
+
+    def __str__(self) -> str:
+        """The record in words."""
+        how = "alike" if self.mixing == "uniform" else "by their mistakes"
+        lines = [f"{len(self.rows)} shards, mixed {how}, {self.weighted:,.1f} mistakes by their share"]
+        lines.append(
+            f"{self.computing:.3g} s computing, {self.reading:.3g} s reading, {self.waiting:.3g} s waiting, "
+            f"{self.bytes_moved / 1e6:,.1f} MB moved"
+        )
+        if self.sent_again:
+            lines.append(f"{self.sent_again} times a shard was sent again")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
 class Report:
     """How a fit ended.
 
@@ -56,6 +101,8 @@ class Report:
     objective : float or None
         Mean loss + penalty of the returned model, for learners that minimise one; "converged" then means that it
         no longer falls.
+    sharding : Sharding or None
+        How a training in shards went.
     """
 
     outcome: str
@@ -70,6 +117,7 @@ class Report:
     rows: int
     witness: Any = None
     objective: float | None = None
+    sharding: Sharding | None = None
 
     def __str__(self) -> str:
         """The report in words."""
@@ -97,6 +145,8 @@ class Report:
             lines.append(f"  gap      {self.gap:.3g}")
         if self.witness is not None:
             lines.append(f"  witness  {self.witness}")
+        if self.sharding is not None:
+            lines.append("  shards   " + str(self.sharding).replace("\n", "\n           "))
         return "\n".join(lines)
 
 
@@ -112,10 +162,35 @@ def looked_at(
 ) -> Report:
     """The report after a scan of the training rows: `examples`, or the `parts` that they come in."""
     parts = parts or (lambda: (examples,))
+    return concluded(
+        outcome,
+        records,
+        examples,
+        plan,
+        state,
+        kept,
+        seconds,
+        lambda planes: scan(parts(), plan, state, planes),
+        lambda: sum(errors_of(part, kept, plan) for part in parts()),
+    )
+
+
+def concluded(
+    outcome: str,
+    records: list[EpochRecord],
+    examples: Examples,
+    plan: Plan,
+    state: State,
+    kept: Kept,
+    seconds: float,
+    scanned: Callable[[Planes], list[Evaluation]],
+    wrong: Callable[[], int],
+) -> Report:
+    """The report, wherever the rows are: `scanned` holds planes against them, `wrong` counts what `kept` gets wrong."""
     errors, margin, bound = None, None, None
     scans: list[Evaluation] = []
     if isinstance(kept, Planes):
-        scans = scan(parts(), plan, state, kept)
+        scans = scanned(kept)
         if examples.classes is None:
             errors = scans[0].violations
         else:
@@ -123,11 +198,11 @@ def looked_at(
             if kept.scheme in ("one", "multinomial") or examples.target.ndim == 2:
                 errors = scans[0].errors
     if errors is None:
-        errors = sum(errors_of(part, kept, plan) for part in parts())
+        errors = wrong()
     if _bounded(plan, state) and outcome in ("converged", "early", "budget"):
         last = state.last(plan.rule)
         if state.keep != "last":
-            scans = scan(parts(), plan, state, last) if outcome == "converged" else []
+            scans = scanned(last) if outcome == "converged" else []
         bound = _bound(scans, last, plan, state, examples)
     return Report(
         outcome,

@@ -132,15 +132,21 @@ def _loss_many(fall: Fall, y: Array, weights: Array, index: Array, scores: Array
     return total
 
 
-def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
-    """F of these planes."""
+def total_loss(examples: Examples, aim: Aim, planes: Planes) -> tuple[float, float]:
+    """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
     (problem,) = problems(examples, planes.scheme, planes.classes)
     fall, total = aim.fall(1, 1.0, planes.scheme), 0.0
     for index in problem.pieces(planes.coef.shape[0]):
         scores = planes.raw(problem.rows, index)
         measure = _loss_one if scores.ndim == 1 else _loss_many
         total += measure(fall, problem.truth, problem.weights, index, scores)
-    return total / problem.total + aim.penalty_of(planes.coef)
+    return total, problem.total
+
+
+def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
+    """F of these planes."""
+    loss, mass = total_loss(examples, aim, planes)
+    return loss / mass + aim.penalty_of(planes.coef)
 
 
 # -- stochastic descent ----------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ from rosenblatt.learn.orders import block_bounds
 from rosenblatt.scale.ahead import ahead
 
 Array = np.ndarray[Any, Any]
-MAGIC = b"rbcache1"
+MAGIC = b"rbcache2"
 RACY = 2_000_000_000  # ns: a file that changed so shortly before it was read may change again unseen
 OFFSET, ROWS, STORED, LABELS, SINGLE, CHECK = range(6)
 
@@ -158,6 +158,12 @@ def _joined(a: Block, b: Block) -> Block:
 def _label_starts(block: Block) -> Array:
     counts = block.label_counts if block.label_counts.size else np.ones(block.lengths.size, np.uint32)
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def cut(block: Block, first: int, end: int) -> Block:
+    """Rows `first` to `end` of a block."""
+    starts = np.concatenate([[0], np.cumsum(block.lengths, dtype=np.int64)])
+    return _cut(block, starts, _label_starts(block), first, end)
 
 
 def _cut(block: Block, starts: Array, label_starts: Array, first: int, end: int) -> Block:

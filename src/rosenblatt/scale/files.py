@@ -33,6 +33,7 @@ from rosenblatt.data.reading import (
     tasks,
 )
 from rosenblatt.data.sources import CHUNK, STDIN, expand
+from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import load, save
 from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
 from rosenblatt.estimators.report import looked_at, scan
@@ -64,6 +65,8 @@ class Progress:
         Since training began.
     record : EpochRecord or None
         Of the pass, at its end.
+    done, shards : int
+        Shards that this pass is through with, and all of them; 0 where there are none.
     """
 
     epoch: int
@@ -72,6 +75,8 @@ class Progress:
     updates: int
     seconds: float
     record: EpochRecord | None = None
+    done: int = 0
+    shards: int = 0
 
 
 # -- rows, piece by piece --------------------------------------------------------------------------------------------
@@ -213,8 +218,7 @@ class Job:
     @property
     def size(self) -> int:
         """Rows that take part."""
-        contents, shares = self.rows.contents, self.taught.shares
-        return contents.rows if shares is None else int(np.array(contents.counts)[shares > 0].sum())
+        return taking_part(self.rows.contents, self.taught)
 
     def parts(self) -> Iterator[Examples]:
         """All rows, in the order of the file."""
@@ -245,17 +249,8 @@ class Job:
             kept = state.kept(self.plan.rule)
             errors = sum(errors_of(part, kept, self.plan) for part in self.parts())
         converged = violations == 0 and (made == 0 or self.clean())
-        yield EpochRecord(state.epoch, made, errors, self._mean(losses), time.perf_counter() - began, converged)
-
-    def _mean(self, losses: Array) -> float:
-        """The loss of each machine by the weight of the rows that it learns from, summed."""
-        counts = np.array(self.rows.contents.counts, dtype=np.float64)
-        masses = counts if self.taught.shares is None else counts * self.taught.shares
-        if self.state.scheme != "ovo":
-            whole = float(masses.sum()) if self.taught.shares is not None else float(self.rows.contents.rows)
-            return float(losses.sum() / max(whole, 1e-300))
-        pairs = [masses[a] + masses[b] for a in range(masses.size) for b in range(a + 1, masses.size)]
-        return float((losses / np.maximum(pairs, 1e-300)).sum())
+        loss = mean_loss(losses, self.rows.contents, self.taught, state.scheme)
+        yield EpochRecord(state.epoch, made, errors, loss, time.perf_counter() - began, converged)
 
     def clean(self) -> bool:
         """Whether a scan finds every row above its margin."""
@@ -287,6 +282,22 @@ class Job:
         return _no_rows(self.taught, self.rows.contents)
 
 
+def taking_part(contents: Contents, taught: Taught) -> int:
+    """How many rows have a weight."""
+    return contents.rows if taught.shares is None else int(np.array(contents.counts)[taught.shares > 0].sum())
+
+
+def mean_loss(losses: Array, contents: Contents, taught: Taught, scheme: str) -> float:
+    """The loss of each machine by the weight of the rows that it learns from, summed."""
+    counts = np.array(contents.counts, dtype=np.float64)
+    masses = counts if taught.shares is None else counts * taught.shares
+    if scheme != "ovo":
+        whole = float(masses.sum()) if taught.shares is not None else float(contents.rows)
+        return float(losses.sum() / max(whole, 1e-300))
+    pairs = [masses[a] + masses[b] for a in range(masses.size) for b in range(a + 1, masses.size)]
+    return float((losses / np.maximum(pairs, 1e-300)).sum())
+
+
 def _no_rows(taught: Taught, contents: Contents) -> Examples:
     d, several = taught.n_features, taught.how.multilabel
     truth = np.zeros((0, taught.classes.size) if several and taught.classes is not None else 0, np.int8)
@@ -299,6 +310,8 @@ def _no_rows(taught: Taught, contents: Contents) -> Examples:
 def _refuse(model: Any, plan: Plan) -> None:
     """Say what cannot be learned from files, and why."""
     name = type(model).__name__
+    if type(plan) is not Plan:
+        raise ValueError(f"{name} does not learn piece by piece: from files use shards, at least 2, or fit in memory.")
     if plan.keep == "vote":
         raise ValueError(
             f"{name} keeps every row that made an update, which may be the whole file: use fit, in memory."
@@ -373,8 +386,8 @@ def _job(model: Any, rows: Rows, plan: Plan) -> Job:
     return Job(model, rows, taught, plan, state, order)
 
 
-def _resumed(job: Job, path: Path) -> list[EpochRecord]:
-    """Go on where the checkpoint stopped: its records, and its state in the job."""
+def _resumed(job: Any, path: Path) -> Any:
+    """Go on where the checkpoint stopped: its model, and its state in the job."""
     other, model = load(path), job.model
     mine, theirs = model.get_params(), other.get_params()
     differ = [name for name in mine if name != "max_epochs" and repr(mine[name]) != repr(theirs.get(name))]
@@ -386,7 +399,7 @@ def _resumed(job: Job, path: Path) -> list[EpochRecord]:
     job.state = other._state
     if job.order is not None:
         job.order = replace(job.order, seed=job.state.seed)
-    return list(other.report_.epochs)
+    return other
 
 
 # -- training --------------------------------------------------------------------------------------------------------
@@ -402,7 +415,7 @@ def training(
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit`, step by step: yields how far it is after each piece of rows."""
-    if not isinstance(estimator, OnlineLearner):
+    if not isinstance(estimator, OnlineLearner) or isinstance(estimator, EpochwiseClassifier):
         raise TypeError(f"fit learns from files with online learners; {type(estimator).__name__} is none.")
     limit = in_bytes(memory)
     if limit < LEAST_MEMORY:
@@ -419,7 +432,9 @@ def training(
             source = stack.enter_context(spooled(source)) if STDIN in expand(source) else source
             job = _job(estimator, _rows(source, how, plan, estimator.max_epochs, limit), plan)
             path = None if checkpoint is None else Path(checkpoint)
-            records = _resumed(job, path) if resume and path is not None and path.exists() else []
+            records = []
+            if resume and path is not None and path.exists():
+                records = list(_resumed(job, path).report_.epochs)
             for progress in _passes(job, records, path):
                 done = done or progress.record is not None
                 yield progress
@@ -459,32 +474,53 @@ def fit(
     estimator: Any,
     source: Any,
     *,
-    shards: int = 1,
+    shards: int | None = None,
     n_jobs: int = 1,
     client: Any = None,
-    memory: str | int = "256MB",
+    mixing: str = "uniform",
+    memory: str | int | None = None,
+    deadline: float | None = None,
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
     **settings: Any,
 ) -> Any:
-    r"""Train an online learner from files of any size.
+    r"""Train an online learner from files of any size, on one machine or on many.
 
-    The result is the one of `estimator.fit` on the same rows in memory, to the bit, if the order is one that a file
-    can give: "cyclic", or "blocks", which is also what "shuffle" means here. Several passes, shuffled ones, the bias
-    step "radius" and standard input go through a binary cache, beside the file or in the folder ROSENBLATT_CACHE,
-    which is used again until a file changes. A single pass in the order of the file needs none, and its report tells
-    no errors.
+    Without shards the result is the one of `estimator.fit` on the same rows in memory, to the bit, if the order is one
+    that a file can give: "cyclic", or "blocks", which is also what "shuffle" means here. Several passes, shuffled
+    ones, the bias step "radius", shards and standard input go through a binary cache, beside the file or in the folder
+    ROSENBLATT_CACHE, which is used again until a file changes. A single pass in the order of the file needs none, and
+    its report tells no errors.
+
+    With shards every pass is made over each of them from the same weights, and the results are mixed: iterative
+    parameter mixing (McDonald, Hall and Mann 2010),
+
+        w ← Σ_i μ_i w_i          μ_i = 1/S, or by the mistakes of shard i
+
+    to the same bits for any number of threads or workers.
 
     Parameters
     ----------
     estimator : online learner of rosenblatt
         Fitted in place. A vote and a pocket need all rows at once and are refused.
     source : path, pattern of paths, sequence of paths, or "-"
-        As for `rosenblatt.read`.
-    shards, n_jobs, client
-        More than one shard or job, or a cluster: not yet.
-    memory : str or int, default="256MB"
-        What training may take beside the model.
+        As for `rosenblatt.read`. In shards also a Dask DataFrame with its column `label`, a pair of Dask arrays
+        (rows, dense or sparse, and labels), or a pair of arrays in memory.
+    shards : int, optional
+        Into how many parts of about equal size rows are cut: files are dealt out, and cut up where there are fewer
+        than shards. By default there is one, and with a `client` one for each file; a Dask collection has one for
+        each of its blocks or partitions.
+    n_jobs : int, default=1
+        Threads of this process that learn from shards.
+    client : dask.distributed.Client, optional
+        A cluster whose workers learn from shards (extra `cluster`). They read the files themselves, by the same paths.
+    mixing : {"uniform", "mistakes"}, default="uniform"
+    memory : str or int, optional
+        What training may take beside the model, "256MB" by default; on a cluster what each worker may keep of its
+        shards between passes, half of its memory by default.
+    deadline : float, optional
+        Seconds after which a shard that a worker is not through with is given to another; by default ten times what
+        shards take, and at least 60. After three attempts the run ends.
     checkpoint : path, optional
         A model file that is written after each epoch.
     resume : bool, default=False
@@ -508,12 +544,37 @@ def fit(
     >>> X, y = rosenblatt.read(path, like=model.reading_)
     >>> bool((model.predict(X) == y).all())
     True
+    >>> mixed = rosenblatt.fit(rosenblatt.Perceptron(random_state=0), path, shards=2, n_jobs=2)
+    >>> mixed.report_.errors, mixed.report_.sharding.rows
+    (0, (2, 2))
     """
-    if shards != 1 or n_jobs != 1 or client is not None:
-        raise ValueError(
-            "Training in shards, by several jobs or on a cluster is not there yet: leave shards, n_jobs and "
-            "client as they are."
-        )
-    for _ in training(estimator, source, memory=memory, checkpoint=checkpoint, resume=resume, **settings):
+    for _ in steps(
+        estimator,
+        source,
+        shards=shards,
+        n_jobs=n_jobs,
+        client=client,
+        mixing=mixing,
+        memory=memory,
+        deadline=deadline,
+        checkpoint=checkpoint,
+        resume=resume,
+        **settings,
+    ):
         pass
     return estimator
+
+
+def steps(estimator: Any, source: Any, **how: Any) -> Iterator[Progress]:
+    """`fit`, step by step, in shards or not."""
+    from rosenblatt.scale import mixed
+
+    if how["shards"] is None and how["client"] is None and how["n_jobs"] != 1:
+        raise ValueError("n_jobs threads learn from shards: say into how many shards the rows are cut.")
+    aside = mixed.is_collection(source) or mixed.is_arrays(source)
+    if how["shards"] not in (None, 1) or how["client"] is not None or aside:
+        return mixed.training(estimator, source, **how)
+    for name in ("shards", "n_jobs", "client", "mixing", "deadline"):
+        how.pop(name)
+    how["memory"] = "256MB" if how["memory"] is None else how["memory"]
+    return training(estimator, source, **how)

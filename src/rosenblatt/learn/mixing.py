@@ -1,0 +1,304 @@
+r"""Iterative parameter mixing: shards that learn side by side, and are mixed after every pass.
+
+The rows are cut into shards. In epoch n every shard i starts from the same weights w⁽ⁿ⁻¹⁾, makes one pass over its own
+rows, k_{i,n} updates on the way, and returns w⁽ⁱ'ⁿ⁾; then
+
+    w⁽ⁿ⁾ = Σ_i μ_{i,n} w⁽ⁱ'ⁿ⁾          μ_{i,n} = 1/S  ("uniform")   or   k_{i,n}/Σ_j k_{j,n}  ("mistakes")
+
+R. McDonald, K. Hall, G. Mann, "Distributed training strategies for the structured perceptron", NAACL 2010. If a plane
+of margin γ separates the rows, ‖x‖ ≤ R, then for either μ (their theorem 3)
+
+    Σ_n Σ_i μ_{i,n} k_{i,n} ≤ R²/γ²          and so          Σ_n Σ_i k_{i,n} ≤ S·R²/γ²
+
+since Σ_i μ_i k_i ≥ Σ_i k_i/S for both (for "mistakes" it is Σk²/Σk). Training still separates separable rows, while
+weights that are trained apart and mixed once need not.
+
+All that a later epoch needs is mixed with the same μ, as if there were one path, the mean of those of the shards:
+
+    clock       N = Σ μ_i N_i                                          visits, the time of averages and of schedules
+    average     Σ of iterates = Σ μ_i Σ_t w⁽ⁱ⁾_t, kept as N·w − u      so that  u = N·w − Σ μ_i (N_i w_i − u_i)
+    AROW        P = Σ μ_i P_i,  w = P⁻¹ Σ μ_i P_i w_i,  P = Σ⁻¹        the mean by precision: sure shards count more
+    debts       of an L1 penalty, as the weights
+    updates     U = Σ_i U_i                                            a count of all, not a mean
+
+A machine that saw no row in a shard (a pair of classes that is not there) is left out of its mean. Sums are taken in
+double precision and in the order of the shards, whoever finished first, so that the bits do not depend on where or when
+a shard was learned from.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Examples
+from rosenblatt.learn import minimising, pegasos
+from rosenblatt.learn.machines import NONE, Machine, State
+from rosenblatt.learn.minimising import Aim
+from rosenblatt.learn.pegasos import PegasosPlan
+from rosenblatt.learn.rules import Rule, SecondOrderRule
+from rosenblatt.learn.training import EpochRecord, Plan, epochs
+from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, VIOLATIONS
+
+Array = np.ndarray[Any, Any]
+MIXINGS = ("uniform", "mistakes")
+NOTHING = np.zeros((0, 0))
+
+
+def refusal(plan: Plan) -> str | None:
+    """Why the state of such a training cannot be mixed; None where it can."""
+    if plan.keep == "vote":
+        return "it keeps every row that made an update, and votes do not mix"
+    if plan.keep == "pocket":
+        return "its pocket is chosen on all rows, and pockets do not mix"
+    if plan.batch:
+        return 'update="batch" moves w once a pass over all rows'
+    if type(plan) not in (Plan, Aim, PegasosPlan):
+        return "its state is more than weights, and does not mix"
+    if not isinstance(plan.order, str) or plan.order in ("first", "worst"):
+        return "its order looks at all rows at once"
+    return None
+
+
+# -- one pass over one shard -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a shard has learned in one pass."""
+
+    machines: tuple[Machine, ...]
+    updates: int  # made in this pass
+    violations: float
+    losses: tuple[float, ...]  # Σ of the losses met, one a machine
+    radius2: float
+    bias: float
+    whole: bool
+    seconds: float
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes to send it."""
+        return sum(_bytes(machine) for machine in self.machines)
+
+
+def _bytes(machine: Machine) -> int:
+    arrays = (machine.coef, machine.intercept, machine.total, machine.total_b, machine.spread, machine.spread_b)
+    return int(sum(array.nbytes for array in arrays))
+
+
+def shard_seed(seed: int, shard: int) -> int:
+    """The seed of a shard; with the epoch, it alone decides the order of visits."""
+    return int(np.random.SeedSequence((seed, shard)).generate_state(1, np.uint32)[0])
+
+
+def outgoing(state: State) -> State:
+    """What a shard needs of the mixed state: all but the sums of averages, which it begins anew."""
+    if state.keep != "average":
+        return state
+    sent = replace(state)
+    sent.machines = [replace(machine, total=NOTHING, total_b=NONE) for machine in state.machines]
+    return sent
+
+
+def one_pass(examples: Examples, plan: Plan, sent: State, shard: int) -> Part:
+    """Learn from a shard, from the mixed weights on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt.data.examples import Dense, Examples
+    >>> from rosenblatt.learn.rules import PerceptronRule
+    >>> from rosenblatt.learn.training import new_state
+    >>> def rows(X, y):
+    ...     return Examples(Dense(np.array(X)), 1, np.array(y), np.array([0, 1]), None, None, 4.0)
+    >>> shards = [rows([[1.0], [-1.0]], [1, 0]), rows([[2.0]], [1])]
+    >>> plan = Plan(PerceptronRule(), bias="none", order="cyclic")
+    >>> state = new_state(shards[0], plan, "one", 2, seed=0)
+    >>> mixer = Mixer(state, plan.rule)
+    >>> for shard, examples in enumerate(shards):
+    ...     mixer.add(one_pass(examples, plan, state, shard))
+    >>> mixer.mixed().machines[0].coef  # (1 + 2)/2
+    array([[1.5]])
+    """
+    began, state = time.perf_counter(), sent.copy()
+    state.seed = shard_seed(sent.seed, shard)
+    for machine in state.machines:
+        if state.keep == "average":
+            machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(machine.intercept.size)
+        machine.tally[[VIOLATIONS, LOSS]] = 0.0
+    before = state.updates
+    steps = _training(plan)(examples, replace(plan, record_errors=False), state)
+    next(steps)
+    steps.close()
+    return Part(
+        tuple(state.machines),
+        state.updates - before,
+        float(sum(machine.tally[VIOLATIONS] for machine in state.machines)),
+        tuple(float(machine.tally[LOSS]) for machine in state.machines),
+        state.radius2,
+        state.bias,
+        state.whole,
+        time.perf_counter() - began,
+    )
+
+
+def _training(plan: Plan) -> Callable[..., Generator[EpochRecord, None, None]]:
+    if isinstance(plan, PegasosPlan):
+        return pegasos.descend
+    return minimising.descend if isinstance(plan, Aim) else epochs
+
+
+# -- mixing ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sums:
+    """Σ μ_i · what shard i has, for one machine, μ not yet divided by its sum."""
+
+    mass: float = 0.0
+    clock: float = 0.0
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, weight: float, clock: float, terms: dict[str, Array]) -> None:
+        self.mass += weight
+        self.clock += weight * clock
+        for name, term in terms.items():
+            term = term * weight  # a fresh array: it may be kept
+            if name in self.arrays:
+                self.arrays[name] += term
+            else:
+                self.arrays[name] = term
+
+    def mean(self, name: str) -> Array:
+        return np.asarray(self.arrays[name] / self.mass)
+
+
+class Mixer:
+    """Parts, taken in the order of their shards, become one state; no part is held on to.
+
+    Parameters
+    ----------
+    start : State
+        From which every shard began.
+    rule : Rule
+    mixing : {"uniform", "mistakes"}
+    """
+
+    def __init__(self, start: State, rule: Rule, mixing: str = "uniform") -> None:
+        self.start, self.rule, self.mixing = start, rule, mixing
+        self.alike = [_Sums() for _ in start.machines]
+        self.by_mistakes = [_Sums() for _ in start.machines]
+        self.updates = [0.0 for _ in start.machines]
+        self.squares = [0.0 for _ in start.machines]
+        self.moves = [machine.moves.copy() for machine in start.machines]
+        self.violations, self.losses = 0.0, np.zeros(len(start.machines))
+        self.radius2, self.bias, self.whole, self.by_feature = start.radius2, start.bias, start.whole, False
+
+    def add(self, part: Part) -> None:
+        """Take the part of the next shard."""
+        for k, (machine, begin) in enumerate(zip(part.machines, self.start.machines, strict=True)):
+            clock = float(machine.tally[CLOCK])
+            if clock == begin.tally[CLOCK]:
+                continue  # it saw no row
+            if not any(sums.mass for sums in self.alike):
+                self.by_feature = machine.by_feature
+            made = float(machine.tally[UPDATES] - begin.tally[UPDATES])
+            terms = _terms(_turned(machine, self.by_feature), self.rule, clock if self.start.keep == "average" else 0.0)
+            self.alike[k].add(1.0, clock, terms)
+            if self.mixing == "mistakes" and made:
+                self.by_mistakes[k].add(made, clock, terms)
+            self.updates[k] += made
+            self.squares[k] += made * made
+            self.moves[k] += machine.moves - begin.moves
+        self.violations += part.violations
+        self.losses += part.losses
+        self.radius2, self.whole = max(self.radius2, part.radius2), self.whole and part.whole
+        self.bias = part.bias
+
+    @property
+    def weighted(self) -> float:
+        """Σ_i μ_i k_i, which the bound of separable rows holds for, summed over machines."""
+        total = 0.0
+        for sums, made, squares in zip(self.alike, self.updates, self.squares, strict=True):
+            if made:
+                total += squares / made if self.mixing == "mistakes" else made / sums.mass
+        return total
+
+    def mixed(self) -> State:
+        """The state in which the next epoch begins."""
+        result = replace(self.start, epoch=self.start.epoch + 1)
+        result.radius2, result.bias, result.whole = self.radius2, self.bias, self.whole
+        result.machines = [self._machine(k) for k in range(len(self.start.machines))]
+        return result
+
+    def _machine(self, k: int) -> Machine:
+        begin = _turned(self.start.machines[k], self.by_feature)
+        sums = self.by_mistakes[k] if self.by_mistakes[k].mass else self.alike[k]
+        if not sums.mass:
+            return begin.copy()
+        dtype, result = begin.coef.dtype, begin.copy()
+        result.tally[CLOCK] = sums.clock / sums.mass
+        result.tally[UPDATES] += self.updates[k]
+        result.moves = self.moves[k]
+        coef, intercept = sums.mean("coef"), sums.mean("intercept")
+        if "spread" in sums.arrays:
+            precision = sums.mean("spread")
+            if not _gaussian(begin, self.rule):  # v and the diagonal of A: natural parameters already
+                result.spread, result.spread_b = precision.astype(dtype), sums.mean("spread_b").astype(dtype)
+            elif begin.spread.ndim == 3:
+                coef = np.stack([np.linalg.solve(P, q) for P, q in zip(precision, coef, strict=True)])
+                result.spread = np.ascontiguousarray(np.linalg.inv(precision), dtype=dtype)
+            else:
+                sure = sums.mean("spread_b")
+                coef, intercept = coef / precision, intercept / sure
+                result.spread, result.spread_b = (1.0 / precision).astype(dtype), (1.0 / sure).astype(dtype)
+        result.coef, result.intercept = coef.astype(dtype), intercept.astype(dtype)
+        if self.start.keep == "average":
+            N = result.tally[CLOCK]
+            result.total = begin.total + sums.mean("total") - sums.mean("timed") + N * result.coef
+            result.total_b = begin.total_b + sums.mean("total_b") - sums.mean("timed_b") + N * result.intercept
+        elif "total" in sums.arrays:
+            result.total, result.total_b = sums.mean("total"), sums.mean("total_b")
+        return result
+
+
+def _gaussian(machine: Machine, rule: Rule) -> bool:
+    """Whether the machine holds a mean and a covariance."""
+    return machine.spread.ndim == 3 or not isinstance(rule, SecondOrderRule)
+
+
+def _terms(machine: Machine, rule: Rule, clock: float) -> dict[str, Array]:
+    """What is summed over shards, in double precision."""
+    coef, intercept = machine.coef.astype(np.float64), machine.intercept.astype(np.float64)
+    found: dict[str, Array] = {"coef": coef, "intercept": intercept}
+    if machine.spread.size:
+        spread, sure = machine.spread.astype(np.float64), machine.spread_b.astype(np.float64)
+        if machine.spread.ndim == 3:
+            precision = np.linalg.inv(spread)
+            found |= {"spread": precision, "coef": np.einsum("kij,kj->ki", precision, coef)}
+        elif _gaussian(machine, rule):
+            precision, sure = 1.0 / spread, 1.0 / sure
+            found |= {"spread": precision, "spread_b": sure, "coef": precision * coef, "intercept": sure * intercept}
+        else:
+            found |= {"spread": spread, "spread_b": sure}
+    if machine.total_b.size:
+        found |= {"total": machine.total, "total_b": machine.total_b}
+        if clock:
+            found |= {"timed": clock * coef, "timed_b": clock * intercept}
+    return found
+
+
+def _turned(machine: Machine, by_feature: bool) -> Machine:
+    """The machine with its arrays laid out this way."""
+    if machine.by_feature == by_feature:
+        return machine
+    coef, total, spread = (
+        np.ascontiguousarray(array.T) if array.ndim == 2 else array
+        for array in (machine.coef, machine.total, machine.spread)
+    )
+    return replace(machine, coef=coef, total=total, spread=spread, by_feature=by_feature)

@@ -1,0 +1,256 @@
+"""Models on files and collections of any size: answers written shard by shard, and how often they are right."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data import tables
+from rosenblatt.data.disk import replaced
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.reading import Piece, Reading, prepared, reading, target
+from rosenblatt.data.sources import expand
+from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.scale.mixed import groups_of, is_arrays, is_collection, make_engine
+from rosenblatt.scale.shards import Shard, Store, file_groups
+
+Array = np.ndarray[Any, Any]
+
+
+def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
+    """As the training file was read; by what is said where the model does not know."""
+    known: Reading | None = getattr(model, "reading_", None)
+    if known is not None and not settings:
+        return replace(known, format=_kind(known, source))
+    how = reading(source, **{"n_features": model.n_features_in_, **settings})
+    if how.format == "svmlight" and how.zero_based == "auto":
+        how = replace(how, zero_based=False)
+    return prepared(source, how)
+
+
+def _kind(known: Reading, source: Any) -> str:
+    """The format of the file, if it can take the place of the one that was learned from."""
+    if known.layout is None or expand(source)[0] == "-":
+        return known.format
+    return reading(source).format
+
+
+def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[Piece]:
+    for piece in shard.pieces(how, store):
+        if piece.X.shape[1] != model.n_features_in_:
+            raise FileError(f"expected {model.n_features_in_} features, found {piece.X.shape[1]}", shard.name)
+        if piece.rows:
+            yield piece
+
+
+# -- what is asked of a shard ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Predict the rows of shards, each into a file of its own; the payload is the model."""
+
+    how: Reading
+    paths: dict[str, str]
+    scores: bool
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> tuple[str, int]:
+        """The file and its rows."""
+        model, path, rows = pickle.loads(payload), self.paths[shard.name], 0
+        pa = tables.arrow(path)
+        with replaced(path) as file:
+            writer = None
+            for piece in _pieces(shard, model, self.how, store):
+                table = pa.table(self._columns(model, piece))
+                writer = writer or pa.parquet.ParquetWriter(file, table.schema)
+                writer.write_table(table)
+                rows += piece.rows
+            if writer is None:
+                pa.parquet.write_table(pa.table({"prediction": pa.array([], pa.float64())}), file)
+            else:
+                writer.close()
+        return path, rows
+
+    def _columns(self, model: Any, piece: Piece) -> dict[str, Any]:
+        said = model.predict(piece.X)
+        if said.ndim == 2:
+            names = np.array(getattr(getattr(model, "reading_", None), "labels", None) or range(said.shape[1]))
+            columns: dict[str, Any] = {"prediction": [names[np.flatnonzero(row)].tolist() for row in said]}
+        else:
+            columns = {"prediction": said.astype(object) if said.dtype.kind == "U" else said}
+        if self.scores and hasattr(model, "decision_function"):
+            values = model.decision_function(piece.X)
+            if values.ndim == 1:
+                return {**columns, "score": values}
+            columns |= {f"score {name}": values[:, k] for k, name in enumerate(model.classes_)}
+        return columns
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How a model does: rows, those that are right, and for numbers what R² is made of."""
+
+    rows: int = 0
+    right: int = 0
+    mean: float = 0.0
+    spread: float = 0.0  # Σ (y − mean)²
+    missed: float = 0.0  # Σ (y − ŷ)²
+
+    def joined(self, other: Tally) -> Tally:
+        """Both together (Chan, Golub, LeVeque 1979)."""
+        rows = self.rows + other.rows
+        if not rows:
+            return self
+        apart = other.mean - self.mean
+        return Tally(
+            rows,
+            self.right + other.right,
+            self.mean + apart * other.rows / rows,
+            self.spread + other.spread + apart * apart * self.rows * other.rows / rows,
+            self.missed + other.missed,
+        )
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Hold predictions against labels; the payload is the model."""
+
+    how: Reading
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> Tally:
+        """How the model does on a shard."""
+        model, total = pickle.loads(payload), Tally()
+        for piece in _pieces(shard, model, self.how, store):
+            truth = target(piece, self.how)
+            if truth is None:
+                raise FileError("expected labels to compare with, found none", shard.name)
+            said = model.predict(piece.X)
+            if hasattr(model, "classes_"):
+                right = said == truth if said.ndim == 1 else (said == truth).all(axis=1)
+                total = total.joined(Tally(piece.rows, int(np.count_nonzero(right))))
+            else:
+                y = truth.astype(np.float64)
+                spread, missed = float(((y - y.mean()) ** 2).sum()), float(((y - said) ** 2).sum())
+                total = total.joined(Tally(piece.rows, 0, float(y.mean()), spread, missed))
+        return total
+
+
+# -- what users call -------------------------------------------------------------------------------------------------
+
+
+def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
+    """A shard for each file or block, and how it is read."""
+    if is_collection(source) or is_arrays(source):
+        alone = not isinstance(source, tuple) and not hasattr(source, "columns")
+        groups, how = groups_of((source, None) if alone else source, None, client, settings)
+        known: Reading | None = getattr(model, "reading_", None)
+        return groups, known if known is not None and known.layout is not None and how.format != "arrays" else how
+    return list(file_groups(expand(source), len(expand(source)))), how_to_read(model, source, settings)
+
+
+def _carried(model: Any) -> bytes:
+    """What answers take of a model: not what only training needs."""
+    lean = copy.copy(model)
+    if not isinstance(model, EpochwiseClassifier):
+        for name in ("_state", "report_"):
+            vars(lean).pop(name, None)
+    return pickle.dumps(lean, protocol=5)
+
+
+def predict(
+    model: Any,
+    source: Any,
+    output: str | PathLike[str],
+    *,
+    scores: bool = False,
+    n_jobs: int = 1,
+    client: Any = None,
+    memory: str | int | None = None,
+    deadline: float | None = None,
+    **settings: Any,
+) -> list[Path]:
+    r"""Write predictions as Parquet, a file for each file, block or partition of the source.
+
+    Parameters
+    ----------
+    model : fitted estimator of rosenblatt
+    source : path, pattern of paths, sequence of paths, or collection
+        As for `fit`; a Dask array of rows needs no labels.
+    output : path
+        A folder, made if it is not there; on a cluster one that all workers see. Its files are part-00000.parquet and
+        so on, in the order of the source, a row a row, each replaced whole or not at all.
+    scores : bool, default=False
+        Whether to write scores beside the predictions.
+    n_jobs, client, memory, deadline, **settings
+        As for `fit`.
+
+    Returns
+    -------
+    list of Path
+
+    Examples
+    --------
+    >>> import rosenblatt, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.svm").write_text("1 1:2\n0 1:-1\n")
+    >>> _ = (folder / "b.svm").write_text("1 1:3\n")
+    >>> model = rosenblatt.fit(rosenblatt.Perceptron(), folder / "a.svm")
+    >>> [path.name for path in rosenblatt.predict(model, str(folder / "*.svm"), folder / "answers")]
+    ['part-00000.parquet', 'part-00001.parquet']
+    """
+    groups, how = _asked(model, source, client, settings)
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {group.name: str(folder / f"part-{k:05d}.parquet") for k, group in enumerate(groups)}
+    engine = make_engine(client, n_jobs, memory, deadline)
+    answers = engine.round(Answer(replace(how, multilabel=None), paths, scores), groups, _carried(model))
+    return [Path(path) for path, _ in answers]
+
+
+def score(
+    model: Any,
+    source: Any,
+    *,
+    n_jobs: int = 1,
+    client: Any = None,
+    memory: str | int | None = None,
+    deadline: float | None = None,
+    **settings: Any,
+) -> float:
+    r"""The accuracy of a classifier, or R² of a regressor, on files or collections of any size.
+
+    Parameters
+    ----------
+    model : fitted estimator of rosenblatt
+    source, n_jobs, client, memory, deadline, **settings
+        As for `fit`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import rosenblatt, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "rows.svm")
+    >>> _ = path.write_text("1 1:2\n0 1:-1\n")
+    >>> rosenblatt.score(rosenblatt.fit(rosenblatt.Perceptron(), path), path)
+    1.0
+    """
+    groups, how = _asked(model, source, client, settings)
+    engine = make_engine(client, n_jobs, memory, deadline)
+    total = Tally()
+    for one in engine.round(Compare(how), groups, _carried(model)):
+        total = total.joined(one)
+    if not total.rows:
+        raise FileError("expected rows, found none", groups[0].name)
+    if hasattr(model, "classes_"):
+        return total.right / total.rows
+    return 1.0 - total.missed / total.spread if total.spread else float(total.missed == 0)

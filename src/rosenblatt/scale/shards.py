@@ -1,0 +1,404 @@
+"""Shards: the parts that rows are cut into, by name, and what is asked of one where its rows are.
+
+A shard carries its name and how to get at its rows, never the rows of a file; whoever works on it opens it, through a
+`Store` that keeps the rows of some shards in memory and forgets those that were used longest ago. A question (`Pass`,
+`Look`, …) is a small record that is called with a shard, the store and the payload of the round; so threads and
+the workers of a cluster run the very same code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import pickle
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data import tables
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import Dense, Examples, encode_rows
+from rosenblatt.data.reading import Contents, Facts, Piece, Reading, pieces
+from rosenblatt.data.sources import CHUNK, stamps
+from rosenblatt.estimators.report import scan
+from rosenblatt.learn.evaluation import Evaluation
+from rosenblatt.learn.kept import Kept, Planes
+from rosenblatt.learn.machines import State
+from rosenblatt.learn.minimising import Aim, total_loss
+from rosenblatt.learn.mixing import Part, one_pass
+from rosenblatt.learn.training import Plan, errors_of
+from rosenblatt.scale.cache import cached, cut, read_blocks
+from rosenblatt.scale.files import Taught
+
+Array = np.ndarray[Any, Any]
+NO_ROWS = "expected rows, found none"
+TABLES = ("csv", "tsv", "parquet", "arrow")
+
+
+# -- the rows that a process holds -----------------------------------------------------------------------------------
+
+
+class Store:
+    """Rows of shards, at most `limit` bytes of them: those used longest ago go first."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.held = limit, 0
+        self.kept: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What stands under this key, made where it does not."""
+        with self.lock:
+            if key in self.kept:
+                self.kept.move_to_end(key)
+                return self.kept[key][0]
+        value = make()
+        size = size_of(value)
+        with self.lock:
+            if size <= self.limit and key not in self.kept:
+                self.kept[key] = (value, size)
+                self.held += size
+                while self.held > self.limit:
+                    self.held -= self.kept.popitem(last=False)[1][1]
+        return value
+
+    def drop(self, key: Any) -> None:
+        """Forget what stands under this key."""
+        with self.lock:
+            self.held -= self.kept.pop(key, (None, 0))[1]
+
+
+def size_of(value: Examples | Piece) -> int:
+    """The bytes that rows take."""
+    if isinstance(value, Examples):
+        others = (value.target, value.weights, value.present)
+        return sum(array.nbytes for array in (*value.rows, *others) if array is not None)
+    X = value.X
+    labels = 0 if value.labels is None else value.labels.nbytes
+    return int(labels + (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes))
+
+
+# -- shards ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FileShard:
+    """Rows of files: all of them, or one of several parts of equal length."""
+
+    name: str
+    paths: tuple[str, ...]
+    part: int = 0
+    parts: int = 1
+
+    def batches(self, how: Reading) -> Iterator[tables.Batch]:
+        """The tables, batch by batch."""
+        for path in self.paths:
+            yield from tables.batches(path, how.format, CHUNK, how.header)
+
+    def contents(self, how: Reading, store: Store) -> Contents:
+        """What the files hold; a binary copy of them is made on the way."""
+        try:
+            return cached(list(self.paths), how, CHUNK).contents
+        except FileError as error:
+            if error.what != NO_ROWS:
+                raise error if error.path is not None else FileError(error.what, self.name) from error
+            return Facts().contents(how)  # a file without rows is no reason to stop
+
+    def pieces(self, how: Reading, store: Store) -> Iterator[Piece]:
+        """The rows, as they are read."""
+        yield from pieces(list(self.paths), how)
+
+    def examples(self, taught: Taught, asked: Reading, shift: int) -> Examples:
+        """The rows, as they are learned from."""
+        cache = cached(list(self.paths), asked, CHUNK)
+        ends = cache.bounds
+        first, end = (int(ends[-1]) * k // self.parts for k in (self.part, self.part + 1))
+        low, high = int(np.searchsorted(ends, first, side="right")) - 1, int(np.searchsorted(ends, end))
+        blocks = read_blocks(cache, np.arange(low, high))
+        if blocks:
+            blocks[-1] = cut(blocks[-1], 0, end - int(ends[high - 1]))
+            blocks[0] = cut(blocks[0], first - int(ends[low]), blocks[0].lengths.size)
+        return taught.of_blocks(blocks, replace(cache, shift=shift), None)
+
+    def key(self) -> Any:
+        """What rows are held under: other files, or files that have changed, are other rows."""
+        return self.name, stamps(self.paths)
+
+
+@dataclass(frozen=True)
+class HeldShard:
+    """Rows that somebody holds or can make: a block of arrays, or a partition of a frame."""
+
+    name: str
+    recipe: Callable[[], Any]  # → (X, y), or a pandas frame
+
+    def piece(self, how: Reading, store: Store) -> Piece:
+        """The rows, which stay in the store."""
+        made: Piece = store.get((self.name, how), lambda: self._made(how))
+        return made
+
+    def _made(self, how: Reading) -> Piece:
+        if how.layout is not None:
+            (batch,) = self.batches(how)
+            return Piece(*tables.rows(batch, how.layout))
+        made = self.recipe()
+        X, y = made if isinstance(made, tuple) else (made, None)
+        return Piece(_rows_of(X, self.name), None if y is None else _labels_of(y, self.name, X.shape[0]))
+
+    def batches(self, how: Reading) -> Iterator[tables.Batch]:
+        """The partition of a frame, as a table."""
+        frame = self.recipe()
+        table = tables.arrow(self.name).Table.from_pandas(frame, preserve_index=False).combine_chunks()
+        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+        columns = {name: c.chunk(0) if hasattr(c, "chunk") else c for name, c in columns.items()}
+        yield tables.Batch(self.name, 1, columns, table.num_rows)
+
+    def contents(self, how: Reading, store: Store) -> Contents:
+        """What the rows hold."""
+        piece, facts = self.piece(how, store), Facts()
+        if how.n_features is not None and piece.X.shape[1] != how.n_features:
+            raise FileError(f"expected {how.n_features:,} features, found {piece.X.shape[1]:,}", self.name)
+        facts.add(piece)
+        reach = _reach(piece, self.name) if piece.rows else 0.0
+        return facts.contents(facts.settle(how), reach, not sp.issparse(piece.X))
+
+    def pieces(self, how: Reading, store: Store) -> Iterator[Piece]:
+        """The rows, as they are held."""
+        yield self.piece(how, store)
+
+    def key(self) -> Any:
+        """What rows are held under."""
+        return self.name
+
+
+Shard = FileShard | HeldShard
+
+
+def _rows_of(X: Any, name: str) -> Any:
+    """X as float32 or float64, C-contiguous or CSR."""
+    X = X.to_numpy() if hasattr(X, "to_numpy") else X
+    kind = np.float32 if X.dtype == np.float32 else np.float64
+    if sp.issparse(X):
+        return sp.csr_matrix(X).astype(kind, copy=False)
+    if hasattr(X, "to_scipy_sparse"):  # of the package sparse
+        return sp.csr_matrix(X.to_scipy_sparse()).astype(kind, copy=False)
+    rows = np.ascontiguousarray(X, dtype=kind)
+    if rows.ndim != 2:
+        raise FileError(f"expected rows and columns, found an array of shape {rows.shape}", name)
+    return rows
+
+
+def _labels_of(y: Any, name: str, rows: int) -> Array:
+    labels = np.asarray(y)
+    if labels.shape != (rows,):
+        raise FileError(f"expected one label for each of {rows:,} rows, found labels of shape {labels.shape}", name)
+    return labels.astype(object) if labels.dtype.kind == "U" else labels
+
+
+def _reach(piece: Piece, name: str) -> float:
+    try:
+        return encode_rows(piece.X)[1]
+    except ValueError as error:
+        raise FileError(str(error), name) from error
+
+
+# -- what is asked of a shard ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the columns of tables hold."""
+
+    how: Reading
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> dict[str, tables.Seen]:
+        """Look through the tables of a shard."""
+        return tables.survey(shard.batches(self.how))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The names in the columns of tables."""
+
+    how: Reading
+    columns: tuple[str, ...]
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> dict[str, set[str]]:
+        """Collect the names of a shard."""
+        return tables.vocabulary(shard.batches(self.how), self.columns)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a shard holds."""
+
+    contents: Contents
+    single: bool  # in single precision
+
+
+@dataclass(frozen=True)
+class Contain:
+    """What shards hold."""
+
+    how: Reading
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> Found:
+        """Look through a shard."""
+        contents = shard.contents(self.how, store)
+        single = isinstance(shard, HeldShard) and shard.piece(self.how, store).X.dtype == np.float32
+        return Found(contents, bool(single))
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How shards become examples, the same for all of them."""
+
+    taught: Taught
+    asked: Reading  # before anything was known: the name of the binary copy
+    shift: int
+    single: bool
+    digest: str = ""
+
+    def named(self) -> Opening:
+        """The opening with a digest of itself, by which examples are held."""
+        return replace(self, digest=hashlib.sha256(pickle.dumps(replace(self, digest=""))).hexdigest()[:16])
+
+    def key(self, shard: Shard) -> Any:
+        """What the examples of a shard are held under."""
+        return self.digest, shard.key()
+
+    def examples(self, shard: Shard, store: Store) -> tuple[Examples, float]:
+        """The examples of a shard, and the seconds that it took to read them."""
+        began = time.perf_counter()
+        made: Examples = store.get(self.key(shard), lambda: self._made(shard, store))
+        return made, time.perf_counter() - began
+
+    def _made(self, shard: Shard, store: Store) -> Examples:
+        if isinstance(shard, FileShard):
+            return shard.examples(self.taught, self.asked, self.shift)
+        piece = shard.piece(self.asked, store)
+        store.drop((shard.name, self.asked))  # its examples take its place
+        kind = np.float32 if self.single else np.float64
+        return self.taught.of_piece(replace(piece, X=piece.X.astype(kind, copy=False)))
+
+
+@dataclass(frozen=True)
+class Learned:
+    """One pass over one shard."""
+
+    part: Part
+    reading: float  # seconds
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass, from the weights in the payload: a `State`, pickled, so that every pass has its own."""
+
+    opening: Opening
+    plan: Plan
+    places: dict[str, int]  # of each shard in the order of mixing
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> Learned:
+        """Learn from a shard."""
+        sent: State = pickle.loads(payload)
+        examples, reading = self.opening.examples(shard, store)
+        return Learned(one_pass(examples, self.plan, sent, self.places[shard.name]), reading)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What planes, and the model that is kept, do on a shard."""
+
+    scans: tuple[Evaluation, ...]
+    errors: int
+    loss: float  # Σ of the losses of an aim, and the weight of the rows
+    mass: float
+
+
+@dataclass(frozen=True)
+class Look:
+    """A scan; the payload is a `State` without weights, planes, and the model that is kept, pickled."""
+
+    opening: Opening
+    plan: Plan
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> Seen:
+        """Scan a shard."""
+        state, planes, kept = pickle.loads(payload)
+        examples = self.opening.examples(shard, store)[0]
+        if not examples.size:
+            return Seen((), 0, 0.0, 0.0)
+        loss, mass = 0.0, 0.0
+        if isinstance(self.plan, Aim):
+            loss, mass = total_loss(examples, self.plan, planes)
+        scans = tuple(scan([examples], self.plan, state, planes))
+        return Seen(scans, 0 if kept is None else errors_of(examples, kept, self.plan), loss, mass)
+
+
+def look_payload(state: State, planes: Planes, kept: Kept | None) -> bytes:
+    """What `Look` is sent."""
+    return pickle.dumps((replace(state, machines=[]), planes, kept), protocol=5)
+
+
+# -- from a source to shards -----------------------------------------------------------------------------------------
+
+
+def file_groups(paths: Sequence[str], shards: int) -> list[FileShard]:
+    """Files dealt out, in their order, to as many groups as there are shards, or one a file if there are fewer."""
+    count = min(shards, len(paths))
+    bounds = [len(paths) * k // count for k in range(count + 1)]
+    groups = [tuple(paths[a:b]) for a, b in itertools.pairwise(bounds)]
+    return [FileShard(group[0] if len(group) == 1 else f"{group[0]} … {group[-1]}", group) for group in groups]
+
+
+def cut_up(groups: Sequence[FileShard], rows: Sequence[int], shards: int) -> tuple[list[Shard], list[int]]:
+    """The shards of groups that hold so many rows, and the rows of each; none is empty."""
+    found: list[Shard] = []
+    sizes: list[int] = []
+    for k, (group, count) in enumerate(zip(groups, rows, strict=True)):
+        parts = shards // len(groups) + (k < shards % len(groups))
+        for part in range(parts):
+            size = count * (part + 1) // parts - count * part // parts
+            if size:
+                name = group.name if parts == 1 else f"{group.name} [{part + 1}/{parts}]"
+                found.append(replace(group, name=name, part=part, parts=parts))
+                sizes.append(size)
+    return found, sizes
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows of arrays in memory."""
+
+    X: Any
+    y: Any
+    first: int
+    end: int
+
+    def __call__(self) -> tuple[Any, Any]:
+        """The rows and their labels."""
+        return self.X[self.first : self.end], None if self.y is None else self.y[self.first : self.end]
+
+
+def array_shards(X: Any, y: Any, shards: int) -> list[HeldShard]:
+    """Arrays in memory, cut into shards of equal length."""
+    X = sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X)
+    y = None if y is None else np.asarray(y)
+    n = X.shape[0]
+    bounds = [n * k // shards for k in range(shards + 1)]
+    return [HeldShard(f"rows {a:,} to {b:,}", Slice(X, y, a, b)) for a, b in itertools.pairwise(bounds) if b > a]
+
+
+def no_examples(opening: Opening, contents: Contents) -> Examples:
+    """Examples that hold no rows, only what is true of all."""
+    taught = opening.taught
+    d, several = taught.n_features, taught.how.multilabel
+    truth = np.zeros((0, taught.classes.size) if several and taught.classes is not None else 0, np.int8)
+    kind = np.float32 if opening.single else np.float64
+    return Examples(Dense(np.zeros((0, d), kind)), d, truth, taught.classes, None, None, contents.radius2)
