@@ -12,7 +12,6 @@ import sys
 
 import tables  # isort: skip  (first: it sets the number of threads)
 import bench_cluster
-import bench_cluster
 import bench_files
 import bench_learning
 import bench_linear
@@ -28,7 +27,6 @@ SECTIONS = {
     "linear": bench_linear.run,
     "networks": bench_networks.run,
     "files": bench_files.run,
-    "cluster": bench_cluster.run,
     "cluster": bench_cluster.run,
 }
 
