@@ -353,14 +353,14 @@ def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):
     def slow(examples, plan, sent, shard):
         if shard == 2 and sent.epoch == 1 and not hung:
             hung.append(1)
-            freed.wait(30)
+            freed.wait(60)
         return one_pass(examples, plan, sent, shard)
 
     here = fit(learner(), files, shards=SHARDS)
     monkeypatch.setattr("rosenblatt.scale.shards.one_pass", slow)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     try:
-        there = fit(learner(), files, client=inside, deadline=2.0)
+        there = fit(learner(), files, client=inside, deadline=6.0)
     finally:
         freed.set()
     same(here, there)
