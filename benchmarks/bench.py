@@ -3,7 +3,7 @@
 Same data, same dtype, warm. Data sets that are not made here come from the folder that ROSENBLATT_DATA names; without
 it those rows are left out, and it is said.
 
-    python benchmarks/bench.py [section …] [--readme]     # all sections unless named; --readme writes the figures
+    python benchmarks/bench.py [section …] [--write]     # --write: the figures go into README and docs
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SECTIONS = {
 }
 
 if __name__ == "__main__":
-    wanted = [name for name in sys.argv[1:] if name != "--readme"] or list(SECTIONS)
+    wanted = [name for name in sys.argv[1:] if name != "--write"] or list(SECTIONS)
     unknown = [name for name in wanted if name not in SECTIONS]
     if unknown:
         sys.exit(f"no section {unknown[0]!r}: {', '.join(SECTIONS)}")
     for name in wanted:
         SECTIONS[name]()
-    if "--readme" in sys.argv:
-        tables.write_readme()
+    if "--write" in sys.argv:
+        tables.write_figures()

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 REPEATS = 5
+ROOT = Path(__file__).parent.parent
 LINES: list[str] = []
+SHORT: list[str] = []  # those that the README shows too
 
 
 def fastest(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, float]:
@@ -34,32 +36,40 @@ def fastest(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[
     return best
 
 
-def show(line: str) -> None:
-    """Print a line, and remember it for the README."""
+def show(line: str, *, short: bool) -> None:
+    """Print a line, and remember it."""
     LINES.append(line)
+    if short:
+        SHORT.append(line)
     print(line, flush=True)
 
 
 def say(work: str, ours: str, peer: str, ratio: str, goal: str) -> None:
     """One row of the table."""
-    show(f"| {work} | {ours} | {peer} | {ratio} | {goal} |")
+    show(f"| {work} | {ours} | {peer} | {ratio} | {goal} |", short=bool(ratio and goal))
 
 
 def head(title: str) -> None:
     """The head of a table."""
-    show(f"\n**{title}**\n\n| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|")
+    LINES.append(f"\n## {title}\n\n{COLUMNS}")
+    print(LINES[-1], flush=True)
+
+
+COLUMNS = "| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|"
 
 
 def left_out(what: str) -> None:
     """Say that a row is missing, and why."""
-    show(f"| {what} | left out | | | |")
+    show(f"| {what} | left out | | | |", short=False)
 
 
-def write_readme() -> None:
-    """Put the tables where the README has its figures."""
-    readme = Path(__file__).parent.parent / "README.md"
+def write_figures() -> None:
+    """Put all tables into docs/benchmarks.md, and the rows with a ratio and a goal where the README has its figures."""
+    told = f"Measured by `make bench` in one run, {os.cpu_count()} cores, Python {platform.python_version()}"
+    page = [f"# Benchmarks\n\n{told}: `python benchmarks/bench.py --write`.", *LINES, ""]
+    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(page), encoding="utf-8")
+    readme = ROOT / "README.md"
     begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
     before, rest = readme.read_text(encoding="utf-8").split(begin)
-    after = rest.split(end)[1]
-    told = f"Measured by `make bench` in one run, {os.cpu_count()} cores, Python {platform.python_version()}:"
-    readme.write_text(before + begin + "\n" + told + "\n" + "\n".join(LINES) + "\n" + end + after, encoding="utf-8")
+    block = "\n".join([begin, f"{told} ([all of it](docs/benchmarks.md)):\n", COLUMNS, *SHORT, end])
+    readme.write_text(before + block + rest.split(end)[1], encoding="utf-8")
