@@ -289,6 +289,43 @@ def test_what_files_cannot_teach_is_refused(model, match, svm):
     assert not hasattr(model, "n_features_in_")
 
 
+IN_MEMORY = {
+    "VotedPerceptron": "every row that made an update",
+    "KernelPerceptron": "its support may be the whole file",
+    "KernelSVM": "its dual needs all rows",
+    "LinearSVM": "its dual needs all rows",
+    "MultilayerPerceptron": "it draws each of its batches from all rows",
+    "MarkI": "its units are wired",
+    "LinearClassifier": "piece by piece",
+    "LinearRegressor": "piece by piece",
+    "Pegasos": "piece by piece",
+    "HierarchicalPerceptron": "piece by piece",
+}
+EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_estimator_learns_from_files_as_in_memory_or_says_why_not(name, svm):
+    path = svm(classes=3)
+
+    def make():
+        model = getattr(rosenblatt, name)()
+        few = {"random_state": 3, "max_epochs": 3, "order": "cyclic"}
+        return model.set_params(**{key: few[key] for key in few.keys() & model.get_params().keys()})
+
+    model = make()
+    if name in IN_MEMORY:
+        with pytest.raises(ValueError, match=f"^{name} .*{IN_MEMORY[name]}.*: use fit, in memory"):
+            fit(model, path)
+    elif not hasattr(model, "partial_fit"):
+        with pytest.raises(TypeError, match=f"online learners; {name} is none"):
+            fit(model, path)
+    else:
+        check_same(make, path)
+        return
+    assert vars(model) == vars(make())
+
+
 def test_settings_that_make_no_sense(svm):
     path, model = svm(), rosenblatt.Perceptron()
     for wrong in ({"memory": "1MB"}, {"memory": "lots"}, {"shards": 2}, {"n_jobs": 2}, {"resume": True}, {"colour": 1}):

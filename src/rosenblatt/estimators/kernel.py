@@ -67,6 +67,7 @@ class KernelClassifier(EpochwiseClassifier):
     intercept_: Array
     _kept: Dual
     _takes_labels = True
+    _needs_memory = "its support may be the whole file"
     _derived = ("support_vectors_", "dual_coef_", "intercept_")
 
     def _kernel(self, examples: Examples) -> Kernel:
@@ -378,6 +379,7 @@ class KernelSVM(KernelClassifier):
     tol: float
     fit_intercept: bool
     support_: Array
+    _needs_memory = "its dual needs all rows at once"
     _parameter_constraints = KERNEL_SVM
 
     def __init__(

@@ -166,6 +166,7 @@ class MultilayerPerceptron(EpochwiseClassifier):
     _kept: Answers
     _state: Network
     _derived = ("coefs_", "intercepts_")
+    _needs_memory = "it draws each of its batches from all rows"
 
     _parameter_constraints = NETWORK
 
@@ -502,6 +503,7 @@ n_iter_no_change, record_errors, class_weight, random_state
     """
 
     wiring_: RandomWiring
+    _needs_memory = "its units are wired and their thresholds drawn with all rows in view"
     _parameter_constraints = MARK_I
     margin, update, bias_step = 0.0, "online", "unit"
 

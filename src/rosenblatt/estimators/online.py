@@ -93,6 +93,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     validation_fraction: float
     n_iter_no_change: int
     random_state: Any
+    _needs_memory: str | None = "its training has not been taught to go through a file piece by piece"  # None: it has
 
     @classmethod
     @functools.cache
@@ -106,6 +107,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, values[name])
 
     # -- for subclasses to say ---------------------------------------------------------------------------------------
+
+    def _why_memory(self) -> str | None:
+        """Why `rosenblatt.fit` cannot train it from files; None where it can."""
+        return self._needs_memory
 
     def _plan(self) -> Plan:
         raise NotImplementedError

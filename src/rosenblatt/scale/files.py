@@ -409,6 +409,9 @@ def training(
         raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
     if resume and checkpoint is None:
         raise ValueError("resume needs to know the checkpoint.")
+    if estimator._why_memory() is not None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} cannot learn from files, since {estimator._why_memory()}: use fit, in memory.")
     estimator._validate_params()
     plan = estimator._plan()
     _refuse(estimator, plan)
@@ -478,7 +481,8 @@ def fit(
     Parameters
     ----------
     estimator : online learner of rosenblatt
-        Fitted in place. A vote and a pocket need all rows at once and are refused.
+        Fitted in place. A vote and a pocket need all rows at once and are refused; so are learners with kernels,
+        networks, duals and the batch solver, each with the reason.
     source : path, pattern of paths, sequence of paths, or "-"
         As for `rosenblatt.read`.
     shards, n_jobs, client
