@@ -403,6 +403,18 @@ def test_a_seed_that_nobody_chose_is_kept(svm, tmp_path):
     same(second, fit(whole, path))
 
 
+def test_a_random_state_goes_on(svm, tmp_path):
+    path, point = svm(), tmp_path / "point"
+
+    def make(most, seed=0):
+        return rosenblatt.Perceptron(max_epochs=most, random_state=np.random.RandomState(seed))
+
+    fit(make(2), path, checkpoint=point)
+    same(fit(make(4), path, checkpoint=point, resume=True), fit(make(4), path))
+    with pytest.raises(FileError, match="another training, with random_state=RandomState"):
+        fit(make(4, seed=1), path, checkpoint=point, resume=True)
+
+
 def test_other_checkpoints_are_refused(svm, tmp_path):
     path, point = svm(), tmp_path / "point"
     fit(rosenblatt.Perceptron(max_epochs=2), path, checkpoint=point, resume=True)

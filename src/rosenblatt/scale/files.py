@@ -33,6 +33,7 @@ from rosenblatt.data.reading import (
     tasks,
 )
 from rosenblatt.data.sources import CHUNK, STDIN, expand
+from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.files import load, save
 from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
 from rosenblatt.estimators.report import looked_at, scan
@@ -373,11 +374,25 @@ def _job(model: Any, rows: Rows, plan: Plan) -> Job:
     return Job(model, rows, taught, plan, state, order)
 
 
+def _equal(mine: Any, theirs: Any) -> bool:
+    """Whether two parameters are the same; of random states, whether they go on in the same way."""
+    if callable(mine) or callable(theirs):
+        return mine is theirs
+    return _plain(mine) == _plain(theirs)
+
+
+def _plain(value: Any) -> tuple[Any, dict[str, bytes]]:
+    """A parameter as data that can be compared."""
+    arrays = Arrays()
+    tree = encode(value, arrays, "a parameter")
+    return tree, {name: array.tobytes() for name, array in arrays.stored.items()}
+
+
 def _resumed(job: Job, path: Path) -> list[EpochRecord]:
     """Go on where the checkpoint stopped: its records, and its state in the job."""
     other, model = load(path), job.model
     mine, theirs = model.get_params(), other.get_params()
-    differ = [name for name in mine if name != "max_epochs" and repr(mine[name]) != repr(theirs.get(name))]
+    differ = [name for name in mine if name != "max_epochs" and not _equal(mine[name], theirs.get(name))]
     if type(other) is not type(model) or differ:
         what = f"{differ[0]}={theirs[differ[0]]!r}" if differ and differ[0] in theirs else type(other).__name__
         raise FileError(f"a checkpoint of another training, with {what}: train without resume", path)
