@@ -81,6 +81,31 @@ def test_train_predict_evaluate(folder):
     assert json.loads(out)["classes"] == [-1.0, 1.0]
 
 
+def test_info_of_parameters_that_are_arrays(folder):
+    X, y = rosenblatt.read(folder / "rows.svm")
+    rosenblatt.save(rosenblatt.Perceptron(order=np.arange(30), max_epochs=2).fit(X, y), folder / "m")
+    code, out, _ = run("info", folder / "m")
+    assert code == 0
+    assert "Perceptron(max_epochs=2, order=array([ 0, 1, 2," in out
+    code, out, _ = run("info", folder / "m", "--json")
+    assert code == 0
+    assert json.loads(out)["parameters"] == {"max_epochs": 2, "order": list(range(30))}
+
+
+@pytest.mark.parametrize("name", [k for k in rosenblatt.__all__ if hasattr(getattr(rosenblatt, k), "get_params")])
+def test_info_of_every_estimator(folder, name):
+    X, y = rosenblatt.read(folder / "rows.svm")
+    model = getattr(rosenblatt, name)()
+    few = {"random_state": 0, "max_epochs": 2}
+    model.set_params(**{key: few[key] for key in few.keys() & model.get_params().keys()})
+    rosenblatt.save(model.fit(X, y), folder / "m")
+    code, out, _ = run("info", folder / "m")
+    assert code == 0
+    assert out.startswith(f"{name}(")
+    code, out, _ = run("info", folder / "m", "--json")
+    assert json.loads(out)["features"] == 20
+
+
 def test_json_is_all_that_is_printed(folder):
     code, out, errors = run("train", folder / "rows.svm", "--json", "--test", folder / "more.svm", "--epochs", 3)
     assert code == 0

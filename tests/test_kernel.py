@@ -660,3 +660,12 @@ def test_svm_hard_case_of_the_lectures():
     assert model.predict(X).tolist() == y
     assert (np.abs(model.decision_function(X)) >= 1 - 1e-3).all()
     assert model.support_.tolist() == [0, 1, 2, 3]
+
+
+def test_each_class_against_the_rest_votes_as_two_classes_do():
+    X, y = load_iris(return_X_y=True)
+    settings = {"keep": "vote", "order": "cyclic", "max_epochs": 3}
+    scores = KernelPerceptron(multiclass="ovr", **settings).fit(X, y).decision_function(X)
+    for k in range(3):
+        alone = KernelPerceptron(**settings).fit(X, y == k)
+        assert np.array_equal(scores[:, k], alone.decision_function(X))

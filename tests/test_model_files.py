@@ -8,6 +8,8 @@ import resource
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 import safetensors.numpy
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import FileError, NewerFormatError, load, save
@@ -25,6 +28,7 @@ from rosenblatt.estimators.files import BLANK, from_bytes, to_bytes
 GOLDEN = Path(__file__).parent / "golden"
 CLASSIFIERS = ["Perceptron", "AveragedPerceptron", "VotedPerceptron", "PAUM", "PassiveAggressive", "AROW"]
 CLASSIFIERS += ["SecondOrderPerceptron"]
+EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
 X, Y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
 FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "300"))
@@ -39,6 +43,36 @@ def _quiet():
 
 def fitted(name="Perceptron", **settings):
     return getattr(rosenblatt, name)(max_epochs=3, random_state=1, **settings).fit(X, NAMES)
+
+
+def any_fitted(name, rows=X, labels=NAMES, **settings):
+    """An estimator of any kind, fitted to the flowers."""
+    model = getattr(rosenblatt, name)(**settings)
+    few = {"random_state": 1, "max_epochs": 3, "n_units": 16, "hidden_layer_sizes": (5, rosenblatt.Layer(4, "tanh"))}
+    model.set_params(**{key: few[key] for key in few.keys() & model.get_params().keys() - settings.keys()})
+    return model.fit(rows, X[:, 0] if name.endswith("Regressor") else labels)
+
+
+def said(model, rows=X):
+    """All that a model says of rows."""
+    asked = ("predict", "decision_function", "predict_proba", "transform")
+    return [getattr(model, what)(rows) for what in asked if hasattr(model, what)]
+
+
+def come_back(model, rows=X):
+    """The model from its file, which must be the one that was saved."""
+    data = to_bytes(model)
+    again = from_bytes(data)
+    assert to_bytes(again) == data
+    for one, other in zip(said(model, rows), said(again, rows), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    assert vars(again).keys() == vars(model).keys()
+    assert again.get_params() == model.get_params()
+    if hasattr(model, "report_"):
+        assert again.report_ == model.report_
+        assert str(again.report_) == str(model.report_)
+    return again
 
 
 def same(a, b):
@@ -61,6 +95,114 @@ def test_every_classifier_comes_back_to_the_bit(name, multiclass, rows):
     assert to_bytes(again) == data
     assert again.report_ == model.report_
     same(model, again)
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X), X.astype(np.float32)], ids=["dense", "csr", "f32"])
+@pytest.mark.parametrize("name", EVERY)
+def test_every_estimator_comes_back_to_the_bit(name, rows):
+    model = any_fitted(name, rows)
+    again = come_back(model, rows)
+    if hasattr(model, "partial_fit"):
+        labels = X[:, 0] if name.endswith("Regressor") else NAMES
+        for one, other in zip(
+            said(model.partial_fit(rows, labels)), said(again.partial_fit(rows, labels)), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+    new = to_bytes(getattr(rosenblatt, name)())
+    assert to_bytes(from_bytes(new)) == new
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("KernelPerceptron", {"keep": "average", "fit_intercept": True, "multiclass": "ovo"}),
+        ("KernelPerceptron", {"keep": "vote", "multiclass": "ovr"}),
+        ("KernelPerceptron", {"keep": "vote", "kernel": "poly"}),
+        ("KernelPerceptron", {"budget": 9, "multiclass": "ovr"}),
+        ("KernelPerceptron", {"budget": 9, "multiclass": "ovo", "budget_rule": "forgetron"}),
+        ("KernelSVM", {"multiclass": "ovo", "kernel": "linear"}),
+        ("HierarchicalPerceptron", {"keep": "average", "tree": ["setosa", ["versicolor", "virginica"]]}),
+        ("HierarchicalPerceptron", {"tree": {"setosa": None, "versicolor": "v", "virginica": "v"}}),
+        ("MultilayerPerceptron", {"solver": "sgd", "loss": "squared", "early_stopping": True}),
+        ("MultilayerPerceptron", {"hidden_layer_sizes": rosenblatt.Layer(5, "log-square", gain_control=True)}),
+        ("MarkI", {"keep": "vote"}),
+        ("MarkI", {"keep": "average", "multiclass": "ovo", "threshold": "median"}),
+        ("MaxMargin", {"fit_intercept": False}),
+        ("LinearClassifier", {"penalty": "l1", "loss": "hinge"}),
+        ("LinearSVM", {"multiclass": "crammer_singer"}),
+        ("Pegasos", {"project": True}),
+    ],
+)
+def test_the_settings_of_every_estimator_come_back(name, settings):
+    for labels in (NAMES, Y == 0):
+        if "budget" in settings or not isinstance(settings.get("tree"), list | dict) or labels is NAMES:
+            model = any_fitted(name, labels=labels, **settings)
+            again = come_back(model)
+            if hasattr(model, "partial_fit") and not settings.get("early_stopping"):
+                model.partial_fit(X, labels)
+                again.partial_fit(X, labels)
+                np.testing.assert_array_equal(model.decision_function(X), again.decision_function(X))
+
+
+@pytest.mark.parametrize("name", ["Perceptron", "KernelPerceptron", "KernelSVM", "MarkI"])
+@pytest.mark.parametrize(
+    "labels",
+    [NAMES.astype("S"), NAMES.astype("S").astype(object), Y.astype(np.uint8), Y == 1, NAMES.astype(object)],
+    ids=["S", "bytes", "uint8", "bool", "object"],
+)
+def test_names_of_every_kind_come_back(name, labels):
+    assert come_back(any_fitted(name, labels=labels)).classes_.dtype == labels.dtype
+
+
+def test_the_widest_planes_of_classes_named_by_bytes_come_back():
+    model = any_fitted("MaxMargin", labels=NAMES.astype("S"))
+    again = from_bytes(to_bytes(model))
+    assert again.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_names_that_are_tuples_come_back():
+    labels = np.empty(Y.size, dtype=object)
+    labels[:] = [("flower", int(k)) for k in Y]
+    model = rosenblatt.Perceptron(max_epochs=2, random_state=0).fit(X, labels)
+    assert come_back(model).classes_.tolist() == model.classes_.tolist()
+
+
+def test_a_label_by_indicator_comes_back():
+    for name in ("Perceptron", "KernelPerceptron", "KernelSVM", "LinearSVM"):
+        come_back(any_fitted(name, labels=np.eye(3, dtype=int)[Y]))
+
+
+def test_the_layers_of_a_network_are_parts_of_its_weights():
+    model = from_bytes(to_bytes(any_fitted("MultilayerPerceptron")))
+    assert all(np.shares_memory(part, model._state.flat) for part in model.coefs_)
+    assert model._kept.flat is model._state.flat
+
+
+def test_proofs_come_back_and_hold():
+    model = any_fitted("MaxMargin")
+    again = from_bytes(to_bytes(model))
+    assert again.certificates_ == model.certificates_
+    assert again.report_.outcome == "inseparable"
+    again.report_.witness.verify(X, NAMES)
+
+
+def test_what_cannot_be_loaded_is_not_saved(tmp_path):
+    model = fitted()
+    model.coef_ = model.coef_[:, :2]
+    with pytest.raises(FileError, match="this Perceptron is not as `fit` leaves it: expected planes"):
+        save(model, tmp_path / "model")
+    model = fitted()
+    model.Notes = "mine"
+    with pytest.raises(FileError, match="Notes is no attribute of Perceptron"):
+        save(model, tmp_path / "model")
+    model = rosenblatt.Perceptron(class_weight=np.array([{1}], dtype=object))
+    with pytest.raises(FileError, match="class_weight holds an array of set"):
+        save(model, tmp_path / "model")
+    model = rosenblatt.Perceptron(random_state=np.random.RandomState(np.random.PCG64(0)))
+    with pytest.raises(FileError, match="random_state holds a RandomState that is no MT19937"):
+        save(model, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -144,7 +286,19 @@ def test_only_our_estimators_are_saved():
 
 
 def test_plain_values_come_back():
-    for value in (None, True, 3, 2.5, float("inf"), "text", [1, [2]], (1, ("a", None)), {"a": 1, 2: (3,)}):
+    for value in (
+        None,
+        True,
+        3,
+        2.5,
+        float("inf"),
+        "text",
+        [1, [2]],
+        (1, ("a", None)),
+        {"a": 1, 2: (3,)},
+        b"\0\xff",
+        Fraction(-1, 3 << 90),
+    ):
         again = decode(json.loads(json.dumps(encode(value, Arrays(), "x"))), Arrays())
         assert again == value
         assert type(again) is type(value)
@@ -184,10 +338,10 @@ def mutated(data, rng):
 
 
 def test_mutated_files_are_refused():
-    whole = [to_bytes(fitted()), to_bytes(fitted("VotedPerceptron")), to_bytes(rosenblatt.AROW())]
+    whole = [to_bytes(any_fitted(name)) for name in EVERY] + [to_bytes(rosenblatt.AROW())]
     rng = random.Random(0)
     for turn in range(FUZZ):
-        data = whole[turn % 3]
+        data = whole[turn % len(whole)]
         other = mutated(data, rng)
         if other != data:
             with pytest.raises(FileError):
@@ -219,28 +373,54 @@ def scramble(node, rng):
     return rng.choice([None, -1, 0, 1, 7, 1 << 40, 1.5, "one", "", [], {}, {"array": "0", "object": 0}, {"tuple": []}])
 
 
-def test_forged_files_never_crash():
+FORGED = [(name, {}) for name in EVERY]
+FORGED += [("KernelPerceptron", {"keep": "vote"}), ("KernelPerceptron", {"keep": "average", "multiclass": "ovo"})]
+FORGED += [("KernelPerceptron", {"budget": 9, "multiclass": "ovr"}), ("MarkI", {"keep": "vote"})]
+FORGED += [("HierarchicalPerceptron", {"keep": "average"}), ("Perceptron", {"multiclass": "ovo"})]
+
+
+@pytest.mark.parametrize(("name", "settings"), FORGED)
+def test_forged_files_never_crash(name, settings):
+    """What is let in can be asked, and goes on to learn or says why not."""
     rng = random.Random(1)
-    trees = [opened(to_bytes(fitted(name))) for name in ("Perceptron", "AveragedPerceptron", "VotedPerceptron", "AROW")]
-    accepted = 0
-    for turn in range(FUZZ):
-        about, arrays = trees[turn % len(trees)]
+    whole, all_arrays = opened(to_bytes(any_fitted(name, **settings)))
+    accepted, turns = 0, max(FUZZ // 5, 40)
+    for _ in range(turns):
+        about, arrays = whole, all_arrays
         if rng.random() < 0.5:
-            about = scramble(about, rng)
+            about = {**whole, "attributes": scramble(whole["attributes"], rng)}
         else:
-            name = rng.choice(sorted(arrays))
-            array = arrays[name]
-            array = rng.choice([array[:-1], array.astype(np.int64), array.ravel(), np.zeros((0, 3)), array * 1000])
-            arrays = {**arrays, name: np.ascontiguousarray(array)}
+            which = rng.choice(sorted(arrays))
+            array = arrays[which]
+            array = rng.choice([array[:-1], array.astype(np.int64), array.ravel(), np.zeros((0, 3)), array * 100])
+            arrays = {**arrays, which: np.ascontiguousarray(array)}
         try:
             model = from_bytes(sealed(about, arrays))
-            accepted += 1
-            model.predict(X)
         except FileError:
-            pass
-        except (ValueError, TypeError, AttributeError, IndexError):
-            pass  # numbers that fit may still make a model that cannot say anything
-    assert accepted < FUZZ
+            continue
+        accepted += 1
+        try:
+            said(model)
+        except NotFittedError:
+            continue
+        if hasattr(model, "partial_fit"):
+            labels = X[:, 0] if name.endswith("Regressor") else model.classes_[Y]
+            with suppress(ValueError, TypeError, AttributeError, IndexError):
+                model.partial_fit(X, labels)  # numbers that fit may still make a model that cannot go on
+    assert accepted < turns
+
+
+def test_forged_headers_never_crash():
+    rng = random.Random(2)
+    trees = [opened(to_bytes(any_fitted(name))) for name in ("Perceptron", "MarkI", "MaxMargin")]
+    for turn in range(FUZZ):
+        about, arrays = trees[turn % len(trees)]
+        key = rng.choice(sorted(about))
+        try:
+            model = from_bytes(sealed({**about, key: scramble(about[key], rng)}, arrays))
+        except FileError:
+            continue
+        said(model)
 
 
 @pytest.mark.parametrize(

@@ -28,21 +28,31 @@ def ran(path, rows):
 
 NAMES = np.array(["a", "b", "c"])[Y]
 CASES = [("AveragedPerceptron", labels, np.float64) for labels in (Y, Y == 0, NAMES, Y * 1.0, NAMES == "a")]
+CASES += [("AveragedPerceptron", NAMES.astype("S"), np.float64)]
+CASES += [
+    (name, labels, np.float64)
+    for name in ("MaxMargin", "Pegasos", "LinearClassifier", "LinearSVM", "HierarchicalPerceptron")
+    for labels in (NAMES, Y == 0)
+]
 CASES += [("AveragedPerceptron", Y, np.float32), ("PAUM", NAMES, np.float64), ("AROW", Y, np.float64)]
 
 
 @pytest.mark.parametrize(("name", "labels", "dtype"), CASES)
 def test_classes(tmp_path, name, labels, dtype):
     rows = X.astype(dtype)
-    model = getattr(rosenblatt, name)(max_epochs=5, random_state=0).fit(rows, labels)
+    settings = {} if name == "MaxMargin" else {"max_epochs": 5, "random_state": 0}
+    model = getattr(rosenblatt, name)(**settings).fit(rows, labels)
     export_onnx(model, tmp_path / "m.onnx")
     said = ran(tmp_path / "m.onnx", rows)
     np.testing.assert_allclose(said["scores"], model.decision_function(rows), rtol=1e-4, atol=1e-4)
-    assert (said["label"] == model.predict(rows)).mean() > 0.99  # a tie may be rounded either way
+    names = model.predict(rows)
+    names = names.astype("U") if names.dtype.kind == "S" else names
+    assert (said["label"] == names).mean() > 0.99  # a tie may be rounded either way
 
 
-def test_regression(tmp_path):
-    model = rosenblatt.PassiveAggressiveRegressor(max_epochs=5, random_state=0).fit(X, X[:, 0])
+@pytest.mark.parametrize("name", ["PassiveAggressiveRegressor", "LinearRegressor"])
+def test_regression(tmp_path, name):
+    model = getattr(rosenblatt, name)(max_epochs=5, random_state=0).fit(X, X[:, 0])
     export_onnx(model, tmp_path / "m.onnx")
     assert list(ran(tmp_path / "m.onnx", X)) == ["scores"]
     np.testing.assert_allclose(ran(tmp_path / "m.onnx", X)["scores"], model.predict(X))
@@ -53,6 +63,10 @@ def test_what_has_no_form(tmp_path, monkeypatch):
     for model, match in [
         (rosenblatt.Perceptron(), "no coef_"),
         (rosenblatt.VotedPerceptron(max_epochs=1).fit(X, Y), "no coef_"),
+        (rosenblatt.MaxMargin(), "MaxMargin has no coef_"),
+        (rosenblatt.MultilayerPerceptron(max_epochs=1).fit(X, Y), "MultilayerPerceptron has no coef_"),
+        (rosenblatt.KernelSVM().fit(X, Y), "KernelSVM has no coef_"),
+        (rosenblatt.MarkI(8, max_epochs=1).fit(X, Y), "MarkI has no ONNX form"),
         (rosenblatt.Perceptron(multiclass="ovo", max_epochs=1).fit(X, Y), "one-vs-one"),
         (rosenblatt.Perceptron(max_epochs=1).fit(X, np.eye(3, dtype=int)[Y]), "indicator"),
         (

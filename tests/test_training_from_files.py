@@ -291,6 +291,43 @@ def test_what_files_cannot_teach_is_refused(model, match, svm):
     assert not hasattr(model, "n_features_in_")
 
 
+IN_MEMORY = {
+    "VotedPerceptron": "every row that made an update",
+    "KernelPerceptron": "its support may be the whole file",
+    "KernelSVM": "its dual needs all rows",
+    "LinearSVM": "its dual needs all rows",
+    "MultilayerPerceptron": "it draws each of its batches from all rows",
+    "MarkI": "its units are wired",
+    "LinearClassifier": "piece by piece",
+    "LinearRegressor": "piece by piece",
+    "Pegasos": "piece by piece",
+    "HierarchicalPerceptron": "piece by piece",
+}
+EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_estimator_learns_from_files_as_in_memory_or_says_why_not(name, svm):
+    path = svm(classes=3)
+
+    def make():
+        model = getattr(rosenblatt, name)()
+        few = {"random_state": 3, "max_epochs": 3, "order": "cyclic"}
+        return model.set_params(**{key: few[key] for key in few.keys() & model.get_params().keys()})
+
+    model = make()
+    if name in IN_MEMORY:
+        with pytest.raises(ValueError, match=f"^{name} .*{IN_MEMORY[name]}.*: use fit, in memory"):
+            fit(model, path)
+    elif not hasattr(model, "partial_fit"):
+        with pytest.raises(TypeError, match=f"online learners; {name} is none"):
+            fit(model, path)
+    else:
+        check_same(make, path)
+        return
+    assert vars(model) == vars(make())
+
+
 def test_settings_that_make_no_sense(svm):
     path, model = svm(), rosenblatt.Perceptron()
     for wrong in ({"memory": "1MB"}, {"memory": "lots"}, {"shards": 0}, {"n_jobs": 2}, {"resume": True}, {"colour": 1}):
@@ -367,6 +404,18 @@ def test_a_seed_that_nobody_chose_is_kept(svm, tmp_path):
     assert second._state.seed == first._state.seed
     whole = rosenblatt.Perceptron(max_epochs=4, random_state=first._state.seed)
     same(second, fit(whole, path))
+
+
+def test_a_random_state_goes_on(svm, tmp_path):
+    path, point = svm(), tmp_path / "point"
+
+    def make(most, seed=0):
+        return rosenblatt.Perceptron(max_epochs=most, random_state=np.random.RandomState(seed))
+
+    fit(make(2), path, checkpoint=point)
+    same(fit(make(4), path, checkpoint=point, resume=True), fit(make(4), path))
+    with pytest.raises(FileError, match="another training, with random_state=RandomState"):
+        fit(make(4, seed=1), path, checkpoint=point, resume=True)
 
 
 def test_other_checkpoints_are_refused(svm, tmp_path):

@@ -320,7 +320,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
     import rosenblatt
 
     loaded = rosenblatt.load(model)
-    changed = {name: value for name, value in loaded.get_params().items() if value != type(loaded)().get_params()[name]}
+    usual = type(loaded)().get_params()
+    changed = {name: value for name, value in loaded.get_params().items() if repr(value) != repr(usual[name])}
     classes = getattr(loaded, "classes_", None)
     about = {
         "class": type(loaded).__name__,
@@ -333,7 +334,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if as_json:
         _print_json(about)
         return
-    print(f"{about['class']}({', '.join(f'{name}={value!r}' for name, value in changed.items())})")
+    settings = (f"{name}={' '.join(repr(value).split())}" for name, value in changed.items())  # arrays have many lines
+    print(f"{about['class']}({', '.join(settings)})")
     print(f"  features {about['features']:,}" if about["features"] else "  not trained")
     if classes is not None:
         shown = ", ".join(str(one) for one in classes[:10])
@@ -405,6 +407,8 @@ def _print_json(value: Any) -> None:
             return {str(key): finite(item) for key, item in node.items()}
         if isinstance(node, list | tuple):
             return [finite(item) for item in node]
+        if hasattr(node, "tolist"):  # an array
+            return finite(node.tolist())
         if isinstance(node, float) and (node != node or node in (float("inf"), float("-inf"))):
             return None
         return node if isinstance(node, str | int | float | bool | None) else str(node)

@@ -1,7 +1,7 @@
 """Models as plain data: a tree that JSON can hold, and a set of numeric arrays beside it.
 
-Only kinds listed here can be written or read: numbers, text, lists, mappings, arrays, CSR matrices, and the records
-(dataclasses and named tuples) of this package. Reading builds these and runs nothing else.
+Only kinds listed here can be written or read: numbers, text, lists, mappings, arrays, CSR and CSC matrices, and the
+records (dataclasses and named tuples) and estimators of this package. Reading builds these and runs nothing else.
 """
 
 from __future__ import annotations
@@ -10,17 +10,23 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.learn.records import Records
+from rosenblatt.learn.similarity import Gathered
 
 Array = np.ndarray[Any, Any]
 HOME = re.compile(r"(data|learn|prove|estimators)\.[a-z_]+")
+ATTRIBUTE = re.compile(r"_?[a-z][a-z0-9_]*")
+MACHINERY = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_output_config"}
+COMPRESSED = {"csr": (sp.csr_matrix, sp.csr_array), "csc": (sp.csc_matrix, sp.csc_array)}
 NUMERIC = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -34,7 +40,7 @@ class Arrays:
     _contents: dict[Any, str] = field(default_factory=dict)
     _seen: dict[int, tuple[Any, int]] = field(default_factory=dict)
     _built: dict[int, Array] = field(default_factory=dict)
-    matrices: dict[Any, Any] = field(default_factory=dict)  # CSR matrices made of these arrays, each once, too
+    matrices: dict[Any, Any] = field(default_factory=dict)  # sparse matrices made of these arrays, each once, too
 
     def put(self, array: Array) -> dict[str, Any]:
         """Where the array is stored."""
@@ -67,15 +73,25 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
         return [encode(item, arrays, name) for item in value]
     if isinstance(value, np.ndarray):
         return _encode_array(value, arrays, name)
-    if sp.issparse(value) and value.format == "csr":
-        kind = "matrix" if isinstance(value, sp.csr_matrix) else "array"
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, Fraction):
+        return {"fraction": [hex(value.numerator), hex(value.denominator)]}
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return {"type": np.dtype(value).str}
+    if isinstance(value, Gathered):
+        return {"gathered": encode(value.rows, arrays, name)}
+    if sp.issparse(value) and value.format in COMPRESSED:
+        kind = "matrix" if isinstance(value, COMPRESSED[value.format][0]) else "array"
         parts = [arrays.put(part) for part in (value.data, value.indices, value.indptr)]
-        return {"csr": kind, "parts": parts, "shape": list(map(int, value.shape))}
+        return {value.format: kind, "parts": parts, "shape": list(map(int, value.shape))}
     if isinstance(value, dict):
         return {"dict": [[encode(key, arrays, name), encode(item, arrays, name)] for key, item in value.items()]}
     if isinstance(value, np.random.RandomState):
-        _, keys, position, has_gauss, gauss = value.get_state()
-        return {"RandomState": [arrays.put(np.asarray(keys)), int(position), int(has_gauss), float(gauss)]}
+        return _encode_random_state(value, arrays, name)
+    if is_ours(value):
+        inside = describe(value, arrays)
+        return {"estimator": inside.pop("class"), **inside}
     if _is_record(type(value)):
         home = type(value).__module__.removeprefix("rosenblatt.")
         inside = {one: encode(getattr(value, one), arrays, name) for one in _fields(type(value))}
@@ -90,10 +106,28 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
 def _encode_array(value: Array, arrays: Arrays, name: str) -> Any:
     if value.dtype.name in NUMERIC and value.dtype.isnative:
         return arrays.put(value)
-    if value.dtype.kind not in "UO":
-        raise FileError(f"{name} holds an array of {value.dtype}, which a model file cannot hold")
-    items = [encode(item, arrays, name) for item in value.ravel().tolist()]
-    return {"items": items, "dtype": value.dtype.str, "shape": list(value.shape)}
+    items = value.ravel().tolist() if value.dtype.kind in "USO" else [value.dtype]
+    other = [item for item in items if not _is_name(item)]
+    if other:
+        what = value.dtype if value.dtype.kind not in "USO" else type(other[0]).__name__
+        raise FileError(f"{name} holds an array of {what}, which a model file cannot hold")
+    held = [encode(item, arrays, name) for item in items]
+    return {"items": held, "dtype": value.dtype.str, "shape": list(value.shape)}
+
+
+def _is_name(item: Any) -> bool:
+    """Whether this may be the name of a class."""
+    if isinstance(item, tuple):
+        return all(_is_name(part) for part in item)
+    return item is None or isinstance(item, str | bytes | int | float | np.bool_ | np.integer | np.floating)
+
+
+def _encode_random_state(value: np.random.RandomState, arrays: Arrays, name: str) -> Any:
+    kept = value.get_state(legacy=False)
+    if not isinstance(kept, dict) or kept["bit_generator"] != "MT19937":
+        raise FileError(f"{name} holds a RandomState that is no MT19937, which a model file cannot hold")
+    keys, position = kept["state"]["key"], int(kept["state"]["pos"])
+    return {"RandomState": [arrays.put(np.asarray(keys)), position, int(kept["has_gauss"]), float(kept["gauss"])]}
 
 
 def decode(value: Any, arrays: Arrays) -> Any:
@@ -110,18 +144,20 @@ def decode(value: Any, arrays: Arrays) -> Any:
 
 def _items(value: Any, arrays: Arrays) -> Array:
     dtype = np.dtype(value["dtype"])
-    if dtype.kind not in "UO":
+    if dtype.kind not in "USO":
         raise ValueError(f"items of {dtype}")
     items = [decode(item, arrays) for item in value["items"]]
-    if not all(item is None or isinstance(item, str | int | float) for item in items):
+    if not all(_is_name(item) for item in items):
         raise ValueError("items that are no scalars")
     array = np.empty(len(items), dtype=object)
-    array[:] = items
+    for place, item in enumerate(items):  # one by one: tuples would be taken for rows
+        array[place] = item
     return array.astype(dtype).reshape(value["shape"])
 
 
-def _csr(value: Any, arrays: Arrays) -> Any:
-    kind = {"matrix": sp.csr_matrix, "array": sp.csr_array}[value["csr"]]
+def _compressed(value: Any, arrays: Arrays) -> Any:
+    (form,) = [form for form in COMPRESSED if form in value]
+    kind = COMPRESSED[form][["matrix", "array"].index(value[form])]
     rows, columns = map(int, value["shape"])
     numbers = tuple(int(part["object"]) for part in value["parts"])
     if (kind, numbers, rows, columns) not in arrays.matrices:
@@ -138,6 +174,10 @@ def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:
     return state
 
 
+def _gathered(value: Any, arrays: Arrays) -> Gathered:
+    return Gathered.of(decode(value["gathered"], arrays))
+
+
 def _record(value: Any, arrays: Arrays) -> Any:
     kind = find(value["record"])
     if not _is_record(kind) or not set(value["fields"]) <= set(_fields(kind)):  # fields that came later have defaults
@@ -151,10 +191,59 @@ _DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
     "dict": lambda value, arrays: {decode(key, arrays): decode(item, arrays) for key, item in value["dict"]},
     "array": lambda value, arrays: arrays.get(value["array"], int(value["object"])),
     "items": _items,
-    "csr": _csr,
+    "csr": _compressed,
+    "csc": _compressed,
+    "bytes": lambda value, arrays: bytes.fromhex(value["bytes"]),
+    "fraction": lambda value, arrays: Fraction(*(int(part, 16) for part in value["fraction"])),
+    "type": lambda value, arrays: np.dtype(str(value["type"])),
+    "gathered": _gathered,
     "RandomState": _random_state,
     "record": _record,
+    "estimator": lambda value, arrays: build(value["estimator"], value, arrays),
 }
+
+
+# -- estimators ------------------------------------------------------------------------------------------------------
+
+
+def is_ours(model: Any) -> bool:
+    """Whether this is an estimator of this package."""
+    return isinstance(model, BaseEstimator) and type(model).__module__.startswith("rosenblatt.estimators.")
+
+
+def describe(model: Any, arrays: Arrays) -> dict[str, Any]:
+    """An estimator: its class, its parameters, and its attributes but for those that follow from others."""
+    kind, parameters = type(model), model.get_params(deep=False)
+    left_out = {*parameters, *MACHINERY, *getattr(kind, "_derived", ())}
+    attributes = {name: value for name, value in vars(model).items() if name not in left_out}
+    for name in attributes:
+        if not _may_be_set(kind, name, parameters):
+            raise FileError(f"{name} is no attribute of {kind.__name__}: a model file holds those that `fit` sets")
+    return {
+        "class": f"{kind.__module__.removeprefix('rosenblatt.')}.{kind.__name__}",
+        "parameters": {name: encode(value, arrays, name) for name, value in parameters.items()},
+        "attributes": {name: encode(value, arrays, name) for name, value in attributes.items()},
+    }
+
+
+def build(path: str, about: Any, arrays: Arrays) -> Any:
+    """The estimator that `describe` was given."""
+    kind = find(path)
+    if not issubclass(kind, BaseEstimator):
+        raise ValueError(f"{path} is no estimator")
+    parameters = {name: decode(value, arrays) for name, value in about["parameters"].items()}
+    attributes = {name: decode(value, arrays) for name, value in about["attributes"].items()}
+    model = kind(**parameters)
+    for name, value in attributes.items():
+        if not _may_be_set(kind, name, parameters) or name in getattr(kind, "_derived", ()):
+            raise ValueError(f"{name} is no attribute of {kind.__name__}")
+        vars(model)[name] = value
+    return model
+
+
+def _may_be_set(kind: Any, name: str, parameters: dict[str, Any]) -> bool:
+    known = name in parameters or name in MACHINERY or hasattr(kind, name)
+    return ATTRIBUTE.fullmatch(name) is not None and not known
 
 
 def find(path: str) -> Any:

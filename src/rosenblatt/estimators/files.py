@@ -2,7 +2,8 @@
 
 Loading runs no code from the file. The digest covers every byte of the file, its own 64 digits taken as zeros, so
 that no altered file is accepted; it is a seal against damage, not a signature against forgery. A forged file can
-therefore hold any numbers, but only in arrays that fit together: compiled code never reads outside them.
+therefore hold any numbers, but only in arrays that fit together (`consistency`): compiled code never reads outside
+them.
 """
 
 from __future__ import annotations
@@ -11,28 +12,19 @@ import hashlib
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import safetensors.numpy
-from sklearn.base import BaseEstimator
 
 from rosenblatt._version import __version__
 from rosenblatt.data.disk import cannot, replaced
 from rosenblatt.data.errors import FileError, NewerFormatError
-from rosenblatt.estimators.encoding import Arrays, decode, encode, find
-from rosenblatt.estimators.online import OnlineLearner
-from rosenblatt.learn.kept import Ballot, Planes
-from rosenblatt.learn.machines import Machine, Piece, State
-from rosenblatt.learn.visits import TALLY
+from rosenblatt.estimators.encoding import Arrays, build, describe, is_ours
 
 FORMAT = 1
 BLANK = "0" * 64
 LONGEST_HEADER = 100_000_000  # safetensors' own limit
-MACHINERY = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_output_config"}
-ATTRIBUTE = re.compile(r"_?[a-z][a-z0-9_]*")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -67,20 +59,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 def to_bytes(model: Any) -> bytes:
     """The model file, as bytes."""
-    home = type(model).__module__
-    if not (isinstance(model, BaseEstimator) and home.startswith("rosenblatt.estimators.")):
+    if not is_ours(model):
         raise FileError(f"only estimators of rosenblatt are saved, and {type(model).__name__} is none")
+    try:
+        model._check_whole()  # what could not be loaded is not saved
+    except Exception as error:
+        raise FileError(f"this {type(model).__name__} is not as `fit` leaves it: {error}") from error
     arrays = Arrays()
-    parameters = model.get_params(deep=False)
-    attributes = {k: v for k, v in vars(model).items() if k not in parameters and k not in MACHINERY}
-    header = {
-        "sha256": BLANK,
-        "format": FORMAT,
-        "library": __version__,
-        "class": f"{home.removeprefix('rosenblatt.')}.{type(model).__name__}",
-        "parameters": {name: encode(value, arrays, name) for name, value in parameters.items()},
-        "attributes": {name: encode(value, arrays, name) for name, value in attributes.items()},
-    }
+    header = {"sha256": BLANK, "format": FORMAT, "library": __version__, **describe(model, arrays)}
     text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     blank = bytes(safetensors.numpy.save(arrays.stored, metadata={"rosenblatt": text}))
     at = _digest_place(blank, BLANK)
@@ -146,10 +132,9 @@ def from_bytes(data: bytes) -> Any:
         raise FileError("altered or damaged: its SHA-256 is not the one it was written with")
     try:
         arrays = Arrays(safetensors.numpy.load(data))
-        model = _build(about, arrays)
-        if isinstance(model, OnlineLearner):
-            _renew(model)
-            _check(model)
+        model = build(about["class"], about, arrays)
+        model._renew()
+        model._check_whole()
         return model
     except FileError:
         raise
@@ -179,111 +164,3 @@ def _digest_place(data: bytes, digest: Any) -> int:
     if found < 0:
         raise FileError("no model file of rosenblatt: its SHA-256 is missing")
     return found + len(before)
-
-
-def _build(about: dict[str, Any], arrays: Arrays) -> Any:
-    kind = find(about["class"])
-    if not issubclass(kind, BaseEstimator):
-        raise ValueError(f"{about['class']} is no estimator")
-    parameters = {name: decode(value, arrays) for name, value in about["parameters"].items()}
-    attributes = {name: decode(value, arrays) for name, value in about["attributes"].items()}
-    model = kind(**parameters)
-    for name, value in attributes.items():
-        if not ATTRIBUTE.fullmatch(name) or name in parameters or hasattr(kind, name):
-            raise ValueError(f"{name} is no attribute of {kind.__name__}")
-        vars(model)[name] = value
-    return model
-
-
-def _renew(model: Any) -> None:
-    """Votes as they were written at first: one bias step for all updates, that of the state."""
-    state, kept = getattr(model, "_state", None), getattr(model, "_kept", None)
-    if isinstance(state, State):
-        for machine in state.machines:
-            machine.log = tuple(
-                one if isinstance(one, Piece) else Piece(*one, bias=float(state.bias)) for one in machine.log
-            )
-    if isinstance(kept, Ballot):
-        histories = [
-            one if isinstance(one.bias, np.ndarray) else replace(one, bias=np.full(one.which.size, float(one.bias)))
-            for one in kept.histories
-        ]
-        model._kept = replace(kept, histories=tuple(histories))
-
-
-# -- arrays that fit together ----------------------------------------------------------------------------------------
-
-
-def _check(model: Any) -> None:
-    """Refuse a model whose arrays do not fit together: compiled code would read outside them."""
-    if not hasattr(model, "_state"):
-        _must("_kept" not in vars(model), "weights without a state")
-        return
-    state, kept, d = model._state, model._kept, model.n_features_in_
-    _must(isinstance(state, State) and isinstance(d, int) and d >= 1, "a state")
-    classes = model.classes_.size if hasattr(model, "classes_") else 1
-    _must(state.scheme in ("one", "multinomial", "ovr", "ovo") and state.classes == classes, "as many classes as names")
-    K = classes if state.scheme in ("multinomial", "ovr") else 1
-    count = classes * (classes - 1) // 2 if state.scheme == "ovo" else 1
-    _must(len(state.machines) == count, f"{count} machines")
-    for machine in state.machines:
-        _check_machine(machine, K, d, model._plan().rule.order == 2)
-    _must(
-        isinstance(kept, Planes | Ballot) and kept.scheme == state.scheme and kept.classes == classes, "its own scheme"
-    )
-    if isinstance(kept, Planes):
-        _check_planes(kept.coef, kept.intercept, K * count, d)
-        coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-        _check_planes(coef, intercept, K * count, d)
-    else:
-        _must(len(kept.histories) == count, f"{count} histories")
-        for history in kept.histories:
-            _check_planes(history.coef, history.intercept, K, d)
-            parts = history.support if isinstance(history.support, tuple) else (history.support,)
-            n = sum(part.shape[0] for part in parts)
-            _must(parts and all(part.shape[1] == d for part in parts), f"support of {d} features")
-            _check_log(
-                history.which, history.columns, (history.steps, history.clocks, history.shares, history.bias), n, K
-            )
-
-
-def _check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
-    full, turned = machine.spread.ndim == 3, machine.by_feature
-    shape = (K, d + 1) if full else (d, K) if turned else (K, d)
-    dtype = machine.coef.dtype
-    _must(isinstance(turned, bool) and dtype.name in ("float32", "float64"), "weights of float32 or float64")
-    _must(machine.coef.shape == shape and machine.intercept.shape == (K,), f"weights of shape {shape}")
-    _must(machine.intercept.dtype == dtype, "one dtype")
-    _must(machine.moves.shape == (K,) and machine.moves.dtype == np.float64, "updates of each plane")
-    _must(machine.tally.shape == (TALLY,) and machine.tally.dtype == np.float64, "a tally")
-    if machine.total_b.size:
-        _must(machine.total.shape == shape and machine.total_b.shape == (K,), f"sums of shape {shape}")
-        _must(machine.total.dtype == machine.total_b.dtype == np.float64, "sums of float64")
-    if second:
-        wanted = (K, d + 1, d + 1) if full else shape
-        _must(machine.spread.shape == wanted and machine.spread.dtype == dtype, f"a spread of shape {wanted}")
-        _must(full or (machine.spread_b.shape == (K,) and machine.spread_b.dtype == dtype), "a spread of the bias")
-    for pair in (machine.start, machine.pocket):
-        if pair is not None:
-            _check_planes(pair[0], pair[1], K, d)
-    for support, log, bias in machine.log:
-        _must(support.shape[1] == d and isinstance(bias, float), f"a log of {d} features")
-        _check_log(log.rows, log.columns, (log.steps, log.clocks, log.shares), support.shape[0], K)
-
-
-def _check_planes(coef: Any, intercept: Any, planes: int, d: int) -> None:
-    _must(coef.shape == (planes, d) and intercept.shape == (planes,), f"planes of shape {(planes, d)}")
-    _must(coef.dtype.kind == "f" and intercept.dtype.kind == "f", "planes of numbers")
-
-
-def _check_log(rows: Any, columns: Any, others: tuple[Any, ...], n: int, K: int) -> None:
-    for array in (rows, columns, *others):
-        _must(array.shape == (rows.size,), "a log of one length")
-    for array, most in ((rows, n), (columns, K)):
-        _must(array.dtype.kind in "iu" and (not array.size or (array.min() >= 0 and array.max() < most)), "log entries")
-    _must(all(array.dtype == np.float64 for array in others), "a log of float64")
-
-
-def _must(holds: Any, what: str) -> None:
-    if not holds:
-        raise ValueError(f"expected {what}")

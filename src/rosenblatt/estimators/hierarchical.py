@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import Examples, encode_labels, encode_weights
+from rosenblatt.estimators.consistency_layers import check_tree_model
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
@@ -153,6 +154,9 @@ class HierarchicalPerceptron(EpochwiseClassifier):
 
     def _train(self, examples: Examples, state: Grown) -> Generator[EpochRecord, None, None]:
         return train(examples, self._plan(), state)
+
+    def _check_learned(self) -> None:
+        check_tree_model(self)
 
     def _publish(self, kept: Planes) -> None:  # type: ignore[override]
         self.coef_, self.intercept_ = kept.coef, kept.intercept

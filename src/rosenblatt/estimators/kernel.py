@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.examples import Examples
+from rosenblatt.estimators.consistency_kernels import check_kernel_model
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
@@ -63,8 +64,11 @@ class KernelClassifier(EpochwiseClassifier):
     cache_size: float
     support_vectors_: Any
     dual_coef_: Array
+    intercept_: Array
     _kept: Dual
     _takes_labels = True
+    _needs_memory = "its support may be the whole file"
+    _derived = ("support_vectors_", "dual_coef_", "intercept_")
 
     def _kernel(self, examples: Examples) -> Kernel:
         """The kernel for such rows, without a bias."""
@@ -78,6 +82,15 @@ class KernelClassifier(EpochwiseClassifier):
     def _publish(self, kept: Any) -> None:
         self.support_vectors_ = kept.support
         self.dual_coef_ = kept.coef.T
+        self.intercept_ = kept.kernel.shift * kept.coef.sum(axis=0)
+
+    def _renew(self) -> None:
+        """What follows from the support rows is not in the file."""
+        if "_kept" in vars(self):
+            KernelClassifier._publish(self, self._kept)
+
+    def _check_learned(self) -> None:
+        check_kernel_model(self)
 
     def _reach(self, examples: Examples, state: Any) -> float:
         return math.sqrt(max(float(state.reach2) - float(state.kernel.shift), 0.0))
@@ -156,7 +169,6 @@ class KernelPerceptron(KernelClassifier):
     bias_step: str
     order: Any
     record_errors: bool
-    intercept_: Array
     _state: Any
     _parameter_constraints = KERNEL_PERCEPTRON
 
@@ -217,10 +229,6 @@ class KernelPerceptron(KernelClassifier):
         if isinstance(state, budgets.Budgeted):
             return budgets.train(examples, self._plan(), state)
         return kernel_machines.train(examples, self._plan(), state, self.cache_size * MEGABYTE)
-
-    def _publish(self, kept: Any) -> None:
-        super()._publish(kept)
-        self.intercept_ = kept.kernel.shift * kept.coef.sum(axis=0)
 
     def _conclude(
         self, outcome: str, records: list[EpochRecord], examples: Examples, state: Any, seconds: float
@@ -371,6 +379,7 @@ class KernelSVM(KernelClassifier):
     tol: float
     fit_intercept: bool
     support_: Array
+    _needs_memory = "its dual needs all rows at once"
     _parameter_constraints = KERNEL_SVM
 
     def __init__(
@@ -413,7 +422,6 @@ class KernelSVM(KernelClassifier):
 
     def _publish(self, kept: Any) -> None:
         super()._publish(kept)
-        self.intercept_ = kept.kernel.shift * kept.coef.sum(axis=0)
         self.support_ = self._state.support_rows()
         del self._state  # it holds the training rows; the support is enough to predict
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
 from rosenblatt.data.labelled import Table, read_rows
+from rosenblatt.estimators.consistency import check_attributes, check_planes, must
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.kept import decide
@@ -177,6 +178,19 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def _renew(self) -> None:
+        """Nothing has changed since files were first written."""
+
+    def _check_whole(self) -> None:
+        """Refuse planes and classes that do not fit together."""
+        check_attributes(self)
+        if not {"coef_", "intercept_", "classes_", "certificates_"} & vars(self).keys():
+            return
+        planes = 1 if self.classes_.size == 2 else int(self.classes_.size)
+        check_planes(self.coef_, self.intercept_, planes, self.n_features_in_, "fiu")
+        must(isinstance(self.certificates_, tuple) and len(self.certificates_) == planes, f"{planes} certificates")
+        must(all(isinstance(one, WidestPlane | Separability) for one in self.certificates_), "certificates")
 
     def _scores(self, X: Any) -> Array:
         scores = np.asarray(X @ self.coef_.T) + self.intercept_

@@ -18,6 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rosenblatt.data.examples import Dense, Examples, Sparse, encode_rows, encode_weights
+from rosenblatt.estimators.consistency import check_attributes, is_array, must
+from rosenblatt.estimators.consistency_layers import check_network
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.perceptron import COMMON, Perceptron
@@ -163,6 +165,8 @@ class MultilayerPerceptron(EpochwiseClassifier):
     record_errors: bool
     _kept: Answers
     _state: Network
+    _derived = ("coefs_", "intercepts_")
+    _needs_memory = "it draws each of its batches from all rows"
 
     _parameter_constraints = NETWORK
 
@@ -238,9 +242,20 @@ class MultilayerPerceptron(EpochwiseClassifier):
         }
         return NetworkReport(**{**common, "loss": records[state.epoch - 1].loss})
 
-    def _publish(self, kept: Any) -> None:
+    def _check_learned(self) -> None:
+        check_network(self)
+
+    def _renew(self) -> None:
+        """The weights of layers are parts of the vector of all, in a model from a file too."""
+        if "_kept" in vars(self):
+            self._show(self._kept)
+
+    def _show(self, kept: Answers) -> None:
         views = kept.net.views(kept.flat)
         self.coefs_, self.intercepts_ = [weights for weights, _ in views], [shift for _, shift in views]
+
+    def _publish(self, kept: Any) -> None:
+        self._show(kept)
         self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
 
     def _warn(self, report: Report) -> None:
@@ -403,6 +418,19 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X = self._checked(X, reset=False)
         return (_sums(X, self.wiring_) > self.thresholds_).astype(X.dtype)
 
+    def _renew(self) -> None:
+        """Nothing has changed since files were first written."""
+
+    def _check_whole(self) -> None:
+        """Refuse wiring and thresholds that do not fit together."""
+        check_attributes(self)
+        if not {"wiring_", "thresholds_", "_n_features_out"} & vars(self).keys():
+            return
+        wiring, units = self.wiring_, self._n_features_out
+        must(sp.issparse(wiring) and wiring.format == "csc" and wiring.dtype.kind == "f", "wiring")
+        must(wiring.shape == (self.n_features_in_, units), f"wiring to {units} units")
+        must(is_array(self.thresholds_, (units,)), f"{units} thresholds")
+
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome; float32 stays float32."""
         tags = super().__sklearn_tags__()
@@ -475,6 +503,7 @@ n_iter_no_change, record_errors, class_weight, random_state
     """
 
     wiring_: RandomWiring
+    _needs_memory = "its units are wired and their thresholds drawn with all rows in view"
     _parameter_constraints = MARK_I
     margin, update, bias_step = 0.0, "online", "unit"
 
@@ -518,6 +547,15 @@ n_iter_no_change, record_errors, class_weight, random_state
 
     def _attributes(self, *args: Any) -> dict[str, Any]:
         return {**super()._attributes(*args), "wiring_": self.wiring_}
+
+    def _check_learned(self) -> None:
+        must(isinstance(self.wiring_, RandomWiring), "wiring")
+        self.wiring_._check_whole()
+        must(self.wiring_.n_features_in_ == self.n_features_in_, "wiring from the retina")
+        super()._check_learned()
+
+    def _width(self) -> int:
+        return int(self.wiring_.wiring_.shape[1])
 
 
 def _whole(rows: Dense | Sparse, n_features: int) -> Any:

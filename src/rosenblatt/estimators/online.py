@@ -35,10 +35,11 @@ from rosenblatt.data.examples import (
     merged,
     radius2,
 )
+from rosenblatt.estimators.consistency import check_attributes, check_online, must
 from rosenblatt.estimators.report import Report, looked_at, unseen
 from rosenblatt.learn.growing import grow
 from rosenblatt.learn.kept import Ballot, Kept, Planes, decide
-from rosenblatt.learn.machines import State
+from rosenblatt.learn.machines import Piece, State
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.records import Records
 from rosenblatt.learn.training import (
@@ -92,6 +93,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     validation_fraction: float
     n_iter_no_change: int
     random_state: Any
+    _needs_memory: str | None = "its training has not been taught to go through a file piece by piece"  # None: it has
 
     @classmethod
     @functools.cache
@@ -105,6 +107,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             setattr(self, name, values[name])
 
     # -- for subclasses to say ---------------------------------------------------------------------------------------
+
+    def _why_memory(self) -> str | None:
+        """Why `rosenblatt.fit` cannot train it from files; None where it can."""
+        return self._needs_memory
 
     def _plan(self) -> Plan:
         raise NotImplementedError
@@ -352,6 +358,37 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             _given("intercept_init", intercept_init, (planes,)),
         )
         return state
+
+    # -- model files -------------------------------------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        """Votes as they were written at first: one bias step for all updates, that of the state."""
+        state, kept = vars(self).get("_state"), vars(self).get("_kept")
+        if isinstance(state, State):
+            for machine in state.machines:
+                machine.log = tuple(
+                    one if isinstance(one, Piece) else Piece(*one, bias=float(state.bias)) for one in machine.log
+                )
+        if isinstance(kept, Ballot):
+            histories = [
+                one if isinstance(one.bias, np.ndarray) else replace(one, bias=np.full(one.which.size, float(one.bias)))
+                for one in kept.histories
+            ]
+            self._kept = replace(kept, histories=tuple(histories))
+
+    def _check_whole(self) -> None:
+        """Refuse a model whose parts do not fit together: compiled code would read outside them."""
+        check_attributes(self)
+        if "_kept" in vars(self) or "_state" in vars(self):
+            self._check_learned()
+
+    def _check_learned(self) -> None:
+        must("_state" in vars(self) or isinstance(self._kept, Planes | Ballot), "planes or votes without a state")
+        check_online(self, self._width(), self._plan().rule.order == 2)
+
+    def _width(self) -> int:
+        """The features that planes have."""
+        return self.n_features_in_
 
     # -- use ---------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : fitted estimator of rosenblatt with `coef_`
-        One-vs-one and voted models, and labels by indicator, are refused.
+        One-vs-one and voted models, labels by indicator, and the Mark I are refused.
     path : path
 
     Examples
@@ -57,8 +57,14 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
     coef, classes = getattr(model, "coef_", None), getattr(model, "classes_", None)
     if coef is None:
         raise FileError(f"only fitted linear models have an ONNX form, and {type(model).__name__} has no coef_", path)
+    if hasattr(model, "wiring_"):
+        raise FileError(
+            f"{type(model).__name__} has no ONNX form: its units compare sums with thresholds that are such sums "
+            "themselves, and a runtime that adds in another order would answer otherwise",
+            path,
+        )
     coef = np.atleast_2d(coef)
-    if model._kept.scheme == "ovo" or getattr(model, "_by_labels", False):
+    if getattr(getattr(model, "_kept", None), "scheme", None) == "ovo" or getattr(model, "_by_labels", False):
         raise FileError("one-vs-one and labels by indicator have no ONNX form here: train multinomial or ovr", path)
     dtype = coef.dtype
     kind = helper.np_dtype_to_tensor_dtype(dtype)
@@ -87,7 +93,9 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
 
 
 def _names(classes: Any, path: Any) -> Any:
-    if classes.dtype.kind in "US" or (classes.dtype.kind == "O" and all(isinstance(one, str) for one in classes)):
+    if classes.dtype.kind == "S":
+        return np.array([one.decode() for one in classes.tolist()], dtype=object)
+    if classes.dtype.kind == "U" or (classes.dtype.kind == "O" and all(isinstance(one, str) for one in classes)):
         return np.array([str(one) for one in classes], dtype=object)
     if classes.dtype.kind in "biuf":
         return classes.astype(np.float64 if classes.dtype.kind == "f" else np.int64)

@@ -92,6 +92,7 @@ class LinearSVM(OnlineClassifier):
     tol: float
     shrinking: bool
     _work: list[Ascent]
+    _needs_memory = "its dual needs all rows at once"
 
     _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],

@@ -265,6 +265,7 @@ class Machines:
             width = K if self.scheme == "multinomial" else 1
             start = (np.zeros((width, 0)), np.zeros(width))
             which, columns = part[:, 0].astype(np.int64), part[:, 1].astype(np.int32)
+            columns = columns if width > 1 else np.zeros_like(columns)  # the only plane of its history
             free = np.zeros(which.size)  # of a bias: the kernel has it
             found.append(History(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, free))
         return tuple(found)

@@ -132,11 +132,16 @@ class Gathered:
         self.size = 0
         self._owned = True
 
+    @classmethod
+    def of(cls, rows: Any, size: int | None = None) -> Gathered:
+        """These rows, or the first of them, in memory that is not ours to write to."""
+        found = object.__new__(cls)
+        found._rows, found.size, found._owned = rows, int(rows.shape[0] if size is None else size), False
+        return found
+
     def copy(self) -> Gathered:
         """The same rows."""
-        found = object.__new__(Gathered)
-        found._rows, found.size, found._owned = self._rows, self.size, False
-        return found
+        return Gathered.of(self._rows, self.size)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_rows": self.rows, "size": self.size, "_owned": False}

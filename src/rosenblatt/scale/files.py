@@ -33,7 +33,7 @@ from rosenblatt.data.reading import (
     tasks,
 )
 from rosenblatt.data.sources import CHUNK, STDIN, expand
-from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.files import load, save
 from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
 from rosenblatt.estimators.report import looked_at, scan
@@ -386,11 +386,25 @@ def _job(model: Any, rows: Rows, plan: Plan) -> Job:
     return Job(model, rows, taught, plan, state, order)
 
 
+def _equal(mine: Any, theirs: Any) -> bool:
+    """Whether two parameters are the same; of random states, whether they go on in the same way."""
+    if callable(mine) or callable(theirs):
+        return mine is theirs
+    return _plain(mine) == _plain(theirs)
+
+
+def _plain(value: Any) -> tuple[Any, dict[str, bytes]]:
+    """A parameter as data that can be compared."""
+    arrays = Arrays()
+    tree = encode(value, arrays, "a parameter")
+    return tree, {name: array.tobytes() for name, array in arrays.stored.items()}
+
+
 def _resumed(job: Any, path: Path) -> Any:
     """Go on where the checkpoint stopped: its model, and its state in the job."""
     other, model = load(path), job.model
     mine, theirs = model.get_params(), other.get_params()
-    differ = [name for name in mine if name != "max_epochs" and repr(mine[name]) != repr(theirs.get(name))]
+    differ = [name for name in mine if name != "max_epochs" and not _equal(mine[name], theirs.get(name))]
     if type(other) is not type(model) or differ:
         what = f"{differ[0]}={theirs[differ[0]]!r}" if differ and differ[0] in theirs else type(other).__name__
         raise FileError(f"a checkpoint of another training, with {what}: train without resume", path)
@@ -415,13 +429,16 @@ def training(
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit`, step by step: yields how far it is after each piece of rows."""
-    if not isinstance(estimator, OnlineLearner) or isinstance(estimator, EpochwiseClassifier):
+    if not isinstance(estimator, OnlineLearner):
         raise TypeError(f"fit learns from files with online learners; {type(estimator).__name__} is none.")
     limit = in_bytes(memory)
     if limit < LEAST_MEMORY:
         raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
     if resume and checkpoint is None:
         raise ValueError("resume needs to know the checkpoint.")
+    if estimator._why_memory() is not None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} cannot learn from files, since {estimator._why_memory()}: use fit, in memory.")
     estimator._validate_params()
     plan = estimator._plan()
     _refuse(estimator, plan)
@@ -502,7 +519,8 @@ def fit(
     Parameters
     ----------
     estimator : online learner of rosenblatt
-        Fitted in place. A vote and a pocket need all rows at once and are refused.
+        Fitted in place. A vote and a pocket need all rows at once and are refused; so are learners with kernels,
+        networks, duals and the batch solver, each with the reason.
     source : path, pattern of paths, sequence of paths, or "-"
         As for `rosenblatt.read`. In shards also a Dask DataFrame with its column `label`, a pair of Dask arrays
         (rows, dense or sparse, and labels), or a pair of arrays in memory.
