@@ -109,6 +109,60 @@ def test_two_classes_to_the_bit(name, settings, order, svm):
     check_same(make, svm())
 
 
+MINIMISERS = [
+    ("LinearClassifier", {}),
+    ("LinearClassifier", {"loss": "hinge", "penalty": "l1", "alpha": 1e-3}),
+    ("LinearClassifier", {"penalty": None, "class_weight": "balanced"}),
+    ("LinearClassifier", {"loss": "exponential", "penalty": "elasticnet", "learning_rate": "1/sqrt(t)"}),
+    ("LinearClassifier", {"multiclass": "ovr", "tol": 0.2, "max_epochs": 30, "n_iter_no_change": 2}),
+    ("Pegasos", {}),
+    ("Pegasos", {"project": True, "class_weight": {0: 2.5, 1: 0.5}, "alpha": 0.01}),
+]
+
+
+def check_objective(streamed, path):
+    whole = type(streamed)(**streamed.get_params()).fit(*read(path))
+    assert streamed.report_.objective == pytest.approx(whole.report_.objective)
+    assert str(streamed.report_).splitlines()[0] == str(whole.report_).splitlines()[0]
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("order", ["blocks", "cyclic"])
+@pytest.mark.parametrize(("name", "settings"), MINIMISERS, ids=lambda one: str(one)[:30])
+def test_objectives_to_the_bit(name, settings, order, classes, svm):
+    def make():
+        return getattr(rosenblatt, name)(**{"max_epochs": 3, **settings}, random_state=3, order=order)
+
+    path = svm(classes=classes)
+    streamed = check_same(make, path)
+    check_objective(streamed, path)
+    assert (streamed.report_.outcome == "converged") == ("tol" in settings)
+
+
+@pytest.mark.parametrize("loss", ["squared", "epsilon_insensitive"])
+def test_regressors_of_any_loss_to_the_bit(tmp_path, loss):
+    path = tmp_path / "numbers.svm"
+    X, _ = rows(150)
+    dump_svmlight_file(X, X @ np.arange(30), path, zero_based=False)
+    for order, most in (("blocks", 3), ("cyclic", 3), ("cyclic", 1)):
+        settings = {"loss": loss, "max_epochs": most, "random_state": 3, "order": order}
+        check_objective(check_same(lambda some=settings: rosenblatt.LinearRegressor(**some), path), path)
+
+
+def test_an_objective_goes_on_from_a_checkpoint(svm, tmp_path):
+    path, point = svm(classes=3), tmp_path / "point"
+
+    def make(most):
+        return rosenblatt.LinearClassifier(max_epochs=most, random_state=0, tol=0.05, n_iter_no_change=2)
+
+    whole = fit(make(40), path)
+    assert whole.report_.outcome == "converged"
+    fit(make(whole.n_iter_ - 1), path, checkpoint=point)
+    again = fit(make(40), path, checkpoint=point, resume=True)
+    same(whole, again)
+    assert again.report_.outcome == "converged"
+
+
 @pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])
 @pytest.mark.parametrize("order", ["blocks", "cyclic"])
 @pytest.mark.parametrize("name", ["AveragedPerceptron", "AROW"])
@@ -280,6 +334,9 @@ def test_compressed_files(svm):
         (rosenblatt.Perceptron(order=[1, 2]), "jumps about"),
         (rosenblatt.Perceptron(early_stopping=True), "early_stopping"),
         (rosenblatt.Perceptron(class_weight={0: 0.0, 1: 0.0}), "zero on every row"),
+        (rosenblatt.LinearClassifier(solver="batch"), "LinearClassifier .* batch solver needs all rows"),
+        (rosenblatt.Pegasos(batch_size=5), "Pegasos .* cut short"),
+        (rosenblatt.Pegasos(class_weight={0: 0.0}), "leaves out a class"),
     ],
     ids=lambda one: str(one)[:40],
 )
@@ -296,9 +353,6 @@ IN_MEMORY = {
     "LinearSVM": "its dual needs all rows",
     "MultilayerPerceptron": "it draws each of its batches from all rows",
     "MarkI": "its units are wired",
-    "LinearClassifier": "piece by piece",
-    "LinearRegressor": "piece by piece",
-    "Pegasos": "piece by piece",
     "HierarchicalPerceptron": "piece by piece",
 }
 EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]

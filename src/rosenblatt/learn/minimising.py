@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Examples, spans
+from rosenblatt.data.examples import Dense, Examples, Sparse, spans
 from rosenblatt.learn.descent import (
     FIXED,
     HARMONIC,
@@ -38,7 +38,7 @@ from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
 from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.orders import Blocks, Explicit
 from rosenblatt.learn.penalties import PENALTIES, Penalty
 from rosenblatt.learn.training import EpochRecord, Plan, problems
 from rosenblatt.learn.visits import LEFT, LOSS, POSITION, is_on
@@ -134,13 +134,33 @@ def _loss_many(fall: Fall, y: Array, weights: Array, index: Array, scores: Array
 
 def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
     """F of these planes."""
-    (problem,) = problems(examples, planes.scheme, planes.classes)
-    fall, total = aim.fall(1, 1.0, planes.scheme), 0.0
-    for index in problem.pieces(planes.coef.shape[0]):
-        scores = planes.raw(problem.rows, index)
-        measure = _loss_one if scores.ndim == 1 else _loss_many
-        total += measure(fall, problem.truth, problem.weights, index, scores)
-    return total / problem.total + aim.penalty_of(planes.coef)
+    return objective_of_parts([examples], aim, planes)
+
+
+def objective_of_parts(parts: Iterable[Examples], aim: Aim, planes: Planes) -> float:
+    """F of these planes on the rows of all parts."""
+    fall, total, mass = aim.fall(1, 1.0, planes.scheme), 0.0, 0.0
+    for examples in parts:
+        (problem,) = problems(examples, planes.scheme, planes.classes)
+        mass += problem.total
+        for index in problem.pieces(planes.coef.shape[0]):
+            scores = planes.raw(problem.rows, index)
+            measure = _loss_one if scores.ndim == 1 else _loss_many
+            total += measure(fall, problem.truth, problem.weights, index, scores)
+    return total / mass + aim.penalty_of(planes.coef)
+
+
+class Patience:
+    """Whether the objective has stopped to fall: for `patience` epochs not by `tol` of itself below the lowest."""
+
+    def __init__(self, aim: Aim) -> None:
+        self.aim, self.lowest, self.waited = aim, math.inf, 0
+
+    def spent(self, loss: float) -> bool:
+        """Take note of an epoch."""
+        self.waited = 0 if loss < self.lowest - self.aim.tol * abs(self.lowest) else self.waited + 1
+        self.lowest = min(self.lowest, loss)
+        return self.aim.tol > 0 and self.waited >= self.aim.patience
 
 
 # -- stochastic descent ----------------------------------------------------------------------------------------------
@@ -155,7 +175,7 @@ def descend(examples: Examples, aim: Aim, state: State, restore: bool = True) ->
     state.bias = 0.0 if aim.bias == "none" else 1.0
     (problem,) = problems(examples, state.scheme, state.classes)
     (machine,) = state.machines
-    lowest, waited = math.inf, 0
+    patience = Patience(aim)
     while True:
         began, before = time.perf_counter(), machine.updates
         snapshot = state.copy() if restore and state.epoch else None
@@ -168,9 +188,7 @@ def descend(examples: Examples, aim: Aim, state: State, restore: bool = True) ->
             raise
         state.epoch += 1
         loss = machine.tally[LOSS] / problem.total + aim.penalty_of(machine.coef)
-        waited = 0 if loss < lowest - aim.tol * abs(lowest) else waited + 1
-        lowest = min(lowest, loss)
-        done = aim.tol > 0 and waited >= aim.patience
+        done = patience.spent(loss)
         seconds = time.perf_counter() - began
         yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
         if done:
@@ -178,33 +196,53 @@ def descend(examples: Examples, aim: Aim, state: State, restore: bool = True) ->
 
 
 def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
-    lay_out(machine, problem.rows, state.scheme)
-    fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, problem.total)
-    K = machine.intercept.size
-    if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
-        # No debts yet, or classes have come since: all weights start with none.
-        machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
-    q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
-    scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
-    if state.scheme == "one":
-        one = q[0] if q.size else np.zeros(0)
-        work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
-    else:
-        scores = np.zeros(K, machine.coef.dtype)
-        work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
-    order, tally = aim.make_order(problem, state.seed), machine.tally
-    for begin, end in spans(order.size, problem.per_row * K):
+    run, order = Pass(aim, state, problem.rows, problem.total), aim.make_order(problem, state.seed)
+    for begin, end in spans(order.size, problem.per_row * machine.intercept.size):
         piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit):
+        if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
+        run.visit(problem, piece)
+    run.end()
+
+
+class Pass:
+    """One pass, over rows that may come in pieces; `total` is the weight of all of them, `rows` some of them."""
+
+    def __init__(self, aim: Aim, state: State, rows: Dense | Sparse, total: float) -> None:
+        (machine,) = state.machines
+        lay_out(machine, rows, state.scheme)
+        # Weights may be summed in more than one order: a whole number of visits is the same for all.
+        fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, max(float(round(total)), 1.0))
+        K = machine.intercept.size
+        if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
+            # No debts yet, or classes have come since: all weights start with none.
+            machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
+        q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
+        scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
+        if state.scheme == "one":
+            one = q[0] if q.size else np.zeros(0)
+            work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
+        else:
+            scores = np.zeros(K, machine.coef.dtype)
+            work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
+        self.state, self.machine, self.fall, self.work = state, machine, fall, work
+
+    def visit(self, problem: Problem, piece: Array) -> None:
+        """Visit these rows."""
+        tally = self.machine.tally
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
-            sweep(work, problem.rows, problem.truth, problem.weights, piece, fall, tally, NO_LOG, piece.size)
-    settle(work)
-    if fall.l1 > 0:
-        machine.total_b[:] = scale[1]
-    if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
-        raise ValueError(
-            f"The weights overflowed in epoch {state.epoch + 1}: the steps are too long for these rows (max‖x‖ is "
-            f'{math.sqrt(state.radius2):.3g}). Scale the features, choose a smaller learning_rate or solver="batch".'
-        )
+            sweep(self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, piece.size)
+
+    def end(self) -> None:
+        """Weights as they are, after the last row."""
+        settle(self.work)
+        machine = self.machine
+        if self.fall.l1 > 0:
+            machine.total_b[:] = self.work.scale[1]
+        if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
+            raise ValueError(
+                f"The weights overflowed in epoch {self.state.epoch + 1}: the steps are too long for these rows "
+                f"(max‖x‖ is {math.sqrt(self.state.radius2):.3g}). Scale the features, choose a smaller learning_rate "
+                'or solver="batch".'
+            )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from rosenblatt.data.examples import Examples, spans
 from rosenblatt.learn.descent import SMALLEST_SCALE
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import Machine, State
-from rosenblatt.learn.minimising import Aim
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.minimising import Aim, Patience
+from rosenblatt.learn.orders import Blocks, Explicit
 from rosenblatt.learn.rows import add, dot, norm
 from rosenblatt.learn.training import EpochRecord, problems
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
@@ -92,7 +92,7 @@ def descend(
     state.radius2 = max(state.radius2, examples.radius2)
     (problem,) = problems(examples, state.scheme, state.classes)
     (machine,) = state.machines
-    lowest, waited = math.inf, 0
+    patience = Patience(plan)
     while True:
         began, before = time.perf_counter(), machine.updates
         snapshot = state.copy() if restore and state.epoch else None
@@ -105,9 +105,7 @@ def descend(
             raise
         state.epoch += 1
         loss = machine.tally[LOSS] / problem.total + plan.penalty_of(machine.coef)
-        waited = 0 if loss < lowest - plan.tol * abs(lowest) else waited + 1
-        lowest = min(lowest, loss)
-        done = plan.tol > 0 and waited >= plan.patience
+        done = patience.spent(loss)
         seconds = time.perf_counter() - began
         yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
         if done:
@@ -115,27 +113,51 @@ def descend(
 
 
 def _pass(machine: Machine, problem: Problem, plan: PegasosPlan, state: State) -> None:
-    order, t = plan.make_order(problem, state.seed), machine.tally[CLOCK]
-    # Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive one.
-    truth = problem.truth
-    if state.scheme == "one":
-        truth = np.where(truth > 0, np.int32(0), np.int32(1))
-    K, bias = machine.intercept.size, 0.0 if plan.bias == "none" else 1.0
-    lacks = np.empty(plan.batch_size)
-    work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(K)]
-    for begin, end in spans(order.size, problem.per_row * K * max(1, plan.batch_size // 1024)):
+    run, order = Pass(plan, state), plan.make_order(problem, state.seed)
+    problem = run.turned(problem)
+    for begin, end in spans(order.size, problem.per_row * machine.intercept.size * max(1, plan.batch_size // 1024)):
         piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit):
+        if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
+        run.learn(problem, piece)
+    run.end()
+
+
+class Pass:
+    """One pass, over rows that may come in pieces; batches end with them."""
+
+    def __init__(self, plan: PegasosPlan, state: State) -> None:
+        (machine,) = state.machines
+        t = machine.tally[CLOCK]
+        self.plan, self.scheme, self.machine = plan, state.scheme, machine
+        self.work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(machine.intercept.size)]
+        self.lacks = np.empty(plan.batch_size)
+
+    def turned(self, problem: Problem) -> Problem:
+        """Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive."""
+        if self.scheme != "one":
+            return problem
+        return replace(problem, truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
+
+    def visit(self, problem: Problem, piece: Array) -> None:
+        """Visit these rows."""
+        self.learn(self.turned(problem), piece)
+
+    def learn(self, problem: Problem, piece: Array) -> None:
+        """Visit these rows of a problem that was turned."""
+        plan, machine = self.plan, self.machine
         visits, shares = _visits(piece, problem.weights)
-        for k, mine in enumerate(work):
+        for k, mine in enumerate(self.work):
             steps(
-                machine.coef[k], machine.intercept, k, problem.rows, truth, visits, shares, mine, machine.tally,
-                plan.alpha, plan.batch_size, bias, plan.project, lacks,
+                machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, mine, machine.tally,
+                plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project, self.lacks,
             )  # fmt: skip
-    for k, mine in enumerate(work):
-        machine.coef[k] *= mine[0]
-    machine.tally[CLOCK] = work[0][2]
+
+    def end(self) -> None:
+        """Weights as they are, after the last row."""
+        for k, mine in enumerate(self.work):
+            self.machine.coef[k] *= mine[0]
+        self.machine.tally[CLOCK] = self.work[0][2]
 
 
 def _start(w: Array, b: Any, t: float) -> Array:

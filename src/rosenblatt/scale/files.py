@@ -36,11 +36,15 @@ from rosenblatt.data.sources import CHUNK, STDIN, expand
 from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.files import load, save
 from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
-from rosenblatt.estimators.report import looked_at, scan
+from rosenblatt.estimators.report import Report, looked_at, scan
+from rosenblatt.learn import minimising, pegasos
+from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import State
+from rosenblatt.learn.minimising import Aim, Patience
 from rosenblatt.learn.orders import POOL, Blocks, Pool
-from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of
-from rosenblatt.learn.visits import LOSS, VIOLATIONS
+from rosenblatt.learn.pegasos import PegasosPlan
+from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of, problems
+from rosenblatt.learn.visits import LEFT, LOSS, POSITION, VIOLATIONS
 from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.cache import Block, Cache, cached, fresh, read_blocks, spooled
 
@@ -223,7 +227,7 @@ class Job:
         with closing(pieces):  # type: ignore[type-var]
             yield from (part for part in pieces if part.size)
 
-    def epoch(self) -> Iterator[tuple[int, int] | EpochRecord]:
+    def epoch(self, records: list[EpochRecord]) -> Iterator[tuple[int, int] | EpochRecord]:
         """One pass: yields the rows and updates of each piece that was learned from, and at last the record."""
         state, began, before, epoch = self.state, time.perf_counter(), self.state.updates, self.state.epoch
         plan = replace(self.plan, order="cyclic", record_errors=False)  # pieces come in their order
@@ -248,13 +252,20 @@ class Job:
         converged = violations == 0 and (made == 0 or self.clean())
         yield EpochRecord(state.epoch, made, errors, self._mean(losses), time.perf_counter() - began, converged)
 
+    def _masses(self) -> Array:
+        """The weight of the rows of each class."""
+        counts = np.array(self.rows.contents.counts, dtype=np.float64)
+        return counts if self.taught.shares is None else counts * self.taught.shares
+
+    def mass(self) -> float:
+        """The weight of all rows."""
+        return float(self.rows.contents.rows) if self.taught.shares is None else float(self._masses().sum())
+
     def _mean(self, losses: Array) -> float:
         """The loss of each machine by the weight of the rows that it learns from, summed."""
-        counts = np.array(self.rows.contents.counts, dtype=np.float64)
-        masses = counts if self.taught.shares is None else counts * self.taught.shares
         if self.state.scheme != "ovo":
-            whole = float(masses.sum()) if self.taught.shares is not None else float(self.rows.contents.rows)
-            return float(losses.sum() / max(whole, 1e-300))
+            return float(losses.sum() / max(self.mass(), 1e-300))
+        masses = self._masses()
         pairs = [masses[a] + masses[b] for a in range(masses.size) for b in range(a + 1, masses.size)]
         return float((losses / np.maximum(pairs, 1e-300)).sum())
 
@@ -280,12 +291,64 @@ class Job:
         )
         if outcome == "budget" and not report.errors and self.clean():
             report = replace(report, outcome="converged")
-        self.model.report_ = replace(report, rows=self.size)
+        self.model.report_ = replace(self.told(report), rows=self.size)
         self.model._warn(self.model.report_)
+
+    def told(self, report: Report) -> Report:
+        """The report, with what else there is to say."""
+        return report
 
     def about(self) -> Examples:
         """Examples that hold no rows, only what is true of all."""
         return _no_rows(self.taught, self.rows.contents)
+
+
+@dataclass
+class Descent(Job):
+    """A job that minimises an objective: a pass ends once, after its last piece."""
+
+    def epoch(self, records: list[EpochRecord]) -> Iterator[tuple[int, int] | EpochRecord]:
+        """One pass: yields the rows and updates of each piece that was learned from, and at last the record."""
+        state, aim, began, before, run = self.state, self.plan, time.perf_counter(), self.state.updates, None
+        assert isinstance(aim, Aim)
+        state.radius2 = max(state.radius2, self.rows.contents.radius2)
+        state.bias = 0.0 if aim.bias == "none" else 1.0
+        (machine,) = state.machines
+        machine.tally[[LOSS, POSITION, LEFT]] = 0.0
+        pieces = ahead(self.rows.tasks(self.taught, self.order, state.epoch), workers=2 if self.order is None else 1)
+        with closing(pieces):  # type: ignore[type-var]
+            for examples in pieces:
+                if not examples.size:
+                    continue
+                made = machine.updates
+                (problem,) = problems(examples, state.scheme, state.classes)
+                run = run or self._begin(aim, problem)
+                run.visit(problem, problem.index(0, problem.size))
+                yield examples.target.shape[0], machine.updates - made
+        assert run is not None
+        run.end()
+        state.epoch += 1
+        loss = machine.tally[LOSS] / self.mass() + aim.penalty_of(machine.coef)
+        patience = Patience(aim)
+        done = [patience.spent(one) for one in (*(record.loss for record in records), loss)][-1]
+        seconds = time.perf_counter() - began
+        yield EpochRecord(state.epoch, state.updates - before, None, float(loss), seconds, done)
+
+    def _begin(self, aim: Aim, problem: Problem) -> minimising.Pass | pegasos.Pass:
+        if isinstance(aim, PegasosPlan):
+            return pegasos.Pass(aim, self.state)
+        return minimising.Pass(aim, self.state, problem.rows, self.mass())
+
+    def clean(self) -> bool:
+        """Rows on their right side say nothing about the objective."""
+        return False
+
+    def told(self, report: Report) -> Report:
+        """With the objective."""
+        assert isinstance(self.plan, Aim)
+        objective = minimising.objective_of_parts(self.parts(), self.plan, self.model._kept)
+        found: Report = self.model._told(report, objective)
+        return found
 
 
 def _no_rows(taught: Taught, contents: Contents) -> Examples:
@@ -337,15 +400,20 @@ def _taught(model: Any, contents: Contents) -> Taught:
     shares = class_weights(model.class_weight, classes, np.arange(classes.size), counts)
     if shares is not None and not shares.any():
         raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
-    if shares is not None and not shares.all() and getattr(model, "bias_step", "unit") == "radius":
-        raise ValueError('class_weight leaves out a class, whose rows bias_step="radius" would still measure.')
+    if shares is not None and not shares.all() and _measured(model._plan()):
+        raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
     return Taught(how, classes, shares, d)
+
+
+def _measured(plan: Plan) -> bool:
+    """Whether R must be known before the first step."""
+    return plan.bias == "radius" or isinstance(plan, Aim)
 
 
 def _rows(source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, memory: int) -> Rows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
     size = min(CHUNK, memory // 32)
-    once = plan.order == "cyclic" and epochs_at_most == 1 and plan.bias != "radius" and not plan.record_errors
+    once = plan.order == "cyclic" and epochs_at_most == 1 and not _measured(plan) and not plan.record_errors
     if not once:
         return Kept(cached(source, how, size))
     found = fresh(source, how)
@@ -371,7 +439,7 @@ def _job(model: Any, rows: Rows, plan: Plan) -> Job:
     state = model._start(_no_rows(taught, contents), plan, classes, bool(taught.how.multilabel), None, None)
     order = Blocks(rows.cache.bounds, state.seed) if plan.order != "cyclic" and isinstance(rows, Kept) else None
     model.reading_, model._contents = contents.how, contents
-    return Job(model, rows, taught, plan, state, order)
+    return (Descent if isinstance(plan, Aim) else Job)(model, rows, taught, plan, state, order)
 
 
 def _equal(mine: Any, theirs: Any) -> bool:
@@ -455,7 +523,7 @@ def _passes(job: Job, records: list[EpochRecord], checkpoint: Path | None) -> It
     while not (records and records[-1].converged) and len(records) < limit:
         snapshot, rows, updates = job.state.copy(), 0, 0
         try:
-            for step in job.epoch():
+            for step in job.epoch(records):
                 if isinstance(step, EpochRecord):
                     records.append(step)
                     continue
