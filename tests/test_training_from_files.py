@@ -256,6 +256,64 @@ def test_a_single_pass_in_order_needs_no_cache(svm):
     assert model.report_.rows == 250
 
 
+def test_classes_that_are_given(svm, monkeypatch):
+    path, looked = svm(classes=3), []
+    through = files.looked_through
+    monkeypatch.setattr(files, "looked_through", lambda *args: looked.append(1) or through(*args))
+    X, y = read(path, n_features=40)
+    for order, most in (("cyclic", 1), ("cyclic", 3), ("blocks", 2)):
+
+        def make(order=order, most=most):
+            return rosenblatt.AveragedPerceptron(max_epochs=most, order=order, random_state=3, class_weight={2: 0.5})
+
+        whole = make()
+        for _ in range(most):
+            whole.partial_fit(X, y, classes=[0.0, 1.0, 2.0, 7.0])
+        how = {"n_features": 40, "zero_based": False}
+        streamed = fit(make(), path, classes=[7, 0, 1, 2], **how)
+        same(whole, streamed)
+        assert streamed.report_.rows == 250
+        assert streamed.report_.epochs[-1].loss == pytest.approx(whole.report_.epochs[-1].loss)
+        assert not looked
+        with pytest.raises(ValueError, match=r"The label [012]\.0 is none of the classes"):
+            fit(make().set_params(class_weight=None), path, classes=[0, 9], **how)
+    fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path, classes=[0, 1, 2, 7])
+
+
+def test_a_pass_that_needs_no_scan(svm, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "looked_through", None)  # whoever calls it fails
+    path, how = svm(), {"n_features": 30, "zero_based": False}
+    model = fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path, classes=[0, 1], **how)
+    same(model, rosenblatt.Perceptron(max_epochs=1, order="cyclic").fit(*read(path)))
+    numbers = fit(rosenblatt.PassiveAggressiveRegressor(max_epochs=1, order="cyclic"), path, **how)
+    same(numbers, rosenblatt.PassiveAggressiveRegressor(max_epochs=1, order="cyclic").fit(*read(path)))
+    assert model.report_.rows == numbers.report_.rows == 250
+    words = tmp_path / "words.txt"
+    words.write_text("ham\tsee you\nspam\tbuy this\n" * 40)
+    spam = fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), words, classes=["spam", "ham"], n_features=64)
+    assert spam.classes_.tolist() == ["ham", "spam"]
+    words.write_text("ham\tsee you\nspammy\tbuy this\n")
+    with pytest.raises(ValueError, match="The label 'spammy' is none of"):
+        fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), words, classes=["spam", "ham"], n_features=64)
+    (tmp_path / "empty.svm").write_text("# nothing\n")
+    with pytest.raises(FileError, match="expected rows, found none"):
+        fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), tmp_path / "empty.svm", classes=[0, 1], **how)
+    (tmp_path / "several.svm").write_text("0,1 1:1\n1 2:1\n")
+    with pytest.raises(FileError, match="label"):
+        fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), tmp_path / "several.svm", classes=[0, 1], **how)
+
+
+def test_classes_that_cannot_be_given(svm, tmp_path):
+    path = svm()
+    with pytest.raises(ValueError, match="learns numbers: it has no classes"):
+        fit(rosenblatt.PassiveAggressiveRegressor(), path, classes=[0, 1])
+    with pytest.raises(ValueError, match="has none"):
+        fit(rosenblatt.Perceptron(class_weight="balanced"), path, classes=[0, 1, 2])
+    (tmp_path / "several.svm").write_text("0,1 1:1\n1 2:1\n")
+    with pytest.raises(ValueError, match="these have several"):
+        fit(rosenblatt.Perceptron(), tmp_path / "several.svm", classes=[0, 1])
+
+
 def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
     path = svm()
     made = []

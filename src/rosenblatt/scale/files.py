@@ -35,7 +35,7 @@ from rosenblatt.data.reading import (
 from rosenblatt.data.sources import CHUNK, STDIN, expand
 from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.files import load, save
-from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
+from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner, named_classes
 from rosenblatt.estimators.report import Report, looked_at, scan
 from rosenblatt.learn import minimising, pegasos
 from rosenblatt.learn.evaluation import Problem
@@ -62,7 +62,7 @@ class Progress:
     epoch : int
         The pass that is under way, from 1.
     rows, total : int
-        Rows visited in this pass, and rows of a pass.
+        Rows visited in this pass, and rows of a pass; 0 where nobody counted them before.
     updates : int
         Updates in this pass so far.
     seconds : float
@@ -108,8 +108,12 @@ class Taught:
         if names is not None:  # codes in the order in which names were first seen
             return np.searchsorted(self.classes, np.array(names)).astype(np.int32)[labels]
         if labels.dtype.kind == "O":
-            labels = labels.astype(self.classes.dtype)
-        return np.searchsorted(self.classes, labels).astype(np.int32)
+            labels = labels.astype(str if self.classes.dtype.kind == "U" else self.classes.dtype)
+        codes = np.searchsorted(self.classes, labels).astype(np.int32)
+        strange = self.classes[np.minimum(codes, self.classes.size - 1)] != labels
+        if strange.any():
+            raise _strange(labels[strange][0])
+        return codes
 
     def of_piece(self, piece: Piece) -> Examples:
         """Examples of a piece as it was parsed."""
@@ -143,6 +147,11 @@ class Taught:
             np.cumsum(lengths, out=starts[1:], dtype=starts.dtype)
             rows = Sparse(values, columns, starts) if order is None else Sparse(*gather(values, columns, starts, order))
         return self.examples(rows, truth, cache.contents.radius2)
+
+
+def _strange(label: Any) -> ValueError:
+    label = label.item() if isinstance(label, np.generic) else label
+    return ValueError(f"The label {label!r} is none of the classes that were given.")
 
 
 class Rows:
@@ -201,6 +210,28 @@ class Kept(Rows):
         return taught.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
 
 
+@dataclass
+class Census:
+    """What a first scan would have told, gathered in the only pass."""
+
+    classes: Array | None
+    rows: int = 0
+    counts: Any = 0
+
+    def add(self, examples: Examples) -> None:
+        """Take note of a piece."""
+        self.rows += examples.target.shape[0]
+        if self.classes is not None:
+            self.counts = self.counts + np.bincount(examples.target, minlength=self.classes.size)
+
+    def contents(self, rows: Rows) -> Contents:
+        """What was found."""
+        if not self.rows:
+            raise FileError("expected rows, found none", expand(rows.source)[0] if isinstance(rows, Parsed) else None)
+        counts = () if self.classes is None else tuple(self.counts.tolist())
+        return replace(rows.contents, rows=self.rows, counts=counts)
+
+
 # -- one pass --------------------------------------------------------------------------------------------------------
 
 
@@ -232,6 +263,7 @@ class Job:
         state, began, before, epoch = self.state, time.perf_counter(), self.state.updates, self.state.epoch
         plan = replace(self.plan, order="cyclic", record_errors=False)  # pieces come in their order
         violations, losses = 0.0, np.zeros(len(state.machines))
+        census = None if self.rows.contents.rows else Census(self.taught.classes)
         pieces = ahead(self.rows.tasks(self.taught, self.order, epoch), workers=2 if self.order is None else 1)
         with closing(pieces):  # type: ignore[type-var]
             for examples in pieces:
@@ -243,7 +275,11 @@ class Job:
                 state.epoch = epoch
                 violations += sum(machine.tally[VIOLATIONS] for machine in state.machines)
                 losses += [machine.tally[LOSS] for machine in state.machines]
+                if census is not None:
+                    census.add(examples)
                 yield examples.target.shape[0], record.updates
+        if census is not None:
+            self.rows.contents = self.model._contents = census.contents(self.rows)
         state.epoch = epoch + 1
         made, errors = state.updates - before, None
         if self.plan.record_errors:
@@ -397,6 +433,8 @@ def _taught(model: Any, contents: Contents) -> Taught:
         name = type(model).__name__
         raise ValueError(f"{name} needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
     counts = np.array(contents.counts, dtype=np.float64)
+    if isinstance(model.class_weight, str) and not counts.all():
+        raise ValueError(f'class_weight="balanced" needs rows of every class; {classes[counts == 0][0]!r} has none.')
     shares = class_weights(model.class_weight, classes, np.arange(classes.size), counts)
     if shares is not None and not shares.any():
         raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
@@ -410,7 +448,37 @@ def _measured(plan: Plan) -> bool:
     return plan.bias == "radius" or isinstance(plan, Aim)
 
 
-def _rows(source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, memory: int) -> Rows:
+def _given(contents: Contents, classes: Array) -> Contents:
+    """The contents with the classes that were given, in which all labels must be."""
+    if contents.how.multilabel:
+        raise ValueError("classes are for rows with one label, and these have several.")
+    found = dict(zip(contents.labels or (), contents.counts, strict=True))
+    if contents.labels is None and contents.rows:
+        raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
+    if contents.how.format == "svmlight" and classes.dtype.kind in "biuf":
+        classes = classes.astype(np.float64)  # as labels are read
+    names = classes.tolist()
+    for label in found:
+        if label not in names:
+            raise _strange(label)
+    return replace(contents, labels=tuple(names), counts=tuple(found.get(name, 0) for name in names))
+
+
+def _unscanned(model: Any, how: Reading, named: bool) -> Contents | None:
+    """What is known without a first scan, where that is enough for a single pass; the pass itself counts the rows."""
+    numbers = not isinstance(model, OnlineClassifier) and how.format == "svmlight"
+    if not (how.known and how.format in ("svmlight", "text") and (named or numbers)):
+        return None
+    if isinstance(getattr(model, "class_weight", None), str):
+        return None
+    if how.multilabel is None:
+        how = replace(how, multilabel=False)  # a row with several labels is refused when it comes
+    return None if how.multilabel else Contents(how, 0, 0, 0.0, None, (), False)
+
+
+def _rows(
+    source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, memory: int, known: Contents | None = None
+) -> Rows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
     size = min(CHUNK, memory // 32)
     once = plan.order == "cyclic" and epochs_at_most == 1 and not _measured(plan) and not plan.record_errors
@@ -419,6 +487,8 @@ def _rows(source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, mem
     found = fresh(source, how)
     if found is not None:
         return Kept(found)
+    if known is not None:
+        return Parsed(source, known, min(PIECE, memory // 16))
     ready = prepared(source, how)
     facts = Facts()
     pieces = ahead(looked_through(source, ready, size))
@@ -430,7 +500,9 @@ def _rows(source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, mem
     return Parsed(source, facts.contents(facts.settle(ready)), min(PIECE, memory // 16))
 
 
-def _job(model: Any, rows: Rows, plan: Plan) -> Job:
+def _job(model: Any, rows: Rows, plan: Plan, classes_given: Array | None) -> Job:
+    if classes_given is not None:
+        rows.contents = _given(rows.contents, classes_given)
     contents = rows.contents
     taught = _taught(model, contents)
     model.n_features_in_ = taught.n_features
@@ -482,6 +554,7 @@ def training(
     memory: str | int = "256MB",
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
+    classes: Any = None,
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit`, step by step: yields how far it is after each piece of rows."""
@@ -498,12 +571,16 @@ def training(
     estimator._validate_params()
     plan = estimator._plan()
     _refuse(estimator, plan)
+    named = None if classes is None else named_classes(classes)
+    if named is not None and not isinstance(estimator, OnlineClassifier):
+        raise ValueError(f"{type(estimator).__name__} learns numbers: it has no classes.")
     how = reading(source, **settings)
+    known = None if checkpoint is not None else _unscanned(estimator, how, named is not None)
     before, done = dict(vars(estimator)), False
     try:
         with ExitStack() as stack:
             source = stack.enter_context(spooled(source)) if STDIN in expand(source) else source
-            job = _job(estimator, _rows(source, how, plan, estimator.max_epochs, limit), plan)
+            job = _job(estimator, _rows(source, how, plan, estimator.max_epochs, limit, known), plan, named)
             path = None if checkpoint is None else Path(checkpoint)
             records = _resumed(job, path) if resume and path is not None and path.exists() else []
             for progress in _passes(job, records, path):
@@ -551,6 +628,7 @@ def fit(
     memory: str | int = "256MB",
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
+    classes: Any = None,
     **settings: Any,
 ) -> Any:
     r"""Train an online learner from files of any size.
@@ -576,6 +654,9 @@ def fit(
         A model file that is written after each epoch.
     resume : bool, default=False
         Go on from the checkpoint, if it is there, to exactly the model of an uninterrupted run.
+    classes : array-like, optional
+        All classes to expect, whether or not they are in the files; another label is refused. With `n_features` and
+        `zero_based` too, a single pass in the order of an svmlight file needs no first scan.
     **settings
         How to read: see `Reading`.
 
@@ -601,6 +682,9 @@ def fit(
             "Training in shards, by several jobs or on a cluster is not there yet: leave shards, n_jobs and "
             "client as they are."
         )
-    for _ in training(estimator, source, memory=memory, checkpoint=checkpoint, resume=resume, **settings):
+    steps = training(
+        estimator, source, memory=memory, checkpoint=checkpoint, resume=resume, classes=classes, **settings
+    )
+    for _ in steps:
         pass
     return estimator
