@@ -109,6 +109,60 @@ def test_two_classes_to_the_bit(name, settings, order, svm):
     check_same(make, svm())
 
 
+MINIMISERS = [
+    ("LinearClassifier", {}),
+    ("LinearClassifier", {"loss": "hinge", "penalty": "l1", "alpha": 1e-3}),
+    ("LinearClassifier", {"penalty": None, "class_weight": "balanced"}),
+    ("LinearClassifier", {"loss": "exponential", "penalty": "elasticnet", "learning_rate": "1/sqrt(t)"}),
+    ("LinearClassifier", {"multiclass": "ovr", "tol": 0.2, "max_epochs": 30, "n_iter_no_change": 2}),
+    ("Pegasos", {}),
+    ("Pegasos", {"project": True, "class_weight": {0: 2.5, 1: 0.5}, "alpha": 0.01}),
+]
+
+
+def check_objective(streamed, path):
+    whole = type(streamed)(**streamed.get_params()).fit(*read(path))
+    assert streamed.report_.objective == pytest.approx(whole.report_.objective)
+    assert str(streamed.report_).splitlines()[0] == str(whole.report_).splitlines()[0]
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("order", ["blocks", "cyclic"])
+@pytest.mark.parametrize(("name", "settings"), MINIMISERS, ids=lambda one: str(one)[:30])
+def test_objectives_to_the_bit(name, settings, order, classes, svm):
+    def make():
+        return getattr(rosenblatt, name)(**{"max_epochs": 3, **settings}, random_state=3, order=order)
+
+    path = svm(classes=classes)
+    streamed = check_same(make, path)
+    check_objective(streamed, path)
+    assert (streamed.report_.outcome == "converged") == ("tol" in settings)
+
+
+@pytest.mark.parametrize("loss", ["squared", "epsilon_insensitive"])
+def test_regressors_of_any_loss_to_the_bit(tmp_path, loss):
+    path = tmp_path / "numbers.svm"
+    X, _ = rows(150)
+    dump_svmlight_file(X, X @ np.arange(30), path, zero_based=False)
+    for order, most in (("blocks", 3), ("cyclic", 3), ("cyclic", 1)):
+        settings = {"loss": loss, "max_epochs": most, "random_state": 3, "order": order}
+        check_objective(check_same(lambda some=settings: rosenblatt.LinearRegressor(**some), path), path)
+
+
+def test_an_objective_goes_on_from_a_checkpoint(svm, tmp_path):
+    path, point = svm(classes=3), tmp_path / "point"
+
+    def make(most):
+        return rosenblatt.LinearClassifier(max_epochs=most, random_state=0, tol=0.05, n_iter_no_change=2)
+
+    whole = fit(make(40), path)
+    assert whole.report_.outcome == "converged"
+    fit(make(whole.n_iter_ - 1), path, checkpoint=point)
+    again = fit(make(40), path, checkpoint=point, resume=True)
+    same(whole, again)
+    assert again.report_.outcome == "converged"
+
+
 @pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])
 @pytest.mark.parametrize("order", ["blocks", "cyclic"])
 @pytest.mark.parametrize("name", ["AveragedPerceptron", "AROW"])
@@ -202,6 +256,64 @@ def test_a_single_pass_in_order_needs_no_cache(svm):
     assert model.report_.rows == 250
 
 
+def test_classes_that_are_given(svm, monkeypatch):
+    path, looked = svm(classes=3), []
+    through = files.looked_through
+    monkeypatch.setattr(files, "looked_through", lambda *args: looked.append(1) or through(*args))
+    X, y = read(path, n_features=40)
+    for order, most in (("cyclic", 1), ("cyclic", 3), ("blocks", 2)):
+
+        def make(order=order, most=most):
+            return rosenblatt.AveragedPerceptron(max_epochs=most, order=order, random_state=3, class_weight={2: 0.5})
+
+        whole = make()
+        for _ in range(most):
+            whole.partial_fit(X, y, classes=[0.0, 1.0, 2.0, 7.0])
+        how = {"n_features": 40, "zero_based": False}
+        streamed = fit(make(), path, classes=[7, 0, 1, 2], **how)
+        same(whole, streamed)
+        assert streamed.report_.rows == 250
+        assert streamed.report_.epochs[-1].loss == pytest.approx(whole.report_.epochs[-1].loss)
+        assert not looked
+        with pytest.raises(ValueError, match=r"The label [012]\.0 is none of the classes"):
+            fit(make().set_params(class_weight=None), path, classes=[0, 9], **how)
+    fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path, classes=[0, 1, 2, 7])
+
+
+def test_a_pass_that_needs_no_scan(svm, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "looked_through", None)  # whoever calls it fails
+    path, how = svm(), {"n_features": 30, "zero_based": False}
+    model = fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path, classes=[0, 1], **how)
+    same(model, rosenblatt.Perceptron(max_epochs=1, order="cyclic").fit(*read(path)))
+    numbers = fit(rosenblatt.PassiveAggressiveRegressor(max_epochs=1, order="cyclic"), path, **how)
+    same(numbers, rosenblatt.PassiveAggressiveRegressor(max_epochs=1, order="cyclic").fit(*read(path)))
+    assert model.report_.rows == numbers.report_.rows == 250
+    words = tmp_path / "words.txt"
+    words.write_text("ham\tsee you\nspam\tbuy this\n" * 40)
+    spam = fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), words, classes=["spam", "ham"], n_features=64)
+    assert spam.classes_.tolist() == ["ham", "spam"]
+    words.write_text("ham\tsee you\nspammy\tbuy this\n")
+    with pytest.raises(ValueError, match="The label 'spammy' is none of"):
+        fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), words, classes=["spam", "ham"], n_features=64)
+    (tmp_path / "empty.svm").write_text("# nothing\n")
+    with pytest.raises(FileError, match="expected rows, found none"):
+        fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), tmp_path / "empty.svm", classes=[0, 1], **how)
+    (tmp_path / "several.svm").write_text("0,1 1:1\n1 2:1\n")
+    with pytest.raises(FileError, match="label"):
+        fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), tmp_path / "several.svm", classes=[0, 1], **how)
+
+
+def test_classes_that_cannot_be_given(svm, tmp_path):
+    path = svm()
+    with pytest.raises(ValueError, match="learns numbers: it has no classes"):
+        fit(rosenblatt.PassiveAggressiveRegressor(), path, classes=[0, 1])
+    with pytest.raises(ValueError, match="has none"):
+        fit(rosenblatt.Perceptron(class_weight="balanced"), path, classes=[0, 1, 2])
+    (tmp_path / "several.svm").write_text("0,1 1:1\n1 2:1\n")
+    with pytest.raises(ValueError, match="these have several"):
+        fit(rosenblatt.Perceptron(), tmp_path / "several.svm", classes=[0, 1])
+
+
 def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
     path = svm()
     made = []
@@ -280,8 +392,9 @@ def test_compressed_files(svm):
         (rosenblatt.Perceptron(order=[1, 2]), "jumps about"),
         (rosenblatt.Perceptron(early_stopping=True), "early_stopping"),
         (rosenblatt.Perceptron(class_weight={0: 0.0, 1: 0.0}), "zero on every row"),
-        (rosenblatt.LinearClassifier(), "from files use shards"),
-        (rosenblatt.LinearSVM(), "from files use shards"),
+        (rosenblatt.LinearClassifier(solver="batch"), "LinearClassifier .* batch solver needs all rows"),
+        (rosenblatt.Pegasos(batch_size=5), "Pegasos .* cut short"),
+        (rosenblatt.Pegasos(class_weight={0: 0.0}), "leaves out a class"),
     ],
     ids=lambda one: str(one)[:40],
 )
@@ -298,9 +411,6 @@ IN_MEMORY = {
     "LinearSVM": "its dual needs all rows",
     "MultilayerPerceptron": "it draws each of its batches from all rows",
     "MarkI": "its units are wired",
-    "LinearClassifier": "piece by piece",
-    "LinearRegressor": "piece by piece",
-    "Pegasos": "piece by piece",
     "HierarchicalPerceptron": "piece by piece",
 }
 EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
@@ -333,7 +443,7 @@ def test_settings_that_make_no_sense(svm):
     for wrong in ({"memory": "1MB"}, {"memory": "lots"}, {"shards": 0}, {"n_jobs": 2}, {"resume": True}, {"colour": 1}):
         with pytest.raises(ValueError, match=r"\w"):
             fit(model, path, **wrong)
-    for other in (object(), rosenblatt.KernelPerceptron()):
+    for other in (object(), rosenblatt.RandomWiring()):
         with pytest.raises(TypeError, match="online learners"):
             fit(other, path)
     empty = path.with_name("empty.svm")

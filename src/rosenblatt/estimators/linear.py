@@ -39,7 +39,7 @@ LINEAR: dict[str, Any] = {
     "solver": [StrOptions({"stochastic", "batch"})],
     "tol": [Interval(Real, 0, None, closed="left")],
     **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight", "record_errors")},
-    "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
+    "order": [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"],
 }
 
 
@@ -55,6 +55,10 @@ class Minimiser(OnlineLearner):
     tol: float
     fit_intercept: bool
     order: Any
+    _needs_memory = None
+
+    def _why_memory(self) -> str | None:
+        return "its batch solver needs all rows at once" if self.solver == "batch" else None
 
     def _aim(self, width: float, tube: float) -> Aim:
         if LOSSES[self.loss].refusal:
@@ -95,7 +99,11 @@ class Minimiser(OnlineLearner):
             objective = self.report_.epochs[-1].loss  # of the very model that is kept
         else:
             objective = minimising.objective(examples, plan, self._kept)
-        self.report_ = replace(self.report_, objective=objective)
+        self.report_ = self._told(self.report_, objective)
+
+    def _told(self, report: Report, objective: float) -> Report:
+        """The report with the objective that was found."""
+        return replace(report, objective=objective)
 
     def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
         """Rows on their right side say nothing about the objective."""
@@ -351,10 +359,9 @@ validation_fraction, n_iter_no_change, warm_start, random_state
     def _plan(self) -> Plan:
         return self._aim(float(self.epsilon), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0)
 
-    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
-        super()._drive(examples, plan, state, limit, X, y)
-        if self.loss != "epsilon_insensitive":
-            self.report_ = replace(self.report_, errors=None)
+    def _told(self, report: Report, objective: float) -> Report:
+        report = super()._told(report, objective)
+        return report if self.loss == "epsilon_insensitive" else replace(report, errors=None)
 
     @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

@@ -418,7 +418,7 @@ def _types(X: Any) -> Any:
     return np.float32 if narrow else [np.float64, np.float32]
 
 
-def _named(classes: Any) -> Array:
+def named_classes(classes: Any) -> Array:
     """The classes that a caller of `partial_fit` expects, sorted."""
     try:
         given = column_or_1d(as_labels(classes))
@@ -544,7 +544,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         first = self._begins(plan)
         known = None if first else self.classes_
         if classes is not None:
-            named = _named(classes)
+            named = named_classes(classes)
             known = named if known is None else merged(known, named)
         dtype = None if first else self._state.machines[0].coef.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)

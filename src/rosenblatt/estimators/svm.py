@@ -294,8 +294,11 @@ warm_start, random_state
         assert isinstance(plan, PegasosPlan)
         return pegasos.descend(examples, plan, state, restore)
 
-    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
-        super()._drive(examples, plan, state, limit, X, y)
-        assert self.report_.objective is not None
+    def _why_memory(self) -> str | None:
+        if self.batch_size > 1:
+            return "its batches of several rows would be cut short wherever a piece of the file ends"
+        return super()._why_memory()
+
+    def _told(self, report: Report, objective: float) -> Report:
         penalty = 0.5 * self.alpha * float(np.square(self.intercept_, dtype=np.float64).sum())
-        self.report_ = replace(self.report_, objective=self.report_.objective + penalty)
+        return super()._told(report, objective + penalty)

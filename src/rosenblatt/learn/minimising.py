@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Examples, spans
+from rosenblatt.data.examples import Dense, Examples, Sparse, spans
 from rosenblatt.learn.descent import (
     FIXED,
     HARMONIC,
@@ -38,10 +38,10 @@ from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
 from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.orders import Blocks, Explicit
 from rosenblatt.learn.penalties import PENALTIES, Penalty
 from rosenblatt.learn.training import EpochRecord, Plan, problems
-from rosenblatt.learn.visits import LEFT, LOSS, POSITION, is_on
+from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, is_on
 
 Array = np.ndarray[Any, Any]
 BIAS_CURVATURE = 0.01  # what the schedule of an intercept without penalty counts on
@@ -72,6 +72,10 @@ class Aim(Plan):
     def penalty_of(self, coef: Array) -> float:
         """α·P(W)."""
         return self.price.value(coef.astype(np.float64), self.alpha, self.ratio)
+
+    def ripe(self, t: float, radius2: float) -> bool:
+        """Whether the objective met after t steps says something of how far the descent is."""
+        return True
 
     def fall(self, epoch: int, reach: float, scheme: str, visits: float = 1.0) -> Fall:
         """Loss, penalty and schedule as compiled code takes them; reach = max‖x‖², visits those of an epoch.
@@ -145,8 +149,28 @@ def total_loss(examples: Examples, aim: Aim, planes: Planes) -> tuple[float, flo
 
 def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
     """F of these planes."""
-    loss, mass = total_loss(examples, aim, planes)
-    return loss / mass + aim.penalty_of(planes.coef)
+    return objective_of_parts([examples], aim, planes)
+
+
+def objective_of_parts(parts: Iterable[Examples], aim: Aim, planes: Planes) -> float:
+    """F of these planes on the rows of all parts."""
+    loss, mass = np.sum([total_loss(examples, aim, planes) for examples in parts], axis=0)
+    return float(loss / mass) + aim.penalty_of(planes.coef)
+
+
+class Patience:
+    """Whether the objective has stopped to fall: for `patience` epochs not by `tol` of itself below the lowest."""
+
+    def __init__(self, aim: Aim) -> None:
+        self.aim, self.lowest, self.waited = aim, math.inf, 0
+
+    def spent(self, loss: float, ripe: bool = True) -> bool:
+        """Take note of an epoch; one that is not ripe says nothing."""
+        if not ripe:
+            return False
+        self.waited = 0 if loss < self.lowest - self.aim.tol * abs(self.lowest) else self.waited + 1
+        self.lowest = min(self.lowest, loss)
+        return self.aim.tol > 0 and self.waited >= self.aim.patience
 
 
 # -- stochastic descent ----------------------------------------------------------------------------------------------
@@ -164,17 +188,12 @@ def passes(
     state: State,
     restore: bool,
     run: Callable[[Machine, Problem, Any, State], None],
-    ripe: Callable[[Machine], bool] = lambda machine: True,
 ) -> Generator[EpochRecord, None, None]:
-    """Run passes until the objective met on the way has stopped to fall.
-
-    It has when for `patience` epochs it was not lower, by `tol` of itself, than the lowest before; epochs before the
-    machine is `ripe` say nothing of that.
-    """
+    """Run passes until the objective met on the way has stopped to fall."""
     state.radius2 = max(state.radius2, examples.radius2)
     (problem,) = problems(examples, state.scheme, state.classes)
     (machine,) = state.machines
-    lowest, waited = math.inf, 0
+    patience = Patience(aim)
     while True:
         began, before = time.perf_counter(), machine.updates
         snapshot = state.copy() if restore and state.epoch else None
@@ -187,10 +206,7 @@ def passes(
             raise
         state.epoch += 1
         loss = machine.tally[LOSS] / problem.total + aim.penalty_of(machine.coef)
-        if ripe(machine):
-            waited = 0 if loss < lowest - aim.tol * abs(lowest) else waited + 1
-            lowest = min(lowest, loss)
-        done = aim.tol > 0 and waited >= aim.patience
+        done = patience.spent(loss, aim.ripe(machine.tally[CLOCK], state.radius2))
         seconds = time.perf_counter() - began
         yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
         if done:
@@ -198,33 +214,53 @@ def passes(
 
 
 def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
-    lay_out(machine, problem.rows, state.scheme)
-    fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, problem.total)
-    K = machine.intercept.size
-    if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
-        # No debts yet, or classes have come since: all weights start with none.
-        machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
-    q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
-    scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
-    if state.scheme == "one":
-        one = q[0] if q.size else np.zeros(0)
-        work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
-    else:
-        scores = np.zeros(K, machine.coef.dtype)
-        work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
-    order, tally = aim.make_order(problem, state.seed), machine.tally
-    for begin, end in spans(order.size, problem.per_row * K):
+    run, order = Pass(aim, state, problem.rows, problem.total), aim.make_order(problem, state.seed)
+    for begin, end in spans(order.size, problem.per_row * machine.intercept.size):
         piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit):
+        if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
+        run.visit(problem, piece)
+    run.end()
+
+
+class Pass:
+    """One pass, over rows that may come in pieces; `total` is the weight of all of them, `rows` some of them."""
+
+    def __init__(self, aim: Aim, state: State, rows: Dense | Sparse, total: float) -> None:
+        (machine,) = state.machines
+        lay_out(machine, rows, state.scheme)
+        # Weights may be summed in more than one order: a whole number of visits is the same for all.
+        fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, max(float(round(total)), 1.0))
+        K = machine.intercept.size
+        if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
+            # No debts yet, or classes have come since: all weights start with none.
+            machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
+        q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
+        scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
+        if state.scheme == "one":
+            one = q[0] if q.size else np.zeros(0)
+            work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
+        else:
+            scores = np.zeros(K, machine.coef.dtype)
+            work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
+        self.state, self.machine, self.fall, self.work = state, machine, fall, work
+
+    def visit(self, problem: Problem, piece: Array) -> None:
+        """Visit these rows."""
+        tally = self.machine.tally
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
-            sweep(work, problem.rows, problem.truth, problem.weights, piece, fall, tally, NO_LOG, piece.size)
-    settle(work)
-    if fall.l1 > 0:
-        machine.total_b[:] = scale[1]
-    if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
-        raise ValueError(
-            f"The weights overflowed in epoch {state.epoch + 1}: the steps are too long for these rows (max‖x‖ is "
-            f'{math.sqrt(state.radius2):.3g}). Scale the features, choose a smaller learning_rate or solver="batch".'
-        )
+            sweep(self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, piece.size)
+
+    def end(self) -> None:
+        """Weights as they are, after the last row."""
+        settle(self.work)
+        machine = self.machine
+        if self.fall.l1 > 0:
+            machine.total_b[:] = self.work.scale[1]
+        if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
+            raise ValueError(
+                f"The weights overflowed in epoch {self.state.epoch + 1}: the steps are too long for these rows "
+                f"(max‖x‖ is {math.sqrt(self.state.radius2):.3g}). Scale the features, choose a smaller learning_rate "
+                'or solver="batch".'
+            )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from rosenblatt.learn.descent import SMALLEST_SCALE
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import Machine, State
 from rosenblatt.learn.minimising import Aim, passes
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.orders import Blocks, Explicit
 from rosenblatt.learn.rows import add, dot, norm
 from rosenblatt.learn.training import EpochRecord
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
@@ -38,6 +38,11 @@ class PegasosPlan(Aim):
 
     batch_size: int = 1
     project: bool = False
+
+    def ripe(self, t: float, radius2: float) -> bool:
+        """Whether F ≤ F* + (√λ + R)²(1 + ln t)/2λt, the bound of the method, promises more than w = 0, F(0) = 1."""
+        reach = math.sqrt(self.alpha) + math.sqrt(radius2 + (self.bias != "none"))
+        return bool(reach**2 * (1.0 + math.log(t)) <= 2.0 * self.alpha * t)
 
 
 @compiled
@@ -87,41 +92,56 @@ def steps(
 def descend(
     examples: Examples, plan: PegasosPlan, state: State, restore: bool = True
 ) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, until the objective no longer falls.
-
-    F may lie far above what w = 0 gives as long as the bound of the method, F − F* ≤ (√λ + R)²(1 + ln t)/2λt, allows
-    more than that, F(0) = 1: only epochs after it are compared.
-    """
-
-    def ripe(machine: Machine) -> bool:
-        t, reach = machine.tally[CLOCK], math.sqrt(plan.alpha) + math.sqrt(state.radius2 + (plan.bias != "none"))
-        return bool(reach**2 * (1.0 + math.log(t)) <= 2.0 * plan.alpha * t)
-
-    return passes(examples, plan, state, restore, _pass, ripe)
+    """Pass after pass, until the objective no longer falls."""
+    return passes(examples, plan, state, restore, _pass)
 
 
 def _pass(machine: Machine, problem: Problem, plan: PegasosPlan, state: State) -> None:
-    order, t = plan.make_order(problem, state.seed), machine.tally[CLOCK]
-    # Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive one.
-    truth = problem.truth
-    if state.scheme == "one":
-        truth = np.where(truth > 0, np.int32(0), np.int32(1))
-    K, bias = machine.intercept.size, 0.0 if plan.bias == "none" else 1.0
-    lacks = np.empty(plan.batch_size)
-    work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(K)]
-    for begin, end in spans(order.size, problem.per_row * K * max(1, plan.batch_size // 1024)):
+    run, order = Pass(plan, state), plan.make_order(problem, state.seed)
+    problem = run.turned(problem)
+    for begin, end in spans(order.size, problem.per_row * machine.intercept.size * max(1, plan.batch_size // 1024)):
         piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit):
+        if problem.present is not None and not isinstance(order, Explicit | Blocks):
             piece = problem.present[piece]
+        run.learn(problem, piece)
+    run.end()
+
+
+class Pass:
+    """One pass, over rows that may come in pieces; batches end with them."""
+
+    def __init__(self, plan: PegasosPlan, state: State) -> None:
+        (machine,) = state.machines
+        t = machine.tally[CLOCK]
+        self.plan, self.scheme, self.machine = plan, state.scheme, machine
+        self.work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(machine.intercept.size)]
+        self.lacks = np.empty(plan.batch_size)
+
+    def turned(self, problem: Problem) -> Problem:
+        """Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive."""
+        if self.scheme != "one":
+            return problem
+        return replace(problem, truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
+
+    def visit(self, problem: Problem, piece: Array) -> None:
+        """Visit these rows."""
+        self.learn(self.turned(problem), piece)
+
+    def learn(self, problem: Problem, piece: Array) -> None:
+        """Visit these rows of a problem that was turned."""
+        plan, machine = self.plan, self.machine
         visits, shares = _visits(piece, problem.weights)
-        for k, mine in enumerate(work):
+        for k, mine in enumerate(self.work):
             steps(
-                machine.coef[k], machine.intercept, k, problem.rows, truth, visits, shares, mine, machine.tally,
-                plan.alpha, plan.batch_size, bias, plan.project, lacks,
+                machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, mine, machine.tally,
+                plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project, self.lacks,
             )  # fmt: skip
-    for k, mine in enumerate(work):
-        machine.coef[k] *= mine[0]
-    machine.tally[CLOCK] = work[0][2]
+
+    def end(self) -> None:
+        """Weights as they are, after the last row."""
+        for k, mine in enumerate(self.work):
+            self.machine.coef[k] *= mine[0]
+        self.machine.tally[CLOCK] = self.work[0][2]
 
 
 def _start(w: Array, b: Any, t: float) -> Array:

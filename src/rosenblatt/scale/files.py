@@ -35,12 +35,16 @@ from rosenblatt.data.reading import (
 from rosenblatt.data.sources import CHUNK, STDIN, expand
 from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.files import load, save
-from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
-from rosenblatt.estimators.report import looked_at, scan
+from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner, named_classes
+from rosenblatt.estimators.report import Report, looked_at, scan
+from rosenblatt.learn import minimising, pegasos
+from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import State
+from rosenblatt.learn.minimising import Aim, Patience
 from rosenblatt.learn.orders import POOL, Blocks, Pool
-from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of
-from rosenblatt.learn.visits import LOSS, VIOLATIONS
+from rosenblatt.learn.pegasos import PegasosPlan
+from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of, problems
+from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, VIOLATIONS
 from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.cache import Block, Cache, cached, fresh, read_blocks, spooled
 
@@ -58,7 +62,7 @@ class Progress:
     epoch : int
         The pass that is under way, from 1.
     rows, total : int
-        Rows visited in this pass, and rows of a pass.
+        Rows visited in this pass, and rows of a pass; 0 where nobody counted them before.
     updates : int
         Updates in this pass so far.
     seconds : float
@@ -108,8 +112,12 @@ class Taught:
         if names is not None:  # codes in the order in which names were first seen
             return np.searchsorted(self.classes, np.array(names)).astype(np.int32)[labels]
         if labels.dtype.kind == "O":
-            labels = labels.astype(self.classes.dtype)
-        return np.searchsorted(self.classes, labels).astype(np.int32)
+            labels = labels.astype(str if self.classes.dtype.kind == "U" else self.classes.dtype)
+        codes = np.searchsorted(self.classes, labels).astype(np.int32)
+        strange = self.classes[np.minimum(codes, self.classes.size - 1)] != labels
+        if strange.any():
+            raise _strange(labels[strange][0])
+        return codes
 
     def of_piece(self, piece: Piece) -> Examples:
         """Examples of a piece as it was parsed."""
@@ -143,6 +151,11 @@ class Taught:
             np.cumsum(lengths, out=starts[1:], dtype=starts.dtype)
             rows = Sparse(values, columns, starts) if order is None else Sparse(*gather(values, columns, starts, order))
         return self.examples(rows, truth, cache.contents.radius2)
+
+
+def _strange(label: Any) -> ValueError:
+    label = label.item() if isinstance(label, np.generic) else label
+    return ValueError(f"The label {label!r} is none of the classes that were given.")
 
 
 class Rows:
@@ -201,6 +214,28 @@ class Kept(Rows):
         return taught.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
 
 
+@dataclass
+class Census:
+    """What a first scan would have told, gathered in the only pass."""
+
+    classes: Array | None
+    rows: int = 0
+    counts: Any = 0
+
+    def add(self, examples: Examples) -> None:
+        """Take note of a piece."""
+        self.rows += examples.target.shape[0]
+        if self.classes is not None:
+            self.counts = self.counts + np.bincount(examples.target, minlength=self.classes.size)
+
+    def contents(self, rows: Rows) -> Contents:
+        """What was found."""
+        if not self.rows:
+            raise FileError("expected rows, found none", expand(rows.source)[0] if isinstance(rows, Parsed) else None)
+        counts = () if self.classes is None else tuple(self.counts.tolist())
+        return replace(rows.contents, rows=self.rows, counts=counts)
+
+
 # -- one pass --------------------------------------------------------------------------------------------------------
 
 
@@ -226,11 +261,12 @@ class Job:
         with closing(pieces):  # type: ignore[type-var]
             yield from (part for part in pieces if part.size)
 
-    def epoch(self) -> Iterator[tuple[int, int] | EpochRecord]:
+    def epoch(self, records: list[EpochRecord]) -> Iterator[tuple[int, int] | EpochRecord]:
         """One pass: yields the rows and updates of each piece that was learned from, and at last the record."""
         state, began, before, epoch = self.state, time.perf_counter(), self.state.updates, self.state.epoch
         plan = replace(self.plan, order="cyclic", record_errors=False)  # pieces come in their order
         violations, losses = 0.0, np.zeros(len(state.machines))
+        census = None if self.rows.contents.rows else Census(self.taught.classes)
         pieces = ahead(self.rows.tasks(self.taught, self.order, epoch), workers=2 if self.order is None else 1)
         with closing(pieces):  # type: ignore[type-var]
             for examples in pieces:
@@ -242,7 +278,11 @@ class Job:
                 state.epoch = epoch
                 violations += sum(machine.tally[VIOLATIONS] for machine in state.machines)
                 losses += [machine.tally[LOSS] for machine in state.machines]
+                if census is not None:
+                    census.add(examples)
                 yield examples.target.shape[0], record.updates
+        if census is not None:
+            self.rows.contents = self.model._contents = census.contents(self.rows)
         state.epoch = epoch + 1
         made, errors = state.updates - before, None
         if self.plan.record_errors:
@@ -274,8 +314,12 @@ class Job:
         )
         if outcome == "budget" and not report.errors and self.clean():
             report = replace(report, outcome="converged")
-        self.model.report_ = replace(report, rows=self.size)
+        self.model.report_ = replace(self.told(report), rows=self.size)
         self.model._warn(self.model.report_)
+
+    def told(self, report: Report) -> Report:
+        """The report, with what else there is to say."""
+        return report
 
     def about(self) -> Examples:
         """Examples that hold no rows, only what is true of all."""
@@ -298,6 +342,60 @@ def mean_loss(losses: Array, contents: Contents, taught: Taught, scheme: str) ->
     return float((losses / np.maximum(pairs, 1e-300)).sum())
 
 
+@dataclass
+class Descent(Job):
+    """A job that minimises an objective: a pass ends once, after its last piece."""
+
+    def epoch(self, records: list[EpochRecord]) -> Iterator[tuple[int, int] | EpochRecord]:
+        """One pass: yields the rows and updates of each piece that was learned from, and at last the record."""
+        state, aim, began, before, run = self.state, self.plan, time.perf_counter(), self.state.updates, None
+        assert isinstance(aim, Aim)
+        state.radius2 = max(state.radius2, self.rows.contents.radius2)
+        state.bias = 0.0 if aim.bias == "none" else 1.0
+        (machine,) = state.machines
+        machine.tally[[LOSS, POSITION, LEFT]] = 0.0
+        pieces = ahead(self.rows.tasks(self.taught, self.order, state.epoch), workers=2 if self.order is None else 1)
+        with closing(pieces):  # type: ignore[type-var]
+            for examples in pieces:
+                if not examples.size:
+                    continue
+                made = machine.updates
+                (problem,) = problems(examples, state.scheme, state.classes)
+                run = run or self._begin(aim, problem)
+                run.visit(problem, problem.index(0, problem.size))
+                yield examples.target.shape[0], machine.updates - made
+        assert run is not None
+        run.end()
+        state.epoch += 1
+        loss = machine.tally[LOSS] / self.mass() + aim.penalty_of(machine.coef)
+        patience, steps = Patience(aim), machine.tally[CLOCK] / state.epoch
+        seen = [*((record.loss, record.epoch) for record in records), (loss, state.epoch)]
+        done = [patience.spent(one, aim.ripe(steps * epoch, state.radius2)) for one, epoch in seen][-1]
+        seconds = time.perf_counter() - began
+        yield EpochRecord(state.epoch, state.updates - before, None, float(loss), seconds, done)
+
+    def mass(self) -> float:
+        """The weight of all rows."""
+        shares, contents = self.taught.shares, self.rows.contents
+        return float(contents.rows) if shares is None else float(np.dot(contents.counts, shares))
+
+    def _begin(self, aim: Aim, problem: Problem) -> minimising.Pass | pegasos.Pass:
+        if isinstance(aim, PegasosPlan):
+            return pegasos.Pass(aim, self.state)
+        return minimising.Pass(aim, self.state, problem.rows, self.mass())
+
+    def clean(self) -> bool:
+        """Rows on their right side say nothing about the objective."""
+        return False
+
+    def told(self, report: Report) -> Report:
+        """With the objective."""
+        assert isinstance(self.plan, Aim)
+        objective = minimising.objective_of_parts(self.parts(), self.plan, self.model._kept)
+        found: Report = self.model._told(report, objective)
+        return found
+
+
 def _no_rows(taught: Taught, contents: Contents) -> Examples:
     d, several = taught.n_features, taught.how.multilabel
     truth = np.zeros((0, taught.classes.size) if several and taught.classes is not None else 0, np.int8)
@@ -310,8 +408,6 @@ def _no_rows(taught: Taught, contents: Contents) -> Examples:
 def _refuse(model: Any, plan: Plan) -> None:
     """Say what cannot be learned from files, and why."""
     name = type(model).__name__
-    if type(plan) is not Plan:
-        raise ValueError(f"{name} does not learn piece by piece: from files use shards, at least 2, or fit in memory.")
     if plan.keep == "vote":
         raise ValueError(
             f"{name} keeps every row that made an update, which may be the whole file: use fit, in memory."
@@ -346,23 +442,62 @@ def _taught(model: Any, contents: Contents) -> Taught:
         name = type(model).__name__
         raise ValueError(f"{name} needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
     counts = np.array(contents.counts, dtype=np.float64)
+    if isinstance(model.class_weight, str) and not counts.all():
+        raise ValueError(f'class_weight="balanced" needs rows of every class; {classes[counts == 0][0]!r} has none.')
     shares = class_weights(model.class_weight, classes, np.arange(classes.size), counts)
     if shares is not None and not shares.any():
         raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
-    if shares is not None and not shares.all() and getattr(model, "bias_step", "unit") == "radius":
-        raise ValueError('class_weight leaves out a class, whose rows bias_step="radius" would still measure.')
+    if shares is not None and not shares.all() and _measured(model._plan()):
+        raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
     return Taught(how, classes, shares, d)
 
 
-def _rows(source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, memory: int) -> Rows:
+def _measured(plan: Plan) -> bool:
+    """Whether R must be known before the first step."""
+    return plan.bias == "radius" or isinstance(plan, Aim)
+
+
+def _given(contents: Contents, classes: Array) -> Contents:
+    """The contents with the classes that were given, in which all labels must be."""
+    if contents.how.multilabel:
+        raise ValueError("classes are for rows with one label, and these have several.")
+    found = dict(zip(contents.labels or (), contents.counts, strict=True))
+    if contents.labels is None and contents.rows:
+        raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
+    if contents.how.format == "svmlight" and classes.dtype.kind in "biuf":
+        classes = classes.astype(np.float64)  # as labels are read
+    names = classes.tolist()
+    for label in found:
+        if label not in names:
+            raise _strange(label)
+    return replace(contents, labels=tuple(names), counts=tuple(found.get(name, 0) for name in names))
+
+
+def _unscanned(model: Any, how: Reading, named: bool) -> Contents | None:
+    """What is known without a first scan, where that is enough for a single pass; the pass itself counts the rows."""
+    numbers = not isinstance(model, OnlineClassifier) and how.format == "svmlight"
+    if not (how.known and how.format in ("svmlight", "text") and (named or numbers)):
+        return None
+    if isinstance(getattr(model, "class_weight", None), str):
+        return None
+    if how.multilabel is None:
+        how = replace(how, multilabel=False)  # a row with several labels is refused when it comes
+    return None if how.multilabel else Contents(how, 0, 0, 0.0, None, (), False)
+
+
+def _rows(
+    source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, memory: int, known: Contents | None = None
+) -> Rows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
     size = min(CHUNK, memory // 32)
-    once = plan.order == "cyclic" and epochs_at_most == 1 and plan.bias != "radius" and not plan.record_errors
+    once = plan.order == "cyclic" and epochs_at_most == 1 and not _measured(plan) and not plan.record_errors
     if not once:
         return Kept(cached(source, how, size))
     found = fresh(source, how)
     if found is not None:
         return Kept(found)
+    if known is not None:
+        return Parsed(source, known, min(PIECE, memory // 16))
     ready = prepared(source, how)
     facts = Facts()
     pieces = ahead(looked_through(source, ready, size))
@@ -374,7 +509,9 @@ def _rows(source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, mem
     return Parsed(source, facts.contents(facts.settle(ready)), min(PIECE, memory // 16))
 
 
-def _job(model: Any, rows: Rows, plan: Plan) -> Job:
+def _job(model: Any, rows: Rows, plan: Plan, classes_given: Array | None) -> Job:
+    if classes_given is not None:
+        rows.contents = _given(rows.contents, classes_given)
     contents = rows.contents
     taught = _taught(model, contents)
     model.n_features_in_ = taught.n_features
@@ -383,7 +520,7 @@ def _job(model: Any, rows: Rows, plan: Plan) -> Job:
     state = model._start(_no_rows(taught, contents), plan, classes, bool(taught.how.multilabel), None, None)
     order = Blocks(rows.cache.bounds, state.seed) if plan.order != "cyclic" and isinstance(rows, Kept) else None
     model.reading_, model._contents = contents.how, contents
-    return Job(model, rows, taught, plan, state, order)
+    return (Descent if isinstance(plan, Aim) else Job)(model, rows, taught, plan, state, order)
 
 
 def _equal(mine: Any, theirs: Any) -> bool:
@@ -426,6 +563,7 @@ def training(
     memory: str | int = "256MB",
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
+    classes: Any = None,
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit`, step by step: yields how far it is after each piece of rows."""
@@ -442,12 +580,16 @@ def training(
     estimator._validate_params()
     plan = estimator._plan()
     _refuse(estimator, plan)
+    named = None if classes is None else named_classes(classes)
+    if named is not None and not isinstance(estimator, OnlineClassifier):
+        raise ValueError(f"{type(estimator).__name__} learns numbers: it has no classes.")
     how = reading(source, **settings)
+    known = None if checkpoint is not None else _unscanned(estimator, how, named is not None)
     before, done = dict(vars(estimator)), False
     try:
         with ExitStack() as stack:
             source = stack.enter_context(spooled(source)) if STDIN in expand(source) else source
-            job = _job(estimator, _rows(source, how, plan, estimator.max_epochs, limit), plan)
+            job = _job(estimator, _rows(source, how, plan, estimator.max_epochs, limit, known), plan, named)
             path = None if checkpoint is None else Path(checkpoint)
             records = []
             if resume and path is not None and path.exists():
@@ -469,7 +611,7 @@ def _passes(job: Job, records: list[EpochRecord], checkpoint: Path | None) -> It
     while not (records and records[-1].converged) and len(records) < limit:
         snapshot, rows, updates = job.state.copy(), 0, 0
         try:
-            for step in job.epoch():
+            for step in job.epoch(records):
                 if isinstance(step, EpochRecord):
                     records.append(step)
                     continue
@@ -499,6 +641,7 @@ def fit(
     deadline: float | None = None,
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
+    classes: Any = None,
     **settings: Any,
 ) -> Any:
     r"""Train an online learner from files of any size, on one machine or on many.
@@ -543,6 +686,9 @@ def fit(
         A model file that is written after each epoch.
     resume : bool, default=False
         Go on from the checkpoint, if it is there, to exactly the model of an uninterrupted run.
+    classes : array-like, optional
+        All classes to expect, whether or not they are in the files; another label is refused. With `n_features` and
+        `zero_based` too, a single pass in the order of an svmlight file needs no first scan.
     **settings
         How to read: see `Reading`.
 
@@ -577,6 +723,7 @@ def fit(
         deadline=deadline,
         checkpoint=checkpoint,
         resume=resume,
+        classes=classes,
         **settings,
     ):
         pass
