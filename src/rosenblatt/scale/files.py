@@ -678,10 +678,10 @@ def fit(
     r"""Train an online learner from files of any size.
 
     The result is the one of `estimator.fit` on the same rows in memory, to the bit, if the order is one that a file
-    can give: "cyclic", or "blocks", which is also what "shuffle" means here. Several passes, shuffled ones, the bias
-    step "radius" and standard input go through a binary cache, beside the file or in the folder ROSENBLATT_CACHE,
-    which is used again until a file changes. A single pass in the order of the file needs none, and its report tells
-    no errors.
+    can give: "cyclic", or "blocks", which is also what "shuffle" means here. Several passes, shuffled ones, whatever
+    needs max‖x‖ (the bias step "radius", objectives, trees of classes) and standard input go through a binary cache,
+    beside the file or in the folder ROSENBLATT_CACHE, which is used again until a file changes. A single pass of
+    others in the order of the file needs none, and its report tells no errors.
 
     Parameters
     ----------
