@@ -187,6 +187,22 @@ def test_proofs_come_back_and_hold():
     again.report_.witness.verify(X, NAMES)
 
 
+def test_a_copy_that_only_answers_comes_back():
+    """What a callback is given: the model of an epoch, without the state of its training."""
+    for name in ("Perceptron", "PassiveAggressiveRegressor", "MarkI", "HierarchicalPerceptron", "KernelPerceptron"):
+        model = any_fitted(name)
+        del model._state
+        again = from_bytes(to_bytes(model))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_classes_cannot_be_left_out():
+    about, arrays = opened(to_bytes(rosenblatt.Perceptron().partial_fit(X[:3], NAMES[:3])))
+    attributes = {name: value for name, value in about["attributes"].items() if name != "classes_"}
+    with pytest.raises(FileError, match="classes"):
+        from_bytes(sealed({**about, "attributes": attributes}, arrays))
+
+
 def test_what_cannot_be_loaded_is_not_saved(tmp_path):
     model = fitted()
     model.coef_ = model.coef_[:, :2]

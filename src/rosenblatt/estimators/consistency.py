@@ -97,7 +97,9 @@ def check_scheme(kept: Any, classes: int, labels: Any) -> None:
 
 def check_online(model: Any, d: int, second: bool) -> None:
     """An online learner of planes over d features, or of a vote; `second` is for second-order rules."""
-    kept, classes, labels = model._kept, class_count(model), model._by_labels
+    kept, classes, several = model._kept, class_count(model), "classes_" in vars(model)
+    labels = model._by_labels if several else False
+    must(several == hasattr(type(model), "decision_function"), "classes, for a classifier")
     must(is_count(d, 1) and isinstance(kept, Planes | Ballot), "planes or votes")
     check_scheme(kept, classes, labels)
     K = classes if kept.scheme in ("multinomial", "ovr") else 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from rosenblatt.estimators.consistency_layers import check_tree_model
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
-from rosenblatt.learn.evaluation import evaluate
+from rosenblatt.learn.evaluation import Evaluation, evaluate
 from rosenblatt.learn.kept import Planes, decide
 from rosenblatt.learn.rules import PassiveAggressiveRule, PerceptronRule
 from rosenblatt.learn.training import EpochRecord, Plan, problems
@@ -29,7 +30,7 @@ HIERARCHICAL: dict[str, Any] = {
     **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "warm_start")},
     "tree": [dict, list, tuple, None],
     "keep": [StrOptions({"last", "average"})],
-    "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
+    "order": [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"],
 }
 
 
@@ -69,7 +70,7 @@ class HierarchicalPerceptron(EpochwiseClassifier):
         None or a name that has no parent for those below the root; a class may be an inner node too. None: names with
         dots, `comp.sys.mac`, say their own tree if all classes have them; otherwise the tree is flat.
     fit_intercept : bool, default=True
-    order : {"shuffle", "cyclic", "random"} or sequence of rows, default="shuffle"
+    order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
     keep : {"last", "average"}, default="last"
     max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, class_weight, random_state
         As in `Perceptron`.
@@ -111,6 +112,7 @@ class HierarchicalPerceptron(EpochwiseClassifier):
     record_errors: bool
     distances_: Array
     _state: Grown
+    _needs_memory = None
     _parameter_constraints = HIERARCHICAL
 
     def __init__(
@@ -173,8 +175,25 @@ class HierarchicalPerceptron(EpochwiseClassifier):
     def _conclude(
         self, outcome: str, records: list[EpochRecord], examples: Examples, state: Grown, seconds: float
     ) -> Report:
+        return self._conclude_parts(outcome, records, lambda: [examples], examples, state, seconds)
+
+    def _conclude_parts(
+        self,
+        outcome: str,
+        records: list[EpochRecord],
+        parts: Callable[[], Iterable[Examples]],
+        examples: Examples,
+        state: Grown,
+        seconds: float,
+    ) -> Report:
+        """The report after a scan of all parts; of `examples` only what is true of all rows is asked."""
         kept = state.kept()
-        scan = evaluate(next(iter(problems(examples, kept.scheme, kept.classes))), kept, PerceptronRule(0.0, 0.0))
+        scans = [
+            evaluate(problem, kept, PerceptronRule(0.0, 0.0))
+            for part in parts()
+            for problem in problems(part, kept.scheme, kept.classes)
+        ]
+        scan = functools.reduce(Evaluation.joined, scans)
         length = math.sqrt(float(np.einsum("kj,kj->", kept.coef, kept.coef, dtype=np.float64)))
         if outcome == "budget" and scan.errors == 0 and self.keep == "last":
             outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
@@ -189,7 +208,7 @@ class HierarchicalPerceptron(EpochwiseClassifier):
             None,
             seconds,
             examples.size,
-            tree_distance=tree_distance(examples, kept, state.tree),
+            tree_distance=tree_distance(parts(), kept, state.tree),
         )
 
     def tree_distance(self, X: Any, y: Any, sample_weight: Any = None) -> float:

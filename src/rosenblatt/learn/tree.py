@@ -12,7 +12,7 @@ and τx is added to the nodes of y's path that are not on ŷ's, and taken from t
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -20,11 +20,11 @@ import numpy as np
 
 from rosenblatt.data.examples import Examples, Sparse, spans
 from rosenblatt.learn.branches import Branches
-from rosenblatt.learn.evaluation import wrong
+from rosenblatt.learn.evaluation import Problem, wrong
 from rosenblatt.learn.kept import Planes, decide
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import NO_LOG
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.orders import Blocks, Explicit
 from rosenblatt.learn.rules import CONSTANT
 from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
@@ -204,21 +204,26 @@ def _branches(state: Grown, rows: Any) -> Branches:
     return Branches(state.coef, state.intercept, state.total, state.total_b, *scores, state.tree.on)
 
 
+def visit_rows(problem: Problem, piece: Array, plan: Plan, state: Grown) -> None:
+    """Learn from these rows, one after the other."""
+    rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
+    learner, tally = _branches(state, problem.rows), state.tally
+    tally[POSITION] = 0.0
+    sweep(learner, problem.rows, problem.truth, problem.weights, piece, rule, tally, NO_LOG, END)
+
+
 def train(examples: Examples, plan: Plan, state: Grown) -> Generator[EpochRecord, None, None]:
     """Pass after pass, until every row is answered right."""
     problem = whole_problem(examples, "multinomial")
     order, tally = plan.make_order(problem, state.seed), state.tally
-    rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
-    learner = _branches(state, problem.rows)
     while True:
         began, before = time.perf_counter(), state.updates
         tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
         for begin, end in spans(order.size, problem.per_row * state.intercept.size):
             piece = order.piece(state.epoch, begin, end)
-            if problem.present is not None and not isinstance(order, Explicit):
+            if problem.present is not None and not isinstance(order, Explicit | Blocks):
                 piece = problem.present[piece]
-            tally[POSITION] = 0.0
-            sweep(learner, problem.rows, problem.truth, problem.weights, piece, rule, tally, NO_LOG, END)
+            visit_rows(problem, piece, plan, state)
         state.epoch += 1
         converged = tally[VIOLATIONS] == 0 and (order.covers or wrong(problem, state.last(), labels=False)[0] == 0)
         errors = wrong(problem, state.kept(), labels=False)[0] if plan.record_errors else None
@@ -229,10 +234,13 @@ def train(examples: Examples, plan: Plan, state: Grown) -> Generator[EpochRecord
             return
 
 
-def tree_distance(examples: Examples, planes: Planes, tree: Tree) -> float:
-    """The mean of γ(y, ŷ) over rows, by weight."""
-    problem, distances, total = whole_problem(examples, "multinomial"), tree.distances(), 0.0
-    for index in problem.pieces(planes.classes):
-        said = decide(planes.scores(problem.rows, index))
-        total += float(problem.mass(index) @ distances[problem.truth[index], said])
-    return total / problem.total
+def tree_distance(parts: Iterable[Examples], planes: Planes, tree: Tree) -> float:
+    """The mean of γ(y, ŷ) over the rows of all parts, by weight."""
+    distances, total, mass = tree.distances(), 0.0, 0.0
+    for examples in parts:
+        problem = whole_problem(examples, "multinomial")
+        mass += problem.total
+        for index in problem.pieces(planes.classes):
+            said = decide(planes.scores(problem.rows, index))
+            total += float(problem.mass(index) @ distances[problem.truth[index], said])
+    return total / mass

@@ -34,16 +34,18 @@ from rosenblatt.data.reading import (
 )
 from rosenblatt.data.sources import CHUNK, STDIN, expand
 from rosenblatt.estimators.encoding import Arrays, encode
+from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import load, save
+from rosenblatt.estimators.linear import Minimiser
 from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner, named_classes
 from rosenblatt.estimators.report import Report, looked_at, scan
 from rosenblatt.learn import minimising, pegasos
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.machines import State
 from rosenblatt.learn.minimising import Aim, Patience
 from rosenblatt.learn.orders import POOL, Blocks, Pool
 from rosenblatt.learn.pegasos import PegasosPlan
-from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of, problems
+from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of, problems, whole_problem
+from rosenblatt.learn.tree import Grown, visit_rows
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, VIOLATIONS
 from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.cache import Block, Cache, cached, fresh, read_blocks, spooled
@@ -247,7 +249,7 @@ class Job:
     rows: Rows
     taught: Taught
     plan: Plan
-    state: State
+    state: Any
     order: Blocks | None
 
     @property
@@ -396,6 +398,42 @@ class Descent(Job):
         return found
 
 
+@dataclass
+class Branching(Job):
+    """A job that learns along the paths of a tree of classes."""
+
+    def epoch(self, records: list[EpochRecord]) -> Iterator[tuple[int, int] | EpochRecord]:
+        """One pass: yields the rows and updates of each piece that was learned from, and at last the record."""
+        state, began, before, tally = self.state, time.perf_counter(), self.state.updates, self.state.tally
+        tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
+        pieces = ahead(self.rows.tasks(self.taught, self.order, state.epoch), workers=2 if self.order is None else 1)
+        with closing(pieces):  # type: ignore[type-var]
+            for examples in pieces:
+                made, problem = state.updates, whole_problem(examples, "multinomial")
+                visit_rows(problem, problem.index(0, problem.size), self.plan, state)
+                yield examples.target.shape[0], state.updates - made
+        state.epoch += 1
+        errors = None
+        if self.plan.record_errors:
+            errors = sum(errors_of(part, state.kept(), self.plan) for part in self.parts())
+        loss, seconds = float(tally[LOSS] / self.mass()), time.perf_counter() - began
+        converged = bool(tally[VIOLATIONS] == 0)
+        yield EpochRecord(state.epoch, state.updates - before, errors, loss, seconds, converged)
+
+    def publish(self, records: list[EpochRecord], began: float, outcome: str) -> None:
+        """Put the model, as it is now, into its attributes."""
+        self.model._store(self.state, self.about(), records, began, outcome)
+        self.model.report_ = replace(self.model.report_, rows=self.size)
+
+    def finish(self, records: list[EpochRecord], began: float, outcome: str) -> None:
+        """The model and its report, with a scan of all rows."""
+        self.publish(records, began, outcome)
+        seconds = time.perf_counter() - began
+        report = self.model._conclude_parts(outcome, records, self.parts, self.about(), self.state, seconds)
+        self.model.report_ = replace(report, rows=self.size)
+        self.model._warn(self.model.report_)
+
+
 def _no_rows(taught: Taught, contents: Contents) -> Examples:
     d, several = taught.n_features, taught.how.multilabel
     truth = np.zeros((0, taught.classes.size) if several and taught.classes is not None else 0, np.int8)
@@ -447,14 +485,14 @@ def _taught(model: Any, contents: Contents) -> Taught:
     shares = class_weights(model.class_weight, classes, np.arange(classes.size), counts)
     if shares is not None and not shares.any():
         raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
-    if shares is not None and not shares.all() and _measured(model._plan()):
+    if shares is not None and not shares.all() and _measured(model):
         raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
     return Taught(how, classes, shares, d)
 
 
-def _measured(plan: Plan) -> bool:
-    """Whether R must be known before the first step."""
-    return plan.bias == "radius" or isinstance(plan, Aim)
+def _measured(model: Any) -> bool:
+    """Whether R must be known before the first step, or is not found on the way."""
+    return isinstance(model, Minimiser | EpochwiseClassifier) or model._plan().bias == "radius"
 
 
 def _given(contents: Contents, classes: Array) -> Contents:
@@ -485,12 +523,11 @@ def _unscanned(model: Any, how: Reading, named: bool) -> Contents | None:
     return None if how.multilabel else Contents(how, 0, 0, 0.0, None, (), False)
 
 
-def _rows(
-    source: Any, how: Reading, plan: Plan, epochs_at_most: int | None, memory: int, known: Contents | None = None
-) -> Rows:
+def _rows(source: Any, how: Reading, model: Any, memory: int, known: Contents | None) -> Rows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
     size = min(CHUNK, memory // 32)
-    once = plan.order == "cyclic" and epochs_at_most == 1 and not _measured(plan) and not plan.record_errors
+    plan = model._plan()
+    once = plan.order == "cyclic" and model.max_epochs == 1 and not _measured(model) and not plan.record_errors
     if not once:
         return Kept(cached(source, how, size))
     found = fresh(source, how)
@@ -517,10 +554,17 @@ def _job(model: Any, rows: Rows, plan: Plan, classes_given: Array | None) -> Job
     model.n_features_in_ = taught.n_features
     vars(model).pop("feature_names_in_", None)
     classes = 1 if taught.classes is None else taught.classes.size
-    state = model._start(_no_rows(taught, contents), plan, classes, bool(taught.how.multilabel), None, None)
+    state: Any
+    if isinstance(model, EpochwiseClassifier):
+        if taught.how.multilabel:
+            raise ValueError(f"{type(model).__name__} learns one class a row; these have several labels.")
+        state = model._begin(_no_rows(taught, contents))
+    else:
+        state = model._start(_no_rows(taught, contents), plan, classes, bool(taught.how.multilabel), None, None)
     order = Blocks(rows.cache.bounds, state.seed) if plan.order != "cyclic" and isinstance(rows, Kept) else None
     model.reading_, model._contents = contents.how, contents
-    return (Descent if isinstance(plan, Aim) else Job)(model, rows, taught, plan, state, order)
+    kind = Descent if isinstance(plan, Aim) else Branching if isinstance(state, Grown) else Job
+    return kind(model, rows, taught, plan, state, order)
 
 
 def _equal(mine: Any, theirs: Any) -> bool:
@@ -589,7 +633,7 @@ def training(
     try:
         with ExitStack() as stack:
             source = stack.enter_context(spooled(source)) if STDIN in expand(source) else source
-            job = _job(estimator, _rows(source, how, plan, estimator.max_epochs, limit, known), plan, named)
+            job = _job(estimator, _rows(source, how, estimator, limit, known), plan, named)
             path = None if checkpoint is None else Path(checkpoint)
             records = []
             if resume and path is not None and path.exists():
@@ -648,9 +692,9 @@ def fit(
 
     Without shards the result is the one of `estimator.fit` on the same rows in memory, to the bit, if the order is one
     that a file can give: "cyclic", or "blocks", which is also what "shuffle" means here. Several passes, shuffled
-    ones, the bias step "radius", shards and standard input go through a binary cache, beside the file or in the folder
-    ROSENBLATT_CACHE, which is used again until a file changes. A single pass in the order of the file needs none, and
-    its report tells no errors.
+    ones, whatever needs max‖x‖ (the bias step "radius", objectives, trees of classes), shards and standard input go
+    through a binary cache, beside the file or in the folder ROSENBLATT_CACHE, which is used again until a file changes.
+    A single pass of others in the order of the file needs none, and its report tells no errors.
 
     With shards every pass is made over each of them from the same weights, and the results are mixed: iterative
     parameter mixing (McDonald, Hall and Mann 2010),
