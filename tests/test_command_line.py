@@ -106,6 +106,37 @@ def test_tables_and_text(folder):
     assert run("train", plain, "--label", "2", "--categorical", "hash", "--no-header", "--epochs", 2)[0] == 0
 
 
+def test_a_model_reads_as_it_learned_whatever_is_said_of_the_file(folder):
+    run("train", folder / "table.csv", "--label", "churned", "-o", folder / "m", "--epochs", 9)
+    (folder / "new.dat").write_text("colour,size\ngreen,0.9\nred,0.9\nred,0.1\n")
+    for options in ((), ("--format", "csv")):
+        assert run("predict", folder / "m", folder / "new.dat", *options)[1].split() == ["yes", "yes", "no"]
+    said = run("evaluate", folder / "m", folder / "table.csv")
+    assert said == run("evaluate", folder / "m", folder / "table.csv", "--format", "csv")
+    (folder / "new.tsv").write_text((folder / "new.dat").read_text().replace(",", "\t"))
+    assert run("predict", folder / "m", folder / "new.tsv")[1].split() == ["yes", "yes", "no"]
+    for other in ("svmlight", "text"):
+        code, _, error = run("predict", folder / "m", folder / "new.dat", "--format", other)
+        assert code == 2
+        assert error == f"The model learned from csv, and {other} cannot take its place."
+    arguments = ("--format", "text", "--features", 4096, "--ngrams", "2,2", "-o", folder / "t")
+    assert run("train", folder / "mail.txt", *arguments)[0] == 0
+    said = run("predict", folder / "t", folder / "mail.txt", "--scores")
+    assert said == run("predict", folder / "t", folder / "mail.txt", "--scores", "--format", "text")
+    assert float(said[1].split()[1]) != 0
+    (folder / "mail.tsv").write_text((folder / "mail.txt").read_text())
+    assert said == run("predict", folder / "t", folder / "mail.tsv", "--scores")
+
+
+def test_a_name_that_tells_no_format(folder):
+    (folder / "t.dat").write_text((folder / "table.csv").read_text())
+    arguments = ("--format", "csv", "--label", "churned", "-o", folder / "m")
+    code, out, _ = run("train", folder / "t.dat", "--test", folder / "t.dat", *arguments)
+    assert code == 0
+    assert "accuracy 1.0000" in out
+    assert len(run("predict", folder / "m", folder / "t.dat")[1].split()) == 80
+
+
 def test_other_learners(folder):
     X, _ = rosenblatt.read(folder / "rows.svm")
     dump_svmlight_file(X, X @ np.ones(20), str(folder / "numbers.svm"), zero_based=True)

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.reading import Piece, Reading, pieces, prepared, reading, target
-from rosenblatt.data.sources import expand
+from rosenblatt.data.reading import Piece, Reading, family, pieces, prepared, reading, target
+from rosenblatt.data.sources import by_name, expand
 
 MADE_UP = 20_000  # rows, where none are given
 
@@ -35,21 +35,26 @@ class Evaluated:
 
 
 def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
-    """As the training file was read; by what is said where the model does not know."""
+    """As the training file was read, but for what is said of this one; by what is said where the model knows nothing.
+
+    What the columns mean, how many features there are and how text is cut stays as it was learned.
+    """
     known: Reading | None = getattr(model, "reading_", None)
-    if known is not None and not settings:
-        return replace(known, format=_kind(known, source))
+    if known is not None:
+        kind = settings.get("format") or _kind(known, expand(source)[0])
+        if family(kind) != family(known.format):
+            raise ValueError(f"The model learned from {known.format}, and {kind} cannot take its place.")
+        return replace(known, **{**settings, "format": kind})
     how = reading(source, **{"n_features": model.n_features_in_, **settings})
     if how.format == "svmlight" and how.zero_based == "auto":
         how = replace(how, zero_based=False)
     return prepared(source, how)
 
 
-def _kind(known: Reading, source: Any) -> str:
-    """The format of the file, if it can take the place of the one that was learned from."""
-    if known.layout is None or expand(source)[0] == "-":
-        return known.format
-    return reading(source).format
+def _kind(known: Reading, path: str) -> str:
+    """The format that a file's name tells, if it can take the place of the one that was learned from."""
+    told = by_name(path)
+    return told if told is not None and family(told) == family(known.format) else known.format
 
 
 def _rows(model: Any, source: Any, how: Reading) -> Iterator[Piece]:

@@ -85,6 +85,11 @@ class Reading:
         return self.layout is not None
 
 
+def family(format: str) -> str:
+    """What can take the place of each other: svmlight, text, and tables of any kind."""
+    return format if format in ("svmlight", "text") else "table"
+
+
 TEXT_FEATURES, HASHED_NAMES = 1 << 20, 1 << 16
 
 

@@ -57,13 +57,18 @@ def expand(source: Any) -> tuple[str, ...]:
     return found
 
 
+def by_name(path: str) -> str | None:
+    """The format that the name of a file tells, or None."""
+    return SUFFIXES.get(Path(path.removesuffix(".gz").removesuffix(".zst")).suffix.lower())
+
+
 def detect(path: str) -> str:
     """The format of a file, by its name or else by its first line."""
     if path == STDIN:
         return "svmlight"
-    plain = Path(path.removesuffix(".gz").removesuffix(".zst"))
-    if plain.suffix.lower() in SUFFIXES:
-        return SUFFIXES[plain.suffix.lower()]
+    told = by_name(path)
+    if told is not None:
+        return told
     with opened(path) as file:
         head = file.read(1 << 16)
     lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]
