@@ -137,6 +137,24 @@ def test_a_name_that_tells_no_format(folder):
     assert len(run("predict", folder / "m", folder / "t.dat")[1].split()) == 80
 
 
+def test_tables_from_standard_input(folder, monkeypatch):
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(folder / "caches"))
+    table = (folder / "table.csv").read_bytes()
+    options = ("--format", "csv", "--label", "churned")
+    code, out, _ = run("check", "-", *options, input=table)
+    assert code == 0
+    assert out == run("check", folder / "table.csv", "--label", "churned")[1]
+    assert run("train", "-", *options, "-o", folder / "m", input=table)[0] == 0
+    for command in ("predict", "evaluate"):
+        expected = run(command, folder / "m", folder / "table.csv")
+        assert expected[0] == 0
+        for format in ((), options[:2]):
+            assert run(command, folder / "m", "-", *format, input=table) == expected
+    code, _, error = run("predict", folder / "m", "-", input=b"size,colour\n1,red\nx,red\n")
+    assert code == 2
+    assert error == "-, line 3, column 'size': expected a finite number, found 'x'"
+
+
 def test_other_learners(folder):
     X, _ = rosenblatt.read(folder / "rows.svm")
     dump_svmlight_file(X, X @ np.ones(20), str(folder / "numbers.svm"), zero_based=True)

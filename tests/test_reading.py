@@ -396,6 +396,72 @@ def test_standard_input():
     assert run.stdout == "[[2.0, 0.0], [0.0, 1.0]] [1.0, 0.0]\n"
 
 
+@pytest.fixture
+def typed(tmp_path, monkeypatch):
+    """Puts bytes on standard input."""
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path / "caches"))
+    monkeypatch.setattr(sys, "stdin", None)
+    return lambda data: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_tables_from_standard_input(tmp_path, typed):
+    table = pa.table(TABLE)
+    for name, write in (
+        ("csv", pa.csv.write_csv),
+        ("parquet", pa.parquet.write_table),
+        ("arrow", pa.feather.write_feather),
+    ):
+        write(table, str(tmp_path / name))
+        typed((tmp_path / name).read_bytes())
+        X, y = read("-", format=name)
+        np.testing.assert_array_equal(X.toarray(), ROWS)
+        assert y.tolist() == TABLE["label"]
+        typed((tmp_path / name).read_bytes())
+        ((X, y),) = stream("-", format=name)
+        np.testing.assert_array_equal(X.toarray(), ROWS)
+    typed(b"a,label\n1,x\nnan,y\n")
+    with pytest.raises(FileError, match="-, line 3, column 'a': expected a finite number, found 'nan'"):
+        read("-", format="csv")
+    assert list((tmp_path / "caches").iterdir()) == []
+
+
+def test_a_stream_of_standard_input(typed):
+    typed(b"1 1:2\n0 2:1\n")
+    ((X, y),) = stream("-")
+    assert X.toarray().tolist() == [[2, 0], [0, 1]]
+    assert y.tolist() == [1, 0]
+    typed(b"1 1:2\n0 2:1\n")
+    ((X, y),) = stream("-", n_features=3, zero_based=False, multilabel=False)
+    assert X.shape == (2, 3)
+    typed(b"")
+    with pytest.raises(FileError, match="expected rows, found none"):
+        list(stream("-"))
+
+
+def test_no_thread_that_reads_outlives_python(tmp_path):
+    path = written(tmp_path, b"a,label\n1,2\n3\n" + b"1,2\n" * 6_000_000, "t.csv")
+    script = """
+import sys, time
+from rosenblatt.data import reading, tables
+
+def slow(self, size=-1, read=tables._Handle.read):
+    time.sleep(0.05)
+    return read(self, size)
+
+tables._Handle.read = slow
+how = reading.Reading("csv", layout=tables.Layout((tables.Column("a"),), None, ""))
+try:
+    reading.read(sys.argv[1], like=how)
+except ValueError as error:
+    print(error)
+    sys.exit(2)
+"""
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60)
+        assert run.returncode == 2, run.stderr
+        assert "line 3: expected 2 columns, found 1" in run.stdout
+
+
 # -- text ------------------------------------------------------------------------------------------------------------
 
 SENTENCES = [

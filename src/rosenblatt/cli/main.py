@@ -256,11 +256,13 @@ def check(
     """Say whether a plane separates the classes, with the proof."""
     import rosenblatt
     from rosenblatt.cli.scoring import named
-    from rosenblatt.data.reading import prepared, reading
+    from rosenblatt.data.reading import lasting, prepared, reading
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    how = prepared(source, reading(source, **settings)) if source != "-" else None
-    X, y = rosenblatt.read(source, **(settings if how is None else {"like": how}))
+    how = reading(source, **settings)
+    with lasting(source, how) as again:
+        how = prepared(again, how)
+        X, y = rosenblatt.read(again, like=how)
     verdict = rosenblatt.separability(named(X, how), y)
     if as_json:
         each = {str(one.positive): one.verdict for one in getattr(verdict, "verdicts", (verdict,))}

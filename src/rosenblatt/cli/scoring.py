@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.reading import Piece, Reading, family, pieces, prepared, reading, target
+from rosenblatt.data.reading import Piece, Reading, family, lasting, pieces, prepared, reading, target
 from rosenblatt.data.sources import by_name, expand
 
 MADE_UP = 20_000  # rows, where none are given
@@ -48,7 +48,7 @@ def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
     how = reading(source, **{"n_features": model.n_features_in_, **settings})
     if how.format == "svmlight" and how.zero_based == "auto":
         how = replace(how, zero_based=False)
-    return prepared(source, how)
+    return how
 
 
 def _kind(known: Reading, path: str) -> str:
@@ -58,6 +58,12 @@ def _kind(known: Reading, path: str) -> str:
 
 
 def _rows(model: Any, source: Any, how: Reading) -> Iterator[Piece]:
+    with lasting(source, how) as again:
+        yield from _checked(model, again, prepared(again, how))
+
+
+def _checked(model: Any, source: Any, how: Reading) -> Iterator[Piece]:
+    """The rows of a file, which must have as many features as the model."""
     rows = 0
     for piece in pieces(source, how):
         rows += piece.rows

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data import svmlight, tables, text
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, Chunk, chunks, detect, expand, stamps, unchanged
+from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, Chunk, chunks, detect, expand, spooled, stamps, unchanged
 
 Array = np.ndarray[Any, Any]
 MOST_LABELS = 1 << 16  # labels up to which they can be classes
@@ -314,6 +315,13 @@ def prepared(source: Any, how: Reading) -> Reading:
     return replace(how, layout=layout, n_features=layout.n_features)
 
 
+@contextmanager
+def lasting(source: Any, how: Reading, scan: bool = False) -> Iterator[Any]:
+    """The source, such that it can be read as often as it must be: tables, and whatever is scanned first, twice."""
+    with spooled(source) if scan or family(how.format) == "table" else nullcontext(source) as found:
+        yield found
+
+
 def shifted(piece: Piece, shift: int, width: int) -> Piece:
     """The piece with columns that start at 0."""
     if sp.issparse(piece.X):
@@ -383,7 +391,14 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
     >>> y
     array([ 1., -1.])
     """
-    how = prepared(source, reading(source, like, **settings))
+    how = reading(source, like, **settings)
+    with lasting(source, how) as again:
+        X, y, queries = _whole(again, prepared(again, how))
+    return (X, y, queries) if query_id else (X, y)
+
+
+def _whole(source: Any, how: Reading) -> tuple[Any, Any, Any]:
+    """All rows of a source, their labels, and the query of each where there is one."""
     facts, found = Facts(), []
     for piece in pieces(source, how):
         facts.add(piece)
@@ -395,9 +410,8 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
     X = _joined([piece.X for piece in found], facts.shift(how), final.n_features)
     labels = [target(piece, final) for piece in found]
     y = None if any(one is None for one in labels) else np.concatenate(labels)
-    if query_id:
-        return X, y, np.concatenate([piece.queries for piece in found if piece.queries is not None])
-    return X, y
+    queries = [piece.queries for piece in found if piece.queries is not None]
+    return X, y, np.concatenate(queries) if queries else None
 
 
 def _joined(parts: list[Any], shift: int, width: int) -> Any:
@@ -451,16 +465,24 @@ def stream(
      [2.  1.  0. ]] ['yes' 'no']
     """
     size = piece_size(in_bytes(memory))
-    how = prepared(source, reading(source, like, **settings))
-    if not how.known or (how.format == "svmlight" and how.multilabel is not False and like is None):
-        facts = Facts()
-        for piece in pieces(source, how, size):
-            facts.add(piece)
-        if not facts.rows:
-            raise FileError("expected rows, found none", expand(source)[0])
-        how = facts.settle(how)
+    how = reading(source, like, **settings)
+    scan = not how.known or (how.format == "svmlight" and how.multilabel is not False and like is None)
+    with lasting(source, how, scan) as again:
+        how = prepared(again, how)
+        if scan and how.layout is None:
+            how = _scanned(again, how, size)
+        for piece in pieces(again, how, size):
+            yield piece.X, target(piece, how)
+
+
+def _scanned(source: Any, how: Reading, size: int) -> Reading:
+    """The reading with what only a look at all rows can tell."""
+    facts = Facts()
     for piece in pieces(source, how, size):
-        yield piece.X, target(piece, how)
+        facts.add(piece)
+    if not facts.rows:
+        raise FileError("expected rows, found none", expand(source)[0])
+    return facts.settle(how)
 
 
 def piece_size(memory: int) -> int:

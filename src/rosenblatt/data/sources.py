@@ -7,10 +7,12 @@ import gzip
 import io
 import os
 import re
+import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -181,6 +183,45 @@ def _fill(file: Any, room: memoryview) -> int:
             break
         done += count
     return done
+
+
+# -- standard input more than once -----------------------------------------------------------------------------------
+
+
+def cache_folder() -> Path:
+    """A folder for caches and for what must be kept for a while: ROSENBLATT_CACHE, or one among the user's caches."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("ROSENBLATT_CACHE") or Path(base) / "rosenblatt")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(cannot("write", error), folder) from error
+    return folder
+
+
+@contextmanager
+def spooled(source: Any) -> Iterator[Any]:
+    """The source, with standard input copied to a file for as long as it is needed."""
+    if STDIN not in expand(source):
+        yield source
+        return
+    handle, name = tempfile.mkstemp(prefix="stdin-", dir=cache_folder())
+    try:
+        with os.fdopen(handle, "wb") as file, opened(STDIN) as incoming:
+            try:
+                shutil.copyfileobj(incoming, file, CHUNK)
+            except OSError as error:
+                raise FileError(cannot("write", error), name) from error
+        try:
+            yield [name if one == STDIN else one for one in expand(source)]
+        except FileError as error:
+            if error.path != name:
+                raise
+            raise type(error)(error.what, STDIN, error.line, error.column) from error
+    finally:
+        for left in Path(name).parent.glob(f"{Path(name).name}*"):
+            with suppress(OSError):
+                left.unlink()
 
 
 # -- the same file still ---------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import io
 import re
+import time
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ from rosenblatt.data.text import murmur
 
 Array = np.ndarray[Any, Any]
 LABEL_NAMES = ("label", "target", "class", "y")
+LONGEST_WAIT = 60.0  # seconds, for a read that is under way
 NEARLY = 0.9  # the share of numbers from which on the rest are errors
 
 
@@ -105,28 +108,65 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
 def _csv(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
     read = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 16, size), autogenerate_column_names=not header)
     parse = pa.csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True)
-    with opened(path) as again, pa.csv.open_csv(pa.PythonFile(again, "r"), read, parse) as first:
-        names = first.schema.names
+    names = _names(pa, path, read, parse)
     text = pa.csv.ConvertOptions(column_types={name: pa.string() for name in names}, null_values=[])
-    quotes = _Quotes(file)
-    with pa.csv.open_csv(pa.PythonFile(quotes, "r"), read, parse, text) as reader:
-        yield from reader
-    if quotes.count % 2:  # PyArrow takes the end of the file for the end of the quotation
+    feed = _Feed(file)
+    with feed:
+        reader = pa.csv.open_csv(feed.handle(pa), read, parse, text)
+        try:
+            yield from reader
+        finally:
+            del reader  # which an error on its way would keep
+    if feed.quotes % 2:  # PyArrow takes the end of the file for the end of the quotation
         raise FileError("expected quotation marks in pairs, found one that is never closed", path)
 
 
-class _Quotes(io.RawIOBase):
-    """A file that counts the quotation marks in it."""
+def _names(pa: Any, path: str, read: Any, parse: Any) -> list[str]:
+    """The names of the columns of a CSV file."""
+    with opened(path) as file, _Feed(file) as feed:
+        return list(pa.csv.open_csv(feed.handle(pa), read, parse).schema.names)
+
+
+class _Feed:
+    """A file as PyArrow reads it, ahead and in a thread of its own; counts the quotation marks in it.
+
+    The thread must be done with Python before the file is closed, or it crashes at the latest when Python ends. PyArrow
+    does not wait for it, so leaving the block does: the file ends at once, until nobody there holds it any more.
+    """
 
     def __init__(self, file: Any) -> None:
-        self._file, self.count = file, 0
+        self.file, self.quotes, self.ended = file, 0, False
+        self._held: weakref.ref[Any] | None = None
+
+    def handle(self, pa: Any) -> Any:
+        """What PyArrow reads from; nobody else may keep it."""
+        given = _Handle(self)
+        self._held = weakref.ref(given)
+        return pa.PythonFile(given, "r")
+
+    def __enter__(self) -> _Feed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended, waited = True, time.monotonic()
+        while self._held is not None and self._held() is not None and time.monotonic() - waited < LONGEST_WAIT:
+            time.sleep(0.001)
+
+
+class _Handle(io.RawIOBase):
+    """What PyArrow holds of a feed."""
+
+    def __init__(self, feed: _Feed) -> None:
+        self._feed = feed
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data: bytes = self._file.read(size)
-        self.count += data.count(b'"')
+        if self._feed.ended:
+            return b""
+        data: bytes = self._feed.file.read(size)
+        self._feed.quotes += data.count(b'"')
         return data
 
 

@@ -32,7 +32,7 @@ from rosenblatt.data.reading import (
     target,
     tasks,
 )
-from rosenblatt.data.sources import CHUNK, STDIN, expand
+from rosenblatt.data.sources import CHUNK, STDIN, expand, spooled
 from rosenblatt.estimators.files import load, save
 from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner
 from rosenblatt.estimators.report import looked_at, scan
@@ -41,7 +41,7 @@ from rosenblatt.learn.orders import POOL, Blocks, Pool
 from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of
 from rosenblatt.learn.visits import LOSS, VIOLATIONS
 from rosenblatt.scale.ahead import ahead
-from rosenblatt.scale.cache import Block, Cache, cached, fresh, read_blocks, spooled
+from rosenblatt.scale.cache import Block, Cache, cached, fresh, read_blocks
 
 Array = np.ndarray[Any, Any]
 LEAST_MEMORY = 128_000_000
