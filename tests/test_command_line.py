@@ -202,6 +202,74 @@ def test_errors_are_one_sentence(folder):
     assert "index of at most 1" in error
 
 
+def test_a_model_that_was_never_trained(folder):
+    rosenblatt.save(rosenblatt.Perceptron(), folder / "u")
+    for command in ("predict", "evaluate"):
+        code, _, error = run(command, folder / "u", folder / "rows.svm")
+        assert code == 2
+        assert error == "This Perceptron was saved before it was trained: it can say nothing of rows."
+
+
+def test_whatever_goes_wrong_is_one_sentence(monkeypatch, capsys, folder):
+    monkeypatch.setattr(sys, "argv", ["rosenblatt", "info", str(folder / "m")])
+    monkeypatch.setattr(rosenblatt, "load", lambda path: {}["missing\nkey"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_labels_are_written_out(folder):
+    (folder / "several.svm").write_text("0.1,1234567 1:1\n1234567 2:1\n0.1 1:2 2:-1\n" * 9)
+    assert run("train", folder / "several.svm", "-o", folder / "s", "--set", "margin=0.1")[0] == 0
+    assert run("predict", folder / "s", folder / "several.svm")[1].splitlines()[:3] == ["0.1,1234567", "1234567", "0.1"]
+    (folder / "two.svm").write_text("0.1 1:1\n1234567 1:-1\n" * 9)
+    assert run("train", folder / "two.svm", "-o", folder / "t")[0] == 0
+    assert run("predict", folder / "t", folder / "two.svm")[1].splitlines()[:2] == ["0.1", "1234567"]
+
+
+def test_labels_of_another_kind(folder):
+    X, y = rosenblatt.read(folder / "rows.svm")
+    rosenblatt.save(rosenblatt.Perceptron(max_epochs=3).fit(X, np.where(y > 0, "yes", "no")), folder / "names")
+    code, _, error = run("evaluate", folder / "names", folder / "rows.svm")
+    assert code == 2
+    assert "expected labels of the kind that was learned, such as 'no', found" in error
+
+
+def test_places_are_checked_before_training(folder, monkeypatch):
+    monkeypatch.setattr("rosenblatt.scale.files.training", lambda *given, **more: pytest.fail("it trained"))
+    for arguments, text in [
+        (("-o", folder), "this is a folder"),
+        (("--checkpoint", folder), "this is a folder"),
+        (("--checkpoint", folder / "no" / "where"), "there is no folder"),
+        (("--test", folder / "missing.svm"), "missing.svm: cannot read it: no such file"),
+        (("--test", folder / "missing-*.svm"), "no file has a name like this"),
+    ]:
+        code, _, error = run("train", folder / "rows.svm", *arguments)
+        assert code == 2
+        assert text in error
+    assert "cannot be both" in run("train", "-", "--test", "-")[2]
+
+
+def test_only_a_checkpoint_of_this_run_goes_on(folder, monkeypatch):
+    point = folder / "point"
+    arguments = ("train", folder / "rows.svm", "--checkpoint", point, "--epochs", 5, "--set", "margin=1e9")
+    assert run(*arguments, "--learner", "perceptron")[0] == 0
+
+    def interrupted(steps, quiet, after):
+        for step in steps:
+            if after == 0 or step.record is not None:
+                raise KeyboardInterrupt
+
+    for after, said in ((0, "interrupted\n"), (1, f"interrupted; {point} goes on with --resume\n")):
+        monkeypatch.setattr(
+            "rosenblatt.cli.progress.watched", lambda steps, quiet, after=after: interrupted(steps, quiet, after)
+        )
+        code, _, error = run(*arguments, "--learner", "perceptron")
+        assert code == 130
+        assert error == said
+
+
 class Verdict:
     positive, verdict = 1, "complete"
 

@@ -307,6 +307,7 @@ def test_settings_that_make_no_sense(svm):
         fit(model, one)
     assert in_bytes(5) == 5
     assert in_bytes("1.5 KiB") == 1536
+    assert in_bytes("9" * 400) == int("9" * 400)
 
 
 def test_too_many_labels_are_numbers(tmp_path, monkeypatch):

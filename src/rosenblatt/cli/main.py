@@ -168,14 +168,14 @@ def train(
     parameters = dict(_parameter(one) for one in set_ or ())
     kind = getattr(rosenblatt, CLASSES[learner])
     model = kind(**{"max_epochs": epochs, "order": order, "random_state": seed, **parameters})
-    if output is not None and not output.resolve().parent.is_dir():
-        raise ValueError(f"{output}: there is no folder {output.parent}.")
+    _check_places(source, output, checkpoint, test)
+    written = _stamp(checkpoint)
     steps = training(model, source, memory=memory, checkpoint=checkpoint, resume=resume, **settings)
     try:
         watched(steps, quiet=as_json)
     except KeyboardInterrupt:
         steps.close()  # type: ignore[attr-defined]
-        where = f"; {checkpoint} goes on with --resume" if checkpoint is not None and checkpoint.exists() else ""
+        where = f"; {checkpoint} goes on with --resume" if _stamp(checkpoint) not in (None, written) else ""
         print(f"interrupted{where}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     if output is not None:
@@ -187,6 +187,31 @@ def train(
     print(model.report_)
     if found is not None:
         print(f"on {test}:\n{found}")
+
+
+def _check_places(source: str, output: Path | None, checkpoint: Path | None, test: str | None) -> None:
+    """Refuse before training what could only fail after it."""
+    from rosenblatt.data.sources import STDIN, expand, opened
+
+    for path in (output, checkpoint):
+        if path is not None and path.is_dir():
+            raise ValueError(f"{path}: this is a folder, name a file in it.")
+        if path is not None and not path.resolve().parent.is_dir():
+            raise ValueError(f"{path}: there is no folder {path.parent}.")
+    if test is not None and STDIN in expand(test) and STDIN in expand(source):
+        raise ValueError("Standard input cannot be both what is learned from and the test.")
+    for name in expand(test) if test is not None else ():
+        if name != STDIN:
+            with opened(name):
+                pass
+
+
+def _stamp(path: Path | None) -> tuple[int, int] | None:
+    """Which file stands there now."""
+    if path is None or not path.exists():
+        return None
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns
 
 
 def _parameter(text: str) -> tuple[str, Any]:
@@ -388,6 +413,8 @@ def main() -> None:
         sys.exit(0)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         fail(error)
+    except Exception as error:  # a fault of ours: one sentence still, and never the exit code of "not separable"
+        fail(RuntimeError(f"this should not happen, please report it: {type(error).__name__}: {error}"))
 
 
 if __name__ == "__main__":

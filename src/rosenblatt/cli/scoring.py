@@ -39,6 +39,8 @@ def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
 
     What the columns mean, how many features there are and how text is cut stays as it was learned.
     """
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"This {type(model).__name__} was saved before it was trained: it can say nothing of rows.")
     known: Reading | None = getattr(model, "reading_", None)
     if known is not None:
         kind = settings.get("format") or _kind(known, expand(source)[0])
@@ -85,15 +87,20 @@ def predicted(
         said = model.predict(piece.X)
         if said.ndim == 2:
             names = names or range(said.shape[1])
-            lines = [",".join(f"{names[k]:g}" for k in np.flatnonzero(row)) for row in said]
-        elif said.dtype.kind == "f":
-            lines = [f"{one:.17g}" for one in said]
+            lines = [",".join(_written(names[k]) for k in np.flatnonzero(row)) for row in said]
         else:
-            lines = [str(one) for one in said]
+            lines = [_written(one) for one in said]
         if scores and hasattr(model, "decision_function"):
             values = np.atleast_2d(model.decision_function(piece.X).T).T
             lines = [f"{line}\t{' '.join(f'{v:.9g}' for v in row)}" for line, row in zip(lines, values, strict=True)]
         yield "\n".join(lines) + "\n"
+
+
+def _written(label: Any) -> str:
+    """A label in the fewest characters that say it, whole numbers without a point."""
+    if isinstance(label, float | np.floating) and float(label).is_integer() and abs(label) < 1e16:
+        return str(int(label))
+    return str(label)
 
 
 def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
@@ -105,6 +112,7 @@ def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
         said, truth = model.predict(piece.X), target(piece, how)
         rows += piece.rows
         if hasattr(model, "classes_"):
+            _comparable(model.classes_, truth, expand(source)[0])
             wrong = said != truth
             errors += int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
         else:
@@ -112,6 +120,13 @@ def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
     if hasattr(model, "classes_"):
         return Evaluated(rows, errors, 1 - errors / rows, None)
     return Evaluated(rows, None, None, distance / rows)
+
+
+def _comparable(classes: Any, truth: Any, path: str) -> None:
+    """Refuse names where numbers were learned, and numbers where names were."""
+    if truth.ndim == 1 and (classes.dtype.kind in "OUS") != (truth.dtype.kind in "OUS"):
+        known, found = classes[:1].tolist()[0], truth[:1].tolist()[0]
+        raise FileError(f"expected labels of the kind that was learned, such as {known!r}, found {found!r}", path)
 
 
 def measured(source: Any) -> dict[str, float]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -33,7 +34,7 @@ def in_bytes(memory: str | int) -> int:
     found = SIZE.fullmatch(memory) if isinstance(memory, str) else None
     if found is None or found.group(2).upper() not in SIZES:
         raise ValueError(f'memory must be a number of bytes, such as "256MB", got {memory!r}.')
-    return int(float(found.group(1)) * SIZES[found.group(2).upper()])
+    return int(Fraction(found.group(1)) * SIZES[found.group(2).upper()])
 
 
 @dataclass(frozen=True)
