@@ -98,8 +98,9 @@ def predicted(
 
 def _written(label: Any) -> str:
     """A label in the fewest characters that say it, whole numbers without a point."""
-    if isinstance(label, float | np.floating) and float(label).is_integer() and abs(label) < 1e16:
-        return str(int(label))
+    if isinstance(label, float | np.floating):
+        value = float(label)
+        return str(int(value)) if value.is_integer() and abs(value) < 1e16 else str(label)
     return str(label)
 
 

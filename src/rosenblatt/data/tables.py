@@ -9,6 +9,7 @@ what is no number there is an error.
 from __future__ import annotations
 
 import io
+import os
 import re
 import time
 import weakref
@@ -20,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.sources import opened
+from rosenblatt.data.sources import STDIN, opened
 from rosenblatt.data.text import murmur
 
 Array = np.ndarray[Any, Any]
@@ -170,23 +171,48 @@ class _Handle(io.RawIOBase):
         return data
 
 
+def _native(path: str) -> bool:
+    """Whether PyArrow can read the file by itself, without Python in between."""
+    return path != STDIN and not path.endswith((".gz", ".zst")) and os.path.getsize(path) > 0
+
+
 def _parquet(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
-    table = pa.parquet.ParquetFile(pa.PythonFile(file, "r"))
-    about = table.metadata
-    weight = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
-    per_row = max(1, weight // max(1, about.num_rows))
-    yield from table.iter_batches(batch_size=max(1, min(1 << 16, size // per_row)), use_threads=False)
+    with pa.OSFile(path) if _native(path) else pa.PythonFile(file, "r") as whole:
+        table = pa.parquet.ParquetFile(whole, pre_buffer=False, buffer_size=1 << 16)  # else a row group at once
+        about = table.metadata
+        weight = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+        per_row = max(1, weight // max(1, about.num_rows))
+        yield from table.iter_batches(batch_size=max(1, min(1 << 16, size // per_row)), use_threads=False)
 
 
 def _arrow(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
     stream = file.read(6) != b"ARROW1"
     file.seek(0)
+
+    def whole() -> Any:
+        return pa.memory_map(path) if _native(path) else pa.PythonFile(file, "r")
+
     if stream:
-        yield from pa.ipc.open_stream(pa.PythonFile(file, "r"))
+        for batch in pa.ipc.open_stream(whole()):
+            for first, rows in _slices(batch, size):
+                yield batch.slice(first, rows)
         return
-    reader = pa.ipc.open_file(pa.PythonFile(file, "r"))
+    reader = pa.ipc.open_file(whole())
     for k in range(reader.num_record_batches):
-        yield reader.get_batch(k)
+        before = pa.total_allocated_bytes()
+        batch = reader.get_batch(k)
+        mapped = _native(path) and pa.total_allocated_bytes() - before < batch.nbytes // 2  # a packed one is unpacked
+        for first, rows in _slices(batch, size):
+            yield batch.slice(first, rows)
+            if mapped:
+                reader = pa.ipc.open_file(whole())  # mapped anew, so that what was read can leave memory
+                batch = reader.get_batch(k)
+
+
+def _slices(batch: Any, size: int) -> list[tuple[int, int]]:
+    """Where slices of about `size` bytes begin in a batch, and their rows; an empty batch is one slice."""
+    rows = max(1, size * batch.num_rows // max(1, batch.nbytes))
+    return [(first, rows) for first in range(0, max(1, batch.num_rows), rows)]
 
 
 def _translated(message: str, path: str) -> FileError:
