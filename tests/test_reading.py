@@ -197,6 +197,14 @@ def test_svmlight_errors_name_the_place(tmp_path, content, line, column, what):
     assert (caught.value.path, caught.value.line, caught.value.column) == (str(path), line, column)
 
 
+def test_several_labels_where_one_was_said(tmp_path):
+    path = written(tmp_path, "# several\n1 1:1\n\n1,2 2:1\n", "q.svm")
+    with pytest.raises(FileError, match=r"q.svm, line 4: expected one label a row, found 2 in a row"):
+        read(path, multilabel=False)
+    with pytest.raises(FileError, match=r"z.svm: expected 1 features, found an index of 1"):
+        read(written(tmp_path, "1 0:1 1:1\n", "z.svm"), n_features=1)
+
+
 def test_svmlight_indices_and_widths(tmp_path):
     path = written(tmp_path, "1 0:1 4:1\n0 2:1\n")
     assert read(path)[0].shape == (2, 5)
@@ -580,6 +588,11 @@ def test_tables_of_numbers_are_dense(tmp_path):
         ("a,label\n1,x\n-inf,y\n", {}, 3, "expected a finite number, found '-inf'"),
         ("a,label\n1,x\n1e999,y\n", {}, 3, "expected a finite number, found '1e999'"),
         ("a,label\n1,x\n2,\n", {}, 3, "expected a label, found nothing"),
+        ("a,label\n\n1,x\n\r\n2\n", {}, 5, "expected 2 columns, found 1"),
+        ("a,label\n\n1,x\n\n\nnan,y\n", {}, 6, "expected a finite number, found 'nan'"),
+        ('a,label\n1,"x\n""z"\n\nnan,y\n', {}, 5, "expected a finite number, found 'nan'"),
+        ('a,label\n1,"x\nz"\n2,\n', {}, 4, "expected a label, found nothing"),
+        ("a,label\n" + "\n1,x\n" * 30 + "oops,y\n", {}, 62, "expected a number as in other rows, found 'oops'"),
         ("a,b\n1,2\n", {}, None, "which column is the label?"),
         ("a,label,y\n1,2,3\n", {}, None, "which column is the label?"),
         ("a,b\n1,2\n", {"label": "c"}, None, "expected a column named 'c'"),
@@ -612,6 +625,23 @@ def test_other_table_errors(tmp_path):
     written(tmp_path, "b,y\n1,2\n", "p2.csv")
     with pytest.raises(FileError, match="expected the columns"):
         read(str(tmp_path / "p?.csv"))
+
+
+def test_whole_numbers_that_no_double_is(tmp_path):
+    large = 2**53 + 1
+    for name, write in (("parquet", pa.parquet.write_table), ("arrow", pa.feather.write_feather)):
+        path = tmp_path / f"t.{name}"
+        write(pa.table({"a": [1, 2, large], "y": [0, 1, 0]}), str(path))
+        with pytest.raises(FileError, match=f"expected a number that a double can hold, found {large}") as caught:
+            read(path)
+        assert (caught.value.line, caught.value.column) == (3, "a")
+        write(pa.table({"a": [1, 2, 2**60], "y": [large, large - 1, -large]}), str(path))
+        X, y = read(path)
+        assert X[2, 0] == 2**60
+        assert y.tolist() == [str(large), str(large - 1), str(-large)]
+    X, y = read(written(tmp_path, f"a,y\n1,{large}\n2,{large - 1}\n", "t.csv"))
+    assert y.tolist() == [str(large), str(large - 1)]
+    assert read(written(tmp_path, "a,y\n1,1e20\n2,3\n", "t.csv"))[1].tolist() == [1e20, 3]
 
 
 def test_new_tables_are_read_like_the_first(tmp_path):

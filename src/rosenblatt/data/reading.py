@@ -175,9 +175,17 @@ def _svmlight(path: str, how: Reading, chunk: Chunk) -> Piece:
     width = limit + 1 if how.n_features is not None else max(lines.most + 1 - base, 1)
     if lines.several and how.multilabel is False:
         row = int(np.argmax(np.diff(lines.label_starts) != 1))
-        raise FileError(f"expected one label a row, found {np.diff(lines.label_starts)[row]} in a row", path)
+        found = np.diff(lines.label_starts)[row]
+        raise FileError(f"expected one label a row, found {found} in a row", path, _line(chunk, row))
     X = csr(lines.values, lines.columns, lines.starts, width)
     return Piece(X, lines.labels, lines.label_starts if lines.several else None, lines.queries)
+
+
+def _line(chunk: Chunk, row: int) -> int:
+    """The line of a row of svmlight: blank lines and comments are none."""
+    lines = bytes(chunk.data[: chunk.size]).split(b"\n")
+    filled = [k for k, line in enumerate(lines) if line.split(b"#")[0].strip()]
+    return chunk.line + filled[row]
 
 
 def csr(values: Array, columns: Array, starts: Array, width: int) -> Any:
@@ -254,18 +262,18 @@ class Facts:
             if len(self.counts) > MOST_LABELS:
                 self.counts = None
 
-    def settle(self, how: Reading) -> Reading:
-        """The reading with what is known now."""
+    def settle(self, how: Reading, path: str | None = None) -> Reading:
+        """The reading with what is known now; `path` is named where that cannot be."""
         if how.format == "svmlight":
             zero = self.zero if how.zero_based == "auto" else bool(how.zero_based)
             shift = 1 if how.zero_based == "auto" and not zero else 0
             width = max(self.most + 1 - shift, 1)
             if how.n_features is not None and width > how.n_features:
-                raise FileError(f"expected {how.n_features:,} features, found an index of {self.most:,}")
+                raise FileError(f"expected {how.n_features:,} features, found an index of {self.most:,}", path)
             how = replace(how, zero_based=zero, n_features=how.n_features or width)
             if how.multilabel or (how.multilabel is None and self.several):
                 if self.counts is None:
-                    raise FileError(f"expected at most {MOST_LABELS:,} labels, found more")
+                    raise FileError(f"expected at most {MOST_LABELS:,} labels, found more", path)
                 how = replace(how, multilabel=True, labels=tuple(sorted(self.counts)))
             return replace(how, multilabel=bool(how.multilabel))
         return replace(how, n_features=self.most + 1) if how.n_features is None else how
@@ -406,7 +414,7 @@ def _whole(source: Any, how: Reading) -> tuple[Any, Any, Any]:
         found.append(piece)
     if not facts.rows:
         raise FileError("expected rows, found none", expand(source)[0])
-    final = facts.settle(how)
+    final = facts.settle(how, expand(source)[0])
     assert final.n_features is not None
     X = _joined([piece.X for piece in found], facts.shift(how), final.n_features)
     labels = [target(piece, final) for piece in found]
@@ -483,7 +491,7 @@ def _scanned(source: Any, how: Reading, size: int) -> Reading:
         facts.add(piece)
     if not facts.rows:
         raise FileError("expected rows, found none", expand(source)[0])
-    return facts.settle(how)
+    return facts.settle(how, expand(source)[0])
 
 
 def piece_size(memory: int) -> int:

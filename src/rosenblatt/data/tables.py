@@ -14,7 +14,7 @@ import re
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -78,18 +78,38 @@ def arrow(path: str) -> Any:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table; the first is on line `line`."""
+    """Some rows of a table; the first is record `record`, counted from 1, a header among them."""
 
     path: str
-    line: int
+    record: int
     columns: dict[str, Any]
     rows: int
+    written: bool  # whether records are lines of text
+
+    def line(self, i: int) -> int:
+        """The line of row i; of a format without lines, its number."""
+        return _line(self.path, self.record + i) if self.written else self.record + i
+
+
+def _line(path: str, record: int) -> int:
+    """The line on which a record of CSV or TSV begins: blank lines are none, and quotations may go on over several."""
+    seen, line, quoted = 0, 0, False
+    with opened(path) as file:
+        for text in io.BufferedReader(file, 1 << 20):
+            line += 1
+            if not quoted and text.strip(b"\r\n"):
+                seen += 1
+                if seen == record:
+                    break
+            quoted ^= bool(text.count(b'"') % 2)
+    return line
 
 
 def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
     """The table in batches of about `size` bytes; the columns of CSV and TSV as text."""
     pa = arrow(path)
-    line = 2 if header and kind in ("csv", "tsv") else 1
+    written = kind in ("csv", "tsv")
+    record = 2 if header and written else 1
     try:
         with opened(path) as file:
             source = {"csv": _csv, "tsv": _csv, "parquet": _parquet, "arrow": _arrow}[kind]
@@ -98,8 +118,8 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
                 if len(set(names)) != len(names):
                     twice = next(name for name in names if names.count(name) > 1)
                     raise FileError(f"expected names that differ, found two columns named {twice!r}", path, 1)
-                yield Batch(path, line, dict(zip(names, batch.columns, strict=True)), batch.num_rows)
-                line += batch.num_rows
+                yield Batch(path, record, dict(zip(names, batch.columns, strict=True)), batch.num_rows, written)
+                record += batch.num_rows
     except UnicodeDecodeError as error:
         raise FileError("expected UTF-8, found other bytes", path) from error
     except pa.ArrowException as error:
@@ -219,7 +239,7 @@ def _translated(message: str, path: str) -> FileError:
     """What PyArrow says, as our error."""
     row = re.search(r"Row #(\d+)", message)
     found = re.search(r"Expected (\d+) columns, got (\d+)", message)
-    line = int(row.group(1)) if row else None
+    line = _line(path, int(row.group(1))) if row else None
     if found:
         return FileError(f"expected {found.group(1)} columns, found {found.group(2)}", path, line)
     return FileError(f"expected a table, but {' '.join(message.split())[:200]}", path, line)
@@ -247,7 +267,7 @@ def _plain(pa: Any, column: Any, batch: Batch, name: str) -> Any:
 def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
     """The column as float64, and which of its values are numbers."""
     if not _is_text(pa, column.type):
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return values, np.ones(len(column), np.bool_) if not column.null_count else ~np.asarray(column.is_null())
     trimmed = pa.compute.utf8_trim(column, " \t\r")  # no other blank: control characters are no part of a number
     try:
@@ -260,6 +280,7 @@ def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
         return values, good
 
 
+WHOLE = re.compile(r"\s*[-+]?\d{1,400}\s*", re.ASCII)
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
 
@@ -270,8 +291,27 @@ def _finite(values: Array, good: Array, column: Any, batch: Batch, name: str) ->
         i = int(np.argmax(wrong))
         word = column[i].as_py()
         found = "nothing" if word is None or word == "" else repr(word)
-        raise FileError(f"expected a finite number, found {found}", batch.path, batch.line + i, name)
+        raise FileError(f"expected a finite number, found {found}", batch.path, batch.line(i), name)
     return values
+
+
+def _rounded(values: Array, column: Any) -> int | None:
+    """The first row with a whole number that its double is not, or None."""
+    for i in np.flatnonzero(np.isfinite(values) & (np.abs(values) >= 2**53)).tolist():
+        given = column[i].as_py()
+        if isinstance(given, str):
+            given = int(given) if WHOLE.fullmatch(given) else None
+        if isinstance(given, int) and given != int(values[i]):
+            return i
+    return None
+
+
+def _exact(pa: Any, values: Array, column: Any, batch: Batch, name: str) -> None:
+    """Refuse whole numbers that no double is; what is written as text is rounded, as numbers there are."""
+    i = _rounded(values, column) if pa.types.is_integer(column.type) else None
+    if i is not None:
+        found = column[i].as_py()
+        raise FileError(f"expected a number that a double can hold, found {found}", batch.path, batch.line(i), name)
 
 
 def _words(column: Any) -> list[str]:
@@ -287,7 +327,8 @@ class _Seen:
     numbers: int = 0
     total: int = 0
     whole: bool = True
-    first: tuple[str, int, str] | None = None  # path, line and text of the first that is no number
+    first: tuple[Batch, int, str] | None = None  # where the first that is no number is, and its text
+    rounded: bool = False  # whether there is a whole number that no double is
 
     def add(self, values: Array, good: Array, column: Any, batch: Batch) -> None:
         self.numbers += int(good.sum())
@@ -295,7 +336,15 @@ class _Seen:
         self.whole = self.whole and bool(np.isfinite(values).all() and (values == np.floor(values)).all())
         if self.first is None and not good.all():
             i = int(np.argmin(good))
-            self.first = batch.path, batch.line + i, str(column[i].as_py())
+            self.first = replace(batch, columns={}), i, str(column[i].as_py())
+        self.rounded = self.rounded or _rounded(values, column) is not None
+
+    @property
+    def label_kind(self) -> str:
+        """What labels like these are; whole numbers that no double is are names, which nothing rounds."""
+        if self.numbers < self.total or self.rounded:
+            return "name"
+        return "int" if self.whole else "float"
 
 
 def scan(
@@ -322,8 +371,8 @@ def scan(
     for name, one in seen.items():
         if name != target and one.numbers < one.total:
             if one.numbers >= NEARLY * one.total and one.first is not None:
-                path, line, word = one.first
-                raise FileError(f"expected a number as in other rows, found {word!r}", path, line, name)
+                batch, i, word = one.first
+                raise FileError(f"expected a number as in other rows, found {word!r}", batch.path, batch.line(i), name)
             names[name] = set()
     if names and categorical == "onehot":
         for path in paths:
@@ -334,10 +383,9 @@ def scan(
         Column(name, tuple(sorted(names[name])) if name in names else None) for name in seen if name != target
     )
     about = seen[target] if target is not None else None
-    kind_of_label = (
-        "" if about is None else "name" if about.numbers < about.total else "int" if about.whole else "float"
+    return Layout(
+        columns, target, "" if about is None else about.label_kind, hashed if names and categorical == "hash" else 0
     )
-    return Layout(columns, target, kind_of_label, hashed if names and categorical == "hash" else 0)
 
 
 def _same_columns(batch: Batch, names: list[str]) -> None:
@@ -380,6 +428,7 @@ def rows(batch: Batch, layout: Layout) -> tuple[Any, Any]:
             first += len(column.names)
             continue
         values = _finite(*_numbers(pa, given), given, batch, column.name)
+        _exact(pa, values, given, batch, column.name)
         if X is not None:
             X[:, first] = values
         else:
@@ -423,7 +472,7 @@ def _labels(pa: Any, batch: Batch, layout: Layout) -> Any:
     if layout.label_kind == "name":
         words = np.array(_words(given), dtype=object)
         if (words == "").any():
-            line = batch.line + int(np.argmax(words == ""))
+            line = batch.line(int(np.argmax(words == "")))
             raise FileError("expected a label, found nothing", batch.path, line, layout.label)
         return words
     values = _finite(*_numbers(pa, given), given, batch, layout.label)

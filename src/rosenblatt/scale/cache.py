@@ -183,7 +183,7 @@ def convert(source: Any, how: Reading, path: Path, size: int) -> Cache:
         if not facts.rows:
             raise FileError("expected rows, found none", paths[0])
         shift = facts.shift(how)
-        final = facts.settle(how)
+        final = facts.settle(how, paths[0])
         table = np.array(writer.table, dtype=np.int64)
         footer = {
             "paths": [os.path.abspath(one) for one in plain],
