@@ -219,6 +219,17 @@ def test_whatever_goes_wrong_is_one_sentence(monkeypatch, capsys, folder):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_table_without_labels_for_a_model_from_memory(folder):
+    model = rosenblatt.Perceptron().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]], ["a", "b", "b"])
+    rosenblatt.save(model, folder / "m")
+    (folder / "new.csv").write_text("p,q\n0,1\n2,0\n")
+    assert run("predict", folder / "m", folder / "new.csv") == (0, "a\nb\n", "")
+    (folder / "known.csv").write_text("p,q,label\n0,1,a\n2,0,a\n")
+    assert run("predict", folder / "m", folder / "known.csv") == (0, "a\nb\n", "")
+    assert "1 of 2 rows wrong" in run("evaluate", folder / "m", folder / "known.csv")[1]
+    assert "which column is the label?" in run("evaluate", folder / "m", folder / "new.csv")[2]
+
+
 def test_labels_are_written_out(folder):
     (folder / "several.svm").write_text("0.1,1234567 1:1\n1234567 2:1\n0.1 1:2 2:-1\n" * 9)
     assert run("train", folder / "several.svm", "-o", folder / "s", "--set", "margin=0.1")[0] == 0
@@ -348,6 +359,9 @@ def test_bench(folder, monkeypatch):
     assert code == 0
     assert "MB/s" in out
     assert len(json.loads(run("bench", folder / "rows.svm", "--json")[1])) == 3
+    assert "MB/s" in run("bench", folder / "table.csv", "--label", "churned")[1]
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(folder / "caches"))
+    assert len(json.loads(run("bench", "-", "--json", input=(folder / "rows.svm").read_bytes())[1])) == 3
     monkeypatch.setattr("rosenblatt.cli.scoring.MADE_UP", 50)
     assert run("bench")[0] == 0
 

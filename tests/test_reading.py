@@ -372,6 +372,17 @@ def test_settings_are_checked(tmp_path):
             read(path, **wrong)
     with pytest.raises(ValueError, match="ngrams"):
         read(path, format="text", ngrams=(2, 1))
+    for name, value in [
+        ("zero_based", "foo"), ("zero_based", 0), ("n_features", "x"), ("n_features", -3), ("n_features", 0),
+        ("n_features", True), ("ngrams", 5), ("ngrams", (1, 2.5)), ("ngrams", "12"), ("multilabel", "no"),
+        ("label", 1.5), ("header", "yes"), ("labelled", None),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=rf"^{name} must be .*, got {re.escape(repr(value))}\.$"):
+            read(path, **{name: value})
+    with pytest.raises(ValueError, match="n_features is not for tables"):
+        read(written(tmp_path, "a,y\n1,2\n", "t.csv"), n_features=5)
+    with pytest.raises(TypeError, match="not as bytes"):
+        read(str(path).encode())
     with pytest.raises(ValueError, match="at least 8MB"):
         next(stream(path, memory="1MB"))
     assert how.known is False

@@ -337,13 +337,15 @@ def export(model: Model, output: Annotated[Path, typer.Argument(help="An .onnx f
 
 @app.command(epilog="Example:  rosenblatt bench reviews.svm")
 def bench(
-    source: Annotated[str | None, typer.Argument(help="An svmlight file; without one, rows are made up.")] = None,
+    source: Annotated[str | None, typer.Argument(help="A file, or -; without one, rows are made up.")] = None,
     as_json: AsJson = False,
+    format: FormatOption = None,
+    label: LabelOption = None,
 ) -> None:
     """Measure reading and training on this machine."""
     from rosenblatt.cli.scoring import measured
 
-    found = measured(source)
+    found = measured(source, reading_settings(format, label, None, None, True, "onehot", "1,1"))
     if as_json:
         _print_json(found)
         return

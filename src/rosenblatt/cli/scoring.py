@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Piece, Reading, family, lasting, pieces, prepared, reading, target
-from rosenblatt.data.sources import by_name, expand
+from rosenblatt.data.sources import CHUNK, by_name, expand
 
 MADE_UP = 20_000  # rows, where none are given
 
@@ -47,7 +49,9 @@ def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
         if family(kind) != family(known.format):
             raise ValueError(f"The model learned from {known.format}, and {kind} cannot take its place.")
         return replace(known, **{**settings, "format": kind})
-    how = reading(source, **{"n_features": model.n_features_in_, **settings})
+    how = reading(source, **settings)
+    if family(how.format) != "table":
+        how = replace(how, n_features=model.n_features_in_)
     if how.format == "svmlight" and how.zero_based == "auto":
         how = replace(how, zero_based=False)
     return how
@@ -59,8 +63,12 @@ def _kind(known: Reading, path: str) -> str:
     return told if told is not None and family(told) == family(known.format) else known.format
 
 
-def _rows(model: Any, source: Any, how: Reading) -> Iterator[Piece]:
+def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator[Piece]:
+    """The rows of a file; where `bare`, a table of an unknown kind with a column a feature has no label."""
     with lasting(source, how) as again:
+        if bare and family(how.format) == "table" and how.layout is None:
+            found = tables.names(expand(again)[0], how.format, CHUNK, how.header)
+            how = replace(how, labelled=how.labelled and len(found) != model.n_features_in_)
         yield from _checked(model, again, prepared(again, how))
 
 
@@ -83,7 +91,7 @@ def predicted(
     """The labels of a file, a line a row, some rows at a time."""
     how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
     names = getattr(getattr(model, "reading_", None), "labels", None)
-    for piece in _rows(model, source, how):
+    for piece in _rows(model, source, how, bare=True):
         said = model.predict(piece.X)
         if said.ndim == 2:
             names = names or range(said.shape[1])
@@ -130,32 +138,37 @@ def _comparable(classes: Any, truth: Any, path: str) -> None:
         raise FileError(f"expected labels of the kind that was learned, such as {known!r}, found {found!r}", path)
 
 
-def measured(source: Any) -> dict[str, float]:
+def measured(source: Any, settings: dict[str, Any]) -> dict[str, float]:
     """Megabytes and rows a second of reading and learning, on this machine."""
-    from sklearn.datasets import load_svmlight_file
-
     import rosenblatt
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(source) if source is not None else _made_up(Path(folder) / "rows.svm")
-        rosenblatt.read(path)  # compiles
-        megabytes = path.stat().st_size / 1e6
-        began = time.perf_counter()
-        X, y = rosenblatt.read(path)
-        ours = time.perf_counter() - began
-        began = time.perf_counter()
-        load_svmlight_file(str(path))
-        theirs = time.perf_counter() - began
+        path = source if source is not None else str(_made_up(Path(folder) / "rows.svm"))
+        how = reading(path, **settings)
+        with lasting(path, how, scan=True) as again:
+            how, paths = prepared(again, how), expand(again)
+            rosenblatt.read(again, like=how)  # compiles
+            megabytes = sum(os.path.getsize(one) for one in paths) / 1e6
+            began = time.perf_counter()
+            X, y = rosenblatt.read(again, like=how)
+            found = {"read, MB/s": megabytes / (time.perf_counter() - began)}
+            if how.format == "svmlight" and len(paths) == 1 and not paths[0].endswith(".zst") and y.ndim == 1:
+                found["scikit-learn reads, MB/s"] = megabytes / _theirs(paths[0])
         model = rosenblatt.AveragedPerceptron(max_epochs=1, random_state=0)
-        model.partial_fit(X[:100], y[:100], classes=np.unique(y))
+        model.partial_fit(X[:100], y[:100], classes=np.unique(y) if y.ndim == 1 else np.arange(y.shape[1]))
         began = time.perf_counter()
         model.partial_fit(X, y)
         learned = time.perf_counter() - began
-    return {
-        "read, MB/s": megabytes / ours,
-        "scikit-learn reads, MB/s": megabytes / theirs,
-        "one epoch, million values/s": getattr(X, "nnz", X.size) / learned / 1e6,
-    }
+    return {**found, "one epoch, million values/s": getattr(X, "nnz", X.size) / learned / 1e6}
+
+
+def _theirs(path: str) -> float:
+    """Seconds in which scikit-learn reads the file."""
+    from sklearn.datasets import load_svmlight_file
+
+    began = time.perf_counter()
+    load_svmlight_file(path)
+    return time.perf_counter() - began
 
 
 def _made_up(path: Path) -> Path:

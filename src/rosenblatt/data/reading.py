@@ -62,7 +62,7 @@ class Reading:
     ngrams : tuple of int
         Text: the shortest and the longest n-gram of words.
     labelled : bool
-        Text: whether each line starts with a label and a tab.
+        Text: whether each line starts with a label and a tab. Tables: whether a column is the label.
     layout : Layout or None
         Tables: what each column means, once it is known.
     """
@@ -107,14 +107,35 @@ def reading(source: Any, like: Reading | None = None, **settings: Any) -> Readin
         what = f"no setting {unknown[0]!r}" if unknown else f"no format {kind!r}: it is one of {FORMATS}"
         raise ValueError(f"There is {what}.")
     found = Reading(kind, **settings)
-    if found.categorical not in ("onehot", "hash"):
-        raise ValueError(f'categorical must be "onehot" or "hash", got {found.categorical!r}.')
+    _check(found)
     if kind == "text":
         low, high = found.ngrams
-        if not 1 <= low <= high:
-            raise ValueError(f"ngrams must be a pair of whole numbers, 1 ≤ first ≤ last, got {found.ngrams!r}.")
         found = replace(found, n_features=found.n_features or TEXT_FEATURES, zero_based=True, ngrams=(low, high))
     return found
+
+
+def _check(how: Reading) -> None:
+    """Refuse settings that say nothing, each by its name."""
+    grams = how.ngrams
+    pair = isinstance(grams, tuple | list) and len(grams) == 2 and all(_whole_number(one) for one in grams)
+    for name, holds, wanted in (
+        ("categorical", how.categorical in ("onehot", "hash"), '"onehot" or "hash"'),
+        ("n_features", how.n_features is None or _whole_number(how.n_features), "a whole number from 1 on, or None"),
+        ("zero_based", isinstance(how.zero_based, bool) or how.zero_based == "auto", 'True, False or "auto"'),
+        ("multilabel", how.multilabel is None or isinstance(how.multilabel, bool), "True, False or None"),
+        ("label", how.label is None or isinstance(how.label, str | int), "the name or the number of a column"),
+        ("header", isinstance(how.header, bool), "True or False"),
+        ("labelled", isinstance(how.labelled, bool), "True or False"),
+        ("ngrams", pair and grams[0] <= grams[1], "a pair of whole numbers, 1 ≤ first ≤ last"),
+    ):
+        if not holds:
+            raise ValueError(f"{name} must be {wanted}, got {getattr(how, name)!r}.")
+    if how.n_features is not None and family(how.format) == "table" and how.categorical == "onehot":
+        raise ValueError('n_features is not for tables, whose columns tell it, unless categorical="hash".')
+
+
+def _whole_number(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
 
 
 @dataclass(frozen=True)
@@ -318,6 +339,7 @@ def prepared(source: Any, how: Reading) -> Reading:
         CHUNK,
         header=how.header,
         label=how.label,
+        labelled=how.labelled,
         categorical=how.categorical,
         hashed=how.n_features or HASHED_NAMES,
     )

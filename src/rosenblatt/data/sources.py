@@ -45,7 +45,9 @@ LOOKS_SVMLIGHT = re.compile(rb"[-+.\deE,]*(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)*\s*(#
 
 def expand(source: Any) -> tuple[str, ...]:
     """The paths that a path, a pattern or a sequence of paths stands for; "-" is standard input."""
-    if isinstance(source, Sequence) and not isinstance(source, str | bytes):
+    if isinstance(source, bytes | bytearray):
+        raise TypeError(f"A source is a path as text, not as bytes: got {source!r}.")
+    if isinstance(source, Sequence) and not isinstance(source, str):
         paths = tuple(path for one in source for path in expand(one))
         if not paths:
             raise FileError("expected at least one file, found an empty list")

@@ -348,7 +348,15 @@ class _Seen:
 
 
 def scan(
-    paths: Sequence[str], kind: str, size: int, *, header: bool, label: str | int | None, categorical: str, hashed: int
+    paths: Sequence[str],
+    kind: str,
+    size: int,
+    *,
+    header: bool,
+    label: str | int | None,
+    labelled: bool,
+    categorical: str,
+    hashed: int,
 ) -> Layout:
     """How the columns of these tables become features."""
     pa = arrow(paths[0])
@@ -367,7 +375,7 @@ def scan(
                 seen[name].add(values, good, column, batch)
     if not seen or not next(iter(seen.values())).total:
         raise FileError("expected rows, found none", paths[0])
-    target = _label(label, list(seen), paths[0])
+    target = _label(label, list(seen), paths[0]) if labelled else None
     for name, one in seen.items():
         if name != target and one.numbers < one.total:
             if one.numbers >= NEARLY * one.total and one.first is not None:
@@ -386,6 +394,11 @@ def scan(
     return Layout(
         columns, target, "" if about is None else about.label_kind, hashed if names and categorical == "hash" else 0
     )
+
+
+def names(path: str, kind: str, size: int, header: bool) -> tuple[str, ...]:
+    """The names of the columns of a table; none where it has no rows."""
+    return next((tuple(batch.columns) for batch in batches(path, kind, size, header)), ())
 
 
 def _same_columns(batch: Batch, names: list[str]) -> None:
