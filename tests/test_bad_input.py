@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
+import rosenblatt
 from family import CLASSIFIERS, ESTIMATORS, contents, same_model, target_for
 from rosenblatt import (
     AROW,
@@ -526,3 +527,10 @@ def test_start_that_is_none(estimator, name):
     shape = (1, 4) if name == "coef_init" else (1,)
     for value in (np.full(shape, np.nan), np.full(shape, np.inf), np.ones((3, 3)), "zero"):
         refused(estimator(), partial(estimator.fit, X=X, y=labels, **{name: value}), name)
+
+
+@pytest.mark.parametrize("name", ["Perceptron", "KernelPerceptron", "MaxMargin", "MarkI", "RandomWiring"])
+def test_complex_numbers_are_refused_in_one_sentence(name):
+    for X in (np.eye(4) * 1j, sp.csr_matrix(np.eye(4) * 1j), [[1j], [2.0], [3.0], [4.0]]):
+        with pytest.raises(ValueError, match=r"^Complex data not supported: X must hold real numbers\.$"):
+            getattr(rosenblatt, name)().fit(X, [0, 1, 0, 1])

@@ -131,6 +131,55 @@ def test_tables_and_text(folder):
     assert run("train", plain, "--label", "2", "--categorical", "hash", "--no-header", "--epochs", 2)[0] == 0
 
 
+def test_a_model_reads_as_it_learned_whatever_is_said_of_the_file(folder):
+    run("train", folder / "table.csv", "--label", "churned", "-o", folder / "m", "--epochs", 9)
+    (folder / "new.dat").write_text("colour,size\ngreen,0.9\nred,0.9\nred,0.1\n")
+    for options in ((), ("--format", "csv")):
+        assert run("predict", folder / "m", folder / "new.dat", *options)[1].split() == ["yes", "yes", "no"]
+    said = run("evaluate", folder / "m", folder / "table.csv")
+    assert said == run("evaluate", folder / "m", folder / "table.csv", "--format", "csv")
+    (folder / "new.tsv").write_text((folder / "new.dat").read_text().replace(",", "\t"))
+    assert run("predict", folder / "m", folder / "new.tsv")[1].split() == ["yes", "yes", "no"]
+    for other in ("svmlight", "text"):
+        code, _, error = run("predict", folder / "m", folder / "new.dat", "--format", other)
+        assert code == 2
+        assert error == f"The model learned from csv, and {other} cannot take its place."
+    arguments = ("--format", "text", "--features", 4096, "--ngrams", "2,2", "-o", folder / "t")
+    assert run("train", folder / "mail.txt", *arguments)[0] == 0
+    said = run("predict", folder / "t", folder / "mail.txt", "--scores")
+    assert said == run("predict", folder / "t", folder / "mail.txt", "--scores", "--format", "text")
+    assert float(said[1].split()[1]) != 0
+    (folder / "mail.tsv").write_text((folder / "mail.txt").read_text())
+    assert said == run("predict", folder / "t", folder / "mail.tsv", "--scores")
+
+
+def test_a_name_that_tells_no_format(folder):
+    (folder / "t.dat").write_text((folder / "table.csv").read_text())
+    arguments = ("--format", "csv", "--label", "churned", "-o", folder / "m")
+    code, out, _ = run("train", folder / "t.dat", "--test", folder / "t.dat", *arguments)
+    assert code == 0
+    assert "accuracy 1.0000" in out
+    assert len(run("predict", folder / "m", folder / "t.dat")[1].split()) == 80
+
+
+def test_tables_from_standard_input(folder, monkeypatch):
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(folder / "caches"))
+    table = (folder / "table.csv").read_bytes()
+    options = ("--format", "csv", "--label", "churned")
+    code, out, _ = run("check", "-", *options, input=table)
+    assert code == 0
+    assert out == run("check", folder / "table.csv", "--label", "churned")[1]
+    assert run("train", "-", *options, "-o", folder / "m", input=table)[0] == 0
+    for command in ("predict", "evaluate"):
+        expected = run(command, folder / "m", folder / "table.csv")
+        assert expected[0] == 0
+        for format in ((), options[:2]):
+            assert run(command, folder / "m", "-", *format, input=table) == expected
+    code, _, error = run("predict", folder / "m", "-", input=b"size,colour\n1,red\nx,red\n")
+    assert code == 2
+    assert error == "-, line 3, column 'size': expected a finite number, found 'x'"
+
+
 def test_other_learners(folder):
     X, _ = rosenblatt.read(folder / "rows.svm")
     dump_svmlight_file(X, X @ np.ones(20), str(folder / "numbers.svm"), zero_based=True)
@@ -176,6 +225,86 @@ def test_errors_are_one_sentence(folder):
     code, _, error = run("predict", folder / "narrow", folder / "rows.svm")
     assert code == 2
     assert "index of at most 1" in error
+
+
+def test_a_model_that_was_never_trained(folder):
+    rosenblatt.save(rosenblatt.Perceptron(), folder / "u")
+    for command in ("predict", "evaluate"):
+        code, _, error = run(command, folder / "u", folder / "rows.svm")
+        assert code == 2
+        assert error == "This Perceptron was saved before it was trained: it can say nothing of rows."
+
+
+def test_whatever_goes_wrong_is_one_sentence(monkeypatch, capsys, folder):
+    monkeypatch.setattr(sys, "argv", ["rosenblatt", "info", str(folder / "m")])
+    monkeypatch.setattr(rosenblatt, "load", lambda path: {}["missing\nkey"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_table_without_labels_for_a_model_from_memory(folder):
+    model = rosenblatt.Perceptron().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]], ["a", "b", "b"])
+    rosenblatt.save(model, folder / "m")
+    (folder / "new.csv").write_text("p,q\n0,1\n2,0\n")
+    assert run("predict", folder / "m", folder / "new.csv") == (0, "a\nb\n", "")
+    (folder / "known.csv").write_text("p,q,label\n0,1,a\n2,0,a\n")
+    assert run("predict", folder / "m", folder / "known.csv") == (0, "a\nb\n", "")
+    assert "1 of 2 rows wrong" in run("evaluate", folder / "m", folder / "known.csv")[1]
+    assert "which column is the label?" in run("evaluate", folder / "m", folder / "new.csv")[2]
+
+
+def test_labels_are_written_out(folder):
+    (folder / "several.svm").write_text("0.1,1234567 1:1\n1234567 2:1\n0.1 1:2 2:-1\n" * 9)
+    assert run("train", folder / "several.svm", "-o", folder / "s", "--set", "margin=0.1")[0] == 0
+    assert run("predict", folder / "s", folder / "several.svm")[1].splitlines()[:3] == ["0.1,1234567", "1234567", "0.1"]
+    (folder / "number.svm").write_text("0.1 1:1\n")
+    arguments = ("--learner", "regressor", "--set", "epsilon=0.0", "--set", "fit_intercept=False")
+    assert run("train", folder / "number.svm", *arguments, "-o", folder / "n")[0] == 0
+    assert run("predict", folder / "n", folder / "number.svm")[1] == "0.1\n"
+
+
+def test_labels_of_another_kind(folder):
+    X, y = rosenblatt.read(folder / "rows.svm")
+    rosenblatt.save(rosenblatt.Perceptron(max_epochs=3).fit(X, np.where(y > 0, "yes", "no")), folder / "names")
+    code, _, error = run("evaluate", folder / "names", folder / "rows.svm")
+    assert code == 2
+    assert "expected labels of the kind that was learned, such as 'no', found" in error
+
+
+def test_places_are_checked_before_training(folder, monkeypatch):
+    monkeypatch.setattr("rosenblatt.scale.files.training", lambda *given, **more: pytest.fail("it trained"))
+    for arguments, text in [
+        (("-o", folder), "this is a folder"),
+        (("--checkpoint", folder), "this is a folder"),
+        (("--checkpoint", folder / "no" / "where"), "there is no folder"),
+        (("--test", folder / "missing.svm"), "missing.svm: cannot read it: no such file"),
+        (("--test", folder / "missing-*.svm"), "no file has a name like this"),
+    ]:
+        code, _, error = run("train", folder / "rows.svm", *arguments)
+        assert code == 2
+        assert text in error
+    assert "cannot be both" in run("train", "-", "--test", "-")[2]
+
+
+def test_only_a_checkpoint_of_this_run_goes_on(folder, monkeypatch):
+    point = folder / "point"
+    arguments = ("train", folder / "rows.svm", "--checkpoint", point, "--epochs", 5, "--set", "margin=1e9")
+    assert run(*arguments, "--learner", "perceptron")[0] == 0
+
+    def interrupted(steps, quiet, after):
+        for step in steps:
+            if after == 0 or step.record is not None:
+                raise KeyboardInterrupt
+
+    for after, said in ((0, "interrupted\n"), (1, f"interrupted; {point} goes on with --resume\n")):
+        monkeypatch.setattr(
+            "rosenblatt.cli.progress.watched", lambda steps, quiet, after=after: interrupted(steps, quiet, after)
+        )
+        code, _, error = run(*arguments, "--learner", "perceptron")
+        assert code == 130
+        assert error == said
 
 
 class Verdict:
@@ -255,6 +384,9 @@ def test_bench(folder, monkeypatch):
     assert code == 0
     assert "MB/s" in out
     assert len(json.loads(run("bench", folder / "rows.svm", "--json")[1])) == 3
+    assert "MB/s" in run("bench", folder / "table.csv", "--label", "churned")[1]
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(folder / "caches"))
+    assert len(json.loads(run("bench", "-", "--json", input=(folder / "rows.svm").read_bytes())[1])) == 3
     monkeypatch.setattr("rosenblatt.cli.scoring.MADE_UP", 50)
     assert run("bench")[0] == 0
 

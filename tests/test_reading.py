@@ -197,6 +197,14 @@ def test_svmlight_errors_name_the_place(tmp_path, content, line, column, what):
     assert (caught.value.path, caught.value.line, caught.value.column) == (str(path), line, column)
 
 
+def test_several_labels_where_one_was_said(tmp_path):
+    path = written(tmp_path, "# several\n1 1:1\n\n1,2 2:1\n", "q.svm")
+    with pytest.raises(FileError, match=r"q.svm, line 4: expected one label a row, found 2 in a row"):
+        read(path, multilabel=False)
+    with pytest.raises(FileError, match=r"z.svm: expected 1 features, found an index of 1"):
+        read(written(tmp_path, "1 0:1 1:1\n", "z.svm"), n_features=1)
+
+
 def test_svmlight_indices_and_widths(tmp_path):
     path = written(tmp_path, "1 0:1 4:1\n0 2:1\n")
     assert read(path)[0].shape == (2, 5)
@@ -364,6 +372,17 @@ def test_settings_are_checked(tmp_path):
             read(path, **wrong)
     with pytest.raises(ValueError, match="ngrams"):
         read(path, format="text", ngrams=(2, 1))
+    for name, value in [
+        ("zero_based", "foo"), ("zero_based", 0), ("n_features", "x"), ("n_features", -3), ("n_features", 0),
+        ("n_features", True), ("ngrams", 5), ("ngrams", (1, 2.5)), ("ngrams", "12"), ("multilabel", "no"),
+        ("label", 1.5), ("header", "yes"), ("labelled", None),
+    ]:  # fmt: skip
+        with pytest.raises(ValueError, match=rf"^{name} must be .*, got {re.escape(repr(value))}\.$"):
+            read(path, **{name: value})
+    with pytest.raises(ValueError, match="n_features is not for tables"):
+        read(written(tmp_path, "a,y\n1,2\n", "t.csv"), n_features=5)
+    with pytest.raises(TypeError, match="not as bytes"):
+        read(str(path).encode())
     with pytest.raises(ValueError, match="at least 8MB"):
         next(stream(path, memory="1MB"))
     assert how.known is False
@@ -394,6 +413,72 @@ def test_standard_input():
         [sys.executable, "-c", script], input="1 1:2\n0 2:1\n", capture_output=True, text=True, check=True
     )
     assert run.stdout == "[[2.0, 0.0], [0.0, 1.0]] [1.0, 0.0]\n"
+
+
+@pytest.fixture
+def typed(tmp_path, monkeypatch):
+    """Puts bytes on standard input."""
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path / "caches"))
+    monkeypatch.setattr(sys, "stdin", None)
+    return lambda data: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_tables_from_standard_input(tmp_path, typed):
+    table = pa.table(TABLE)
+    for name, write in (
+        ("csv", pa.csv.write_csv),
+        ("parquet", pa.parquet.write_table),
+        ("arrow", pa.feather.write_feather),
+    ):
+        write(table, str(tmp_path / name))
+        typed((tmp_path / name).read_bytes())
+        X, y = read("-", format=name)
+        np.testing.assert_array_equal(X.toarray(), ROWS)
+        assert y.tolist() == TABLE["label"]
+        typed((tmp_path / name).read_bytes())
+        ((X, y),) = stream("-", format=name)
+        np.testing.assert_array_equal(X.toarray(), ROWS)
+    typed(b"a,label\n1,x\nnan,y\n")
+    with pytest.raises(FileError, match="-, line 3, column 'a': expected a finite number, found 'nan'"):
+        read("-", format="csv")
+    assert list((tmp_path / "caches").iterdir()) == []
+
+
+def test_a_stream_of_standard_input(typed):
+    typed(b"1 1:2\n0 2:1\n")
+    ((X, y),) = stream("-")
+    assert X.toarray().tolist() == [[2, 0], [0, 1]]
+    assert y.tolist() == [1, 0]
+    typed(b"1 1:2\n0 2:1\n")
+    ((X, y),) = stream("-", n_features=3, zero_based=False, multilabel=False)
+    assert X.shape == (2, 3)
+    typed(b"")
+    with pytest.raises(FileError, match="expected rows, found none"):
+        list(stream("-"))
+
+
+def test_no_thread_that_reads_outlives_python(tmp_path):
+    path = written(tmp_path, b"a,label\n1,2\n3\n" + b"1,2\n" * 6_000_000, "t.csv")
+    script = """
+import sys, time
+from rosenblatt.data import reading, tables
+
+def slow(self, size=-1, read=tables._Handle.read):
+    time.sleep(0.05)
+    return read(self, size)
+
+tables._Handle.read = slow
+how = reading.Reading("csv", layout=tables.Layout((tables.Column("a"),), None, ""))
+try:
+    reading.read(sys.argv[1], like=how)
+except ValueError as error:
+    print(error)
+    sys.exit(2)
+"""
+    for _ in range(2):
+        run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60)
+        assert run.returncode == 2, run.stderr
+        assert "line 3: expected 2 columns, found 1" in run.stdout
 
 
 # -- text ------------------------------------------------------------------------------------------------------------
@@ -514,6 +599,11 @@ def test_tables_of_numbers_are_dense(tmp_path):
         ("a,label\n1,x\n-inf,y\n", {}, 3, "expected a finite number, found '-inf'"),
         ("a,label\n1,x\n1e999,y\n", {}, 3, "expected a finite number, found '1e999'"),
         ("a,label\n1,x\n2,\n", {}, 3, "expected a label, found nothing"),
+        ("a,label\n\n1,x\n\r\n2\n", {}, 5, "expected 2 columns, found 1"),
+        ("a,label\n\n1,x\n\n\nnan,y\n", {}, 6, "expected a finite number, found 'nan'"),
+        ('a,label\n1,"x\n""z"\n\nnan,y\n', {}, 5, "expected a finite number, found 'nan'"),
+        ('a,label\n1,"x\nz"\n2,\n', {}, 4, "expected a label, found nothing"),
+        ("a,label\n" + "\n1,x\n" * 30 + "oops,y\n", {}, 62, "expected a number as in other rows, found 'oops'"),
         ("a,b\n1,2\n", {}, None, "which column is the label?"),
         ("a,label,y\n1,2,3\n", {}, None, "which column is the label?"),
         ("a,b\n1,2\n", {"label": "c"}, None, "expected a column named 'c'"),
@@ -546,6 +636,23 @@ def test_other_table_errors(tmp_path):
     written(tmp_path, "b,y\n1,2\n", "p2.csv")
     with pytest.raises(FileError, match="expected the columns"):
         read(str(tmp_path / "p?.csv"))
+
+
+def test_whole_numbers_that_no_double_is(tmp_path):
+    large = 2**53 + 1
+    for name, write in (("parquet", pa.parquet.write_table), ("arrow", pa.feather.write_feather)):
+        path = tmp_path / f"t.{name}"
+        write(pa.table({"a": [1, 2, large], "y": [0, 1, 0]}), str(path))
+        with pytest.raises(FileError, match=f"expected a number that a double can hold, found {large}") as caught:
+            read(path)
+        assert (caught.value.line, caught.value.column) == (3, "a")
+        write(pa.table({"a": [1, 2, 2**60], "y": [large, large - 1, -large]}), str(path))
+        X, y = read(path)
+        assert X[2, 0] == 2**60
+        assert y.tolist() == [str(large), str(large - 1), str(-large)]
+    X, y = read(written(tmp_path, f"a,y\n1,{large}\n2,{large - 1}\n", "t.csv"))
+    assert y.tolist() == [str(large), str(large - 1)]
+    assert read(written(tmp_path, "a,y\n1,1e20\n2,3\n", "t.csv"))[1].tolist() == [1e20, 3]
 
 
 def test_new_tables_are_read_like_the_first(tmp_path):

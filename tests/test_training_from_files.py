@@ -8,6 +8,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
 import pytest
 import scipy.sparse as sp
 from sklearn import datasets
@@ -478,6 +480,7 @@ def test_settings_that_make_no_sense(svm):
         fit(model, one)
     assert in_bytes(5) == 5
     assert in_bytes("1.5 KiB") == 1536
+    assert in_bytes("9" * 400) == int("9" * 400)
 
 
 def test_too_many_labels_are_numbers(tmp_path, monkeypatch):
@@ -702,6 +705,30 @@ print(peak() - before)
 """
     run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
     assert path.stat().st_size > 300_000_000
+    assert int(run.stdout) < 128_000_000, f"{int(run.stdout):,}"
+
+
+@pytest.mark.compiled
+def test_memory_stays_within_its_limit_with_one_large_batch(tmp_path):
+    """An Arrow file that is a single batch, larger than the limit."""
+    rng = np.random.default_rng(0)
+    table = pa.table({f"f{j}": rng.random(300_000) for j in range(60)} | {"label": np.arange(300_000) % 2})
+    for name, part in (("large", table), ("small", table.slice(0, 200))):
+        with pa.OSFile(str(tmp_path / f"{name}.arrow"), "wb") as file, pa.ipc.new_file(file, part.schema) as writer:
+            writer.write_table(part)
+    script = """
+import resource, sys, warnings, rosenblatt
+warnings.simplefilter("ignore")
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def fit(name): rosenblatt.fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), f"{sys.argv[1]}/{name}.arrow",
+                              memory="128MB")
+fit("small")
+before = peak()
+fit("large")
+print(peak() - before)
+"""
+    run = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert (tmp_path / "large.arrow").stat().st_size > 140_000_000
     assert int(run.stdout) < 128_000_000, f"{int(run.stdout):,}"
 
 

@@ -186,8 +186,8 @@ def train(
     parameters = dict(_parameter(one) for one in set_ or ())
     kind = getattr(rosenblatt, CLASSES[learner])
     model = kind(**{"max_epochs": epochs, "order": order, "random_state": seed, **parameters})
-    if output is not None and not output.resolve().parent.is_dir():
-        raise ValueError(f"{output}: there is no folder {output.parent}.")
+    _check_places(source, output, checkpoint, test)
+    written = _stamp(checkpoint)
     how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
     with _cluster(cluster, workers) as client:
         under_way = steps(
@@ -203,7 +203,7 @@ def train(
             watched(under_way, quiet=as_json)
         except KeyboardInterrupt:
             under_way.close()  # type: ignore[attr-defined]
-            where = f"; {checkpoint} goes on with --resume" if checkpoint is not None and checkpoint.exists() else ""
+            where = f"; {checkpoint} goes on with --resume" if _stamp(checkpoint) not in (None, written) else ""
             print(f"interrupted{where}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
     if output is not None:
@@ -230,6 +230,31 @@ def _cluster(address: str | None, workers: int | None) -> Iterator[Any]:
     with connected(address, workers) as client:
         print(f"dashboard: {client.dashboard_link}", file=sys.stderr, flush=True)
         yield client
+
+
+def _check_places(source: str, output: Path | None, checkpoint: Path | None, test: str | None) -> None:
+    """Refuse before training what could only fail after it."""
+    from rosenblatt.data.sources import STDIN, expand, opened
+
+    for path in (output, checkpoint):
+        if path is not None and path.is_dir():
+            raise ValueError(f"{path}: this is a folder, name a file in it.")
+        if path is not None and not path.resolve().parent.is_dir():
+            raise ValueError(f"{path}: there is no folder {path.parent}.")
+    if test is not None and STDIN in expand(test) and STDIN in expand(source):
+        raise ValueError("Standard input cannot be both what is learned from and the test.")
+    for name in expand(test) if test is not None else ():
+        if name != STDIN:
+            with opened(name):
+                pass
+
+
+def _stamp(path: Path | None) -> tuple[int, int] | None:
+    """Which file stands there now."""
+    if path is None or not path.exists():
+        return None
+    about = path.stat()
+    return about.st_ino, about.st_mtime_ns
 
 
 def _parameter(text: str) -> tuple[str, Any]:
@@ -299,11 +324,13 @@ def check(
     """Say whether a plane separates the classes, with the proof."""
     import rosenblatt
     from rosenblatt.cli.scoring import named
-    from rosenblatt.data.reading import prepared, reading
+    from rosenblatt.data.reading import lasting, prepared, reading
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    how = prepared(source, reading(source, **settings)) if source != "-" else None
-    X, y = rosenblatt.read(source, **(settings if how is None else {"like": how}))
+    how = reading(source, **settings)
+    with lasting(source, how) as again:
+        how = prepared(again, how)
+        X, y = rosenblatt.read(again, like=how)
     verdict = rosenblatt.separability(named(X, how), y)
     if as_json:
         each = {str(one.positive): one.verdict for one in getattr(verdict, "verdicts", (verdict,))}
@@ -355,13 +382,15 @@ def export(model: Model, output: Annotated[Path, typer.Argument(help="An .onnx f
 
 @app.command(epilog="Example:  rosenblatt bench reviews.svm")
 def bench(
-    source: Annotated[str | None, typer.Argument(help="An svmlight file; without one, rows are made up.")] = None,
+    source: Annotated[str | None, typer.Argument(help="A file, or -; without one, rows are made up.")] = None,
     as_json: AsJson = False,
+    format: FormatOption = None,
+    label: LabelOption = None,
 ) -> None:
     """Measure reading and training on this machine."""
     from rosenblatt.cli.scoring import measured
 
-    found = measured(source)
+    found = measured(source, reading_settings(format, label, None, None, True, "onehot", "1,1"))
     if as_json:
         _print_json(found)
         return
@@ -433,6 +462,8 @@ def main() -> None:
         sys.exit(0)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         fail(error)
+    except Exception as error:  # a fault of ours: one sentence still, and never the exit code of "not separable"
+        fail(RuntimeError(f"this should not happen, please report it: {type(error).__name__}: {error}"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.reading import Piece, Reading, pieces, target
-from rosenblatt.data.sources import expand
+from rosenblatt.data.reading import Piece, Reading, family, lasting, pieces, prepared, reading, target
+from rosenblatt.data.sources import CHUNK, expand
 from rosenblatt.scale.answers import how_to_read
 
 MADE_UP = 20_000  # rows, where none are given
@@ -35,7 +37,17 @@ class Evaluated:
         return f"  accuracy {self.accuracy:.4f}: {self.errors:,} of {self.rows:,} rows wrong"
 
 
-def _rows(model: Any, source: Any, how: Reading) -> Iterator[Piece]:
+def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator[Piece]:
+    """The rows of a file; where `bare`, a table of an unknown kind with a column a feature has no label."""
+    with lasting(source, how) as again:
+        if bare and family(how.format) == "table" and how.layout is None:
+            found = tables.names(expand(again)[0], how.format, CHUNK, how.header)
+            how = replace(how, labelled=how.labelled and len(found) != model.n_features_in_)
+        yield from _checked(model, again, prepared(again, how))
+
+
+def _checked(model: Any, source: Any, how: Reading) -> Iterator[Piece]:
+    """The rows of a file, which must have as many features as the model."""
     rows = 0
     for piece in pieces(source, how):
         rows += piece.rows
@@ -53,19 +65,25 @@ def predicted(
     """The labels of a file, a line a row, some rows at a time."""
     how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
     names = getattr(getattr(model, "reading_", None), "labels", None)
-    for piece in _rows(model, source, how):
+    for piece in _rows(model, source, how, bare=True):
         said = model.predict(piece.X)
         if said.ndim == 2:
             names = names or range(said.shape[1])
-            lines = [",".join(f"{names[k]:g}" for k in np.flatnonzero(row)) for row in said]
-        elif said.dtype.kind == "f":
-            lines = [f"{one:.17g}" for one in said]
+            lines = [",".join(_written(names[k]) for k in np.flatnonzero(row)) for row in said]
         else:
-            lines = [str(one) for one in said]
+            lines = [_written(one) for one in said]
         if scores and hasattr(model, "decision_function"):
             values = np.atleast_2d(model.decision_function(piece.X).T).T
             lines = [f"{line}\t{' '.join(f'{v:.9g}' for v in row)}" for line, row in zip(lines, values, strict=True)]
         yield "\n".join(lines) + "\n"
+
+
+def _written(label: Any) -> str:
+    """A label in the fewest characters that say it, whole numbers without a point."""
+    if isinstance(label, float | np.floating):
+        value = float(label)
+        return str(int(value)) if value.is_integer() and abs(value) < 1e16 else str(label)
+    return str(label)
 
 
 def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
@@ -77,6 +95,7 @@ def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
         said, truth = model.predict(piece.X), target(piece, how)
         rows += piece.rows
         if hasattr(model, "classes_"):
+            _comparable(model.classes_, truth, expand(source)[0])
             wrong = said != truth
             errors += int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
         else:
@@ -86,32 +105,44 @@ def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
     return Evaluated(rows, None, None, distance / rows)
 
 
-def measured(source: Any) -> dict[str, float]:
-    """Megabytes and rows a second of reading and learning, on this machine."""
-    from sklearn.datasets import load_svmlight_file
+def _comparable(classes: Any, truth: Any, path: str) -> None:
+    """Refuse names where numbers were learned, and numbers where names were."""
+    if truth.ndim == 1 and (classes.dtype.kind in "OUS") != (truth.dtype.kind in "OUS"):
+        known, found = classes[:1].tolist()[0], truth[:1].tolist()[0]
+        raise FileError(f"expected labels of the kind that was learned, such as {known!r}, found {found!r}", path)
 
+
+def measured(source: Any, settings: dict[str, Any]) -> dict[str, float]:
+    """Megabytes and rows a second of reading and learning, on this machine."""
     import rosenblatt
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(source) if source is not None else _made_up(Path(folder) / "rows.svm")
-        rosenblatt.read(path)  # compiles
-        megabytes = path.stat().st_size / 1e6
-        began = time.perf_counter()
-        X, y = rosenblatt.read(path)
-        ours = time.perf_counter() - began
-        began = time.perf_counter()
-        load_svmlight_file(str(path))
-        theirs = time.perf_counter() - began
+        path = source if source is not None else str(_made_up(Path(folder) / "rows.svm"))
+        how = reading(path, **settings)
+        with lasting(path, how, scan=True) as again:
+            how, paths = prepared(again, how), expand(again)
+            rosenblatt.read(again, like=how)  # compiles
+            megabytes = sum(os.path.getsize(one) for one in paths) / 1e6
+            began = time.perf_counter()
+            X, y = rosenblatt.read(again, like=how)
+            found = {"read, MB/s": megabytes / (time.perf_counter() - began)}
+            if how.format == "svmlight" and len(paths) == 1 and not paths[0].endswith(".zst") and y.ndim == 1:
+                found["scikit-learn reads, MB/s"] = megabytes / _theirs(paths[0])
         model = rosenblatt.AveragedPerceptron(max_epochs=1, random_state=0)
-        model.partial_fit(X[:100], y[:100], classes=np.unique(y))
+        model.partial_fit(X[:100], y[:100], classes=np.unique(y) if y.ndim == 1 else np.arange(y.shape[1]))
         began = time.perf_counter()
         model.partial_fit(X, y)
         learned = time.perf_counter() - began
-    return {
-        "read, MB/s": megabytes / ours,
-        "scikit-learn reads, MB/s": megabytes / theirs,
-        "one epoch, million values/s": getattr(X, "nnz", X.size) / learned / 1e6,
-    }
+    return {**found, "one epoch, million values/s": getattr(X, "nnz", X.size) / learned / 1e6}
+
+
+def _theirs(path: str) -> float:
+    """Seconds in which scikit-learn reads the file."""
+    from sklearn.datasets import load_svmlight_file
+
+    began = time.perf_counter()
+    load_svmlight_file(path)
+    return time.perf_counter() - began
 
 
 def _made_up(path: Path) -> Path:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -17,7 +19,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data import svmlight, tables, text
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, Chunk, chunks, detect, expand, stamps, unchanged
+from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, Chunk, chunks, detect, expand, spooled, stamps, unchanged
 
 Array = np.ndarray[Any, Any]
 MOST_LABELS = 1 << 16  # labels up to which they can be classes
@@ -32,7 +34,7 @@ def in_bytes(memory: str | int) -> int:
     found = SIZE.fullmatch(memory) if isinstance(memory, str) else None
     if found is None or found.group(2).upper() not in SIZES:
         raise ValueError(f'memory must be a number of bytes, such as "256MB", got {memory!r}.')
-    return int(float(found.group(1)) * SIZES[found.group(2).upper()])
+    return int(Fraction(found.group(1)) * SIZES[found.group(2).upper()])
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class Reading:
     ngrams : tuple of int
         Text: the shortest and the longest n-gram of words.
     labelled : bool
-        Text: whether each line starts with a label and a tab.
+        Text: whether each line starts with a label and a tab. Tables: whether a column is the label.
     layout : Layout or None
         Tables: what each column means, once it is known.
     """
@@ -85,6 +87,11 @@ class Reading:
         return self.layout is not None
 
 
+def family(format: str) -> str:
+    """What can take the place of each other: svmlight, text, and tables of any kind."""
+    return format if format in ("svmlight", "text") else "table"
+
+
 TEXT_FEATURES, HASHED_NAMES = 1 << 20, 1 << 16
 
 
@@ -100,14 +107,35 @@ def reading(source: Any, like: Reading | None = None, **settings: Any) -> Readin
         what = f"no setting {unknown[0]!r}" if unknown else f"no format {kind!r}: it is one of {FORMATS}"
         raise ValueError(f"There is {what}.")
     found = Reading(kind, **settings)
-    if found.categorical not in ("onehot", "hash"):
-        raise ValueError(f'categorical must be "onehot" or "hash", got {found.categorical!r}.')
+    _check(found)
     if kind == "text":
         low, high = found.ngrams
-        if not 1 <= low <= high:
-            raise ValueError(f"ngrams must be a pair of whole numbers, 1 ≤ first ≤ last, got {found.ngrams!r}.")
         found = replace(found, n_features=found.n_features or TEXT_FEATURES, zero_based=True, ngrams=(low, high))
     return found
+
+
+def _check(how: Reading) -> None:
+    """Refuse settings that say nothing, each by its name."""
+    grams = how.ngrams
+    pair = isinstance(grams, tuple | list) and len(grams) == 2 and all(_whole_number(one) for one in grams)
+    for name, holds, wanted in (
+        ("categorical", how.categorical in ("onehot", "hash"), '"onehot" or "hash"'),
+        ("n_features", how.n_features is None or _whole_number(how.n_features), "a whole number from 1 on, or None"),
+        ("zero_based", isinstance(how.zero_based, bool) or how.zero_based == "auto", 'True, False or "auto"'),
+        ("multilabel", how.multilabel is None or isinstance(how.multilabel, bool), "True, False or None"),
+        ("label", how.label is None or isinstance(how.label, str | int), "the name or the number of a column"),
+        ("header", isinstance(how.header, bool), "True or False"),
+        ("labelled", isinstance(how.labelled, bool), "True or False"),
+        ("ngrams", pair and grams[0] <= grams[1], "a pair of whole numbers, 1 ≤ first ≤ last"),
+    ):
+        if not holds:
+            raise ValueError(f"{name} must be {wanted}, got {getattr(how, name)!r}.")
+    if how.n_features is not None and family(how.format) == "table" and how.categorical == "onehot":
+        raise ValueError('n_features is not for tables, whose columns tell it, unless categorical="hash".')
+
+
+def _whole_number(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
 
 
 @dataclass(frozen=True)
@@ -168,9 +196,17 @@ def _svmlight(path: str, how: Reading, chunk: Chunk) -> Piece:
     width = limit + 1 if how.n_features is not None else max(lines.most + 1 - base, 1)
     if lines.several and how.multilabel is False:
         row = int(np.argmax(np.diff(lines.label_starts) != 1))
-        raise FileError(f"expected one label a row, found {np.diff(lines.label_starts)[row]} in a row", path)
+        found = np.diff(lines.label_starts)[row]
+        raise FileError(f"expected one label a row, found {found} in a row", path, _line(chunk, row))
     X = csr(lines.values, lines.columns, lines.starts, width)
     return Piece(X, lines.labels, lines.label_starts if lines.several else None, lines.queries)
+
+
+def _line(chunk: Chunk, row: int) -> int:
+    """The line of a row of svmlight: blank lines and comments are none."""
+    lines = bytes(chunk.data[: chunk.size]).split(b"\n")
+    filled = [k for k, line in enumerate(lines) if line.split(b"#")[0].strip()]
+    return chunk.line + filled[row]
 
 
 def csr(values: Array, columns: Array, starts: Array, width: int) -> Any:
@@ -249,18 +285,18 @@ class Facts:
             if len(self.counts) > MOST_LABELS:
                 self.counts = None
 
-    def settle(self, how: Reading) -> Reading:
-        """The reading with what is known now."""
+    def settle(self, how: Reading, path: str | None = None) -> Reading:
+        """The reading with what is known now; `path` is named where that cannot be."""
         if how.format == "svmlight":
             zero = self.zero if how.zero_based == "auto" else bool(how.zero_based)
             shift = 1 if how.zero_based == "auto" and not zero else 0
             width = max(self.most + 1 - shift, 1)
             if how.n_features is not None and width > how.n_features:
-                raise FileError(f"expected {how.n_features:,} features, found an index of {self.most:,}")
+                raise FileError(f"expected {how.n_features:,} features, found an index of {self.most:,}", path)
             how = replace(how, zero_based=zero, n_features=how.n_features or width)
             if how.multilabel or (how.multilabel is None and self.several):
                 if self.counts is None:
-                    raise FileError(f"expected at most {MOST_LABELS:,} labels, found more")
+                    raise FileError(f"expected at most {MOST_LABELS:,} labels, found more", path)
                 how = replace(how, multilabel=True, labels=tuple(sorted(self.counts)))
             return replace(how, multilabel=bool(how.multilabel))
         return replace(how, n_features=self.most + 1) if how.n_features is None else how
@@ -326,10 +362,18 @@ def prepared(source: Any, how: Reading) -> Reading:
         CHUNK,
         header=how.header,
         label=how.label,
+        labelled=how.labelled,
         categorical=how.categorical,
         hashed=how.n_features or HASHED_NAMES,
     )
     return replace(how, layout=layout, n_features=layout.n_features)
+
+
+@contextmanager
+def lasting(source: Any, how: Reading, scan: bool = False) -> Iterator[Any]:
+    """The source, such that it can be read as often as it must be: tables, and whatever is scanned first, twice."""
+    with spooled(source) if scan or family(how.format) == "table" else nullcontext(source) as found:
+        yield found
 
 
 def shifted(piece: Piece, shift: int, width: int) -> Piece:
@@ -401,21 +445,27 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
     >>> y
     array([ 1., -1.])
     """
-    how = prepared(source, reading(source, like, **settings))
+    how = reading(source, like, **settings)
+    with lasting(source, how) as again:
+        X, y, queries = _whole(again, prepared(again, how))
+    return (X, y, queries) if query_id else (X, y)
+
+
+def _whole(source: Any, how: Reading) -> tuple[Any, Any, Any]:
+    """All rows of a source, their labels, and the query of each where there is one."""
     facts, found = Facts(), []
     for piece in pieces(source, how):
         facts.add(piece)
         found.append(piece)
     if not facts.rows:
         raise FileError("expected rows, found none", expand(source)[0])
-    final = facts.settle(how)
+    final = facts.settle(how, expand(source)[0])
     assert final.n_features is not None
     X = _joined([piece.X for piece in found], facts.shift(how), final.n_features)
     labels = [target(piece, final) for piece in found]
     y = None if any(one is None for one in labels) else np.concatenate(labels)
-    if query_id:
-        return X, y, np.concatenate([piece.queries for piece in found if piece.queries is not None])
-    return X, y
+    queries = [piece.queries for piece in found if piece.queries is not None]
+    return X, y, np.concatenate(queries) if queries else None
 
 
 def _joined(parts: list[Any], shift: int, width: int) -> Any:
@@ -469,16 +519,24 @@ def stream(
      [2.  1.  0. ]] ['yes' 'no']
     """
     size = piece_size(in_bytes(memory))
-    how = prepared(source, reading(source, like, **settings))
-    if not how.known or (how.format == "svmlight" and how.multilabel is not False and like is None):
-        facts = Facts()
-        for piece in pieces(source, how, size):
-            facts.add(piece)
-        if not facts.rows:
-            raise FileError("expected rows, found none", expand(source)[0])
-        how = facts.settle(how)
+    how = reading(source, like, **settings)
+    scan = not how.known or (how.format == "svmlight" and how.multilabel is not False and like is None)
+    with lasting(source, how, scan) as again:
+        how = prepared(again, how)
+        if scan and how.layout is None:
+            how = _scanned(again, how, size)
+        for piece in pieces(again, how, size):
+            yield piece.X, target(piece, how)
+
+
+def _scanned(source: Any, how: Reading, size: int) -> Reading:
+    """The reading with what only a look at all rows can tell."""
+    facts = Facts()
     for piece in pieces(source, how, size):
-        yield piece.X, target(piece, how)
+        facts.add(piece)
+    if not facts.rows:
+        raise FileError("expected rows, found none", expand(source)[0])
+    return facts.settle(how, expand(source)[0])
 
 
 def piece_size(memory: int) -> int:

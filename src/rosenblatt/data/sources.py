@@ -7,10 +7,12 @@ import gzip
 import io
 import os
 import re
+import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -43,7 +45,9 @@ LOOKS_SVMLIGHT = re.compile(rb"[-+.\deE,]*(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)*\s*(#
 
 def expand(source: Any) -> tuple[str, ...]:
     """The paths that a path, a pattern or a sequence of paths stands for; "-" is standard input."""
-    if isinstance(source, Sequence) and not isinstance(source, str | bytes):
+    if isinstance(source, bytes | bytearray):
+        raise TypeError(f"A source is a path as text, not as bytes: got {source!r}.")
+    if isinstance(source, Sequence) and not isinstance(source, str):
         paths = tuple(path for one in source for path in expand(one))
         if not paths:
             raise FileError("expected at least one file, found an empty list")
@@ -57,13 +61,18 @@ def expand(source: Any) -> tuple[str, ...]:
     return found
 
 
+def by_name(path: str) -> str | None:
+    """The format that the name of a file tells, or None."""
+    return SUFFIXES.get(Path(path.removesuffix(".gz").removesuffix(".zst")).suffix.lower())
+
+
 def detect(path: str) -> str:
     """The format of a file, by its name or else by its first line."""
     if path == STDIN:
         return "svmlight"
-    plain = Path(path.removesuffix(".gz").removesuffix(".zst"))
-    if plain.suffix.lower() in SUFFIXES:
-        return SUFFIXES[plain.suffix.lower()]
+    told = by_name(path)
+    if told is not None:
+        return told
     with opened(path) as file:
         head = file.read(1 << 16)
     lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]
@@ -176,6 +185,45 @@ def _fill(file: Any, room: memoryview) -> int:
             break
         done += count
     return done
+
+
+# -- standard input more than once -----------------------------------------------------------------------------------
+
+
+def cache_folder() -> Path:
+    """A folder for caches and for what must be kept for a while: ROSENBLATT_CACHE, or one among the user's caches."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("ROSENBLATT_CACHE") or Path(base) / "rosenblatt")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(cannot("write", error), folder) from error
+    return folder
+
+
+@contextmanager
+def spooled(source: Any) -> Iterator[Any]:
+    """The source, with standard input copied to a file for as long as it is needed."""
+    if STDIN not in expand(source):
+        yield source
+        return
+    handle, name = tempfile.mkstemp(prefix="stdin-", dir=cache_folder())
+    try:
+        with os.fdopen(handle, "wb") as file, opened(STDIN) as incoming:
+            try:
+                shutil.copyfileobj(incoming, file, CHUNK)
+            except OSError as error:
+                raise FileError(cannot("write", error), name) from error
+        try:
+            yield [name if one == STDIN else one for one in expand(source)]
+        except FileError as error:
+            if error.path != name:
+                raise
+            raise type(error)(error.what, STDIN, error.line, error.column) from error
+    finally:
+        for left in Path(name).parent.glob(f"{Path(name).name}*"):
+            with suppress(OSError):
+                left.unlink()
 
 
 # -- the same file still ---------------------------------------------------------------------------------------------

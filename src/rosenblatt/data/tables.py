@@ -9,20 +9,24 @@ what is no number there is an error.
 from __future__ import annotations
 
 import io
+import os
 import re
+import time
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.sources import opened
+from rosenblatt.data.sources import STDIN, opened
 from rosenblatt.data.text import murmur
 
 Array = np.ndarray[Any, Any]
 LABEL_NAMES = ("label", "target", "class", "y")
+LONGEST_WAIT = 60.0  # seconds, for a read that is under way
 NEARLY = 0.9  # the share of numbers from which on the rest are errors
 
 
@@ -74,18 +78,38 @@ def arrow(path: str) -> Any:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some rows of a table; the first is on line `line`."""
+    """Some rows of a table; the first is record `record`, counted from 1, a header among them."""
 
     path: str
-    line: int
+    record: int
     columns: dict[str, Any]
     rows: int
+    written: bool  # whether records are lines of text
+
+    def line(self, i: int) -> int:
+        """The line of row i; of a format without lines, its number."""
+        return _line(self.path, self.record + i) if self.written else self.record + i
+
+
+def _line(path: str, record: int) -> int:
+    """The line on which a record of CSV or TSV begins: blank lines are none, and quotations may go on over several."""
+    seen, line, quoted = 0, 0, False
+    with opened(path) as file:
+        for text in io.BufferedReader(file, 1 << 20):
+            line += 1
+            if not quoted and text.strip(b"\r\n"):
+                seen += 1
+                if seen == record:
+                    break
+            quoted ^= bool(text.count(b'"') % 2)
+    return line
 
 
 def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
     """The table in batches of about `size` bytes; the columns of CSV and TSV as text."""
     pa = arrow(path)
-    line = 2 if header and kind in ("csv", "tsv") else 1
+    written = kind in ("csv", "tsv")
+    record = 2 if header and written else 1
     try:
         with opened(path) as file:
             source = {"csv": _csv, "tsv": _csv, "parquet": _parquet, "arrow": _arrow}[kind]
@@ -94,8 +118,8 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
                 if len(set(names)) != len(names):
                     twice = next(name for name in names if names.count(name) > 1)
                     raise FileError(f"expected names that differ, found two columns named {twice!r}", path, 1)
-                yield Batch(path, line, dict(zip(names, batch.columns, strict=True)), batch.num_rows)
-                line += batch.num_rows
+                yield Batch(path, record, dict(zip(names, batch.columns, strict=True)), batch.num_rows, written)
+                record += batch.num_rows
     except UnicodeDecodeError as error:
         raise FileError("expected UTF-8, found other bytes", path) from error
     except pa.ArrowException as error:
@@ -105,55 +129,117 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
 def _csv(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
     read = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 16, size), autogenerate_column_names=not header)
     parse = pa.csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True)
-    with opened(path) as again, pa.csv.open_csv(pa.PythonFile(again, "r"), read, parse) as first:
-        names = first.schema.names
+    names = _names(pa, path, read, parse)
     text = pa.csv.ConvertOptions(column_types={name: pa.string() for name in names}, null_values=[])
-    quotes = _Quotes(file)
-    with pa.csv.open_csv(pa.PythonFile(quotes, "r"), read, parse, text) as reader:
-        yield from reader
-    if quotes.count % 2:  # PyArrow takes the end of the file for the end of the quotation
+    feed = _Feed(file)
+    with feed:
+        reader = pa.csv.open_csv(feed.handle(pa), read, parse, text)
+        try:
+            yield from reader
+        finally:
+            del reader  # which an error on its way would keep
+    if feed.quotes % 2:  # PyArrow takes the end of the file for the end of the quotation
         raise FileError("expected quotation marks in pairs, found one that is never closed", path)
 
 
-class _Quotes(io.RawIOBase):
-    """A file that counts the quotation marks in it."""
+def _names(pa: Any, path: str, read: Any, parse: Any) -> list[str]:
+    """The names of the columns of a CSV file."""
+    with opened(path) as file, _Feed(file) as feed:
+        return list(pa.csv.open_csv(feed.handle(pa), read, parse).schema.names)
+
+
+class _Feed:
+    """A file as PyArrow reads it, ahead and in a thread of its own; counts the quotation marks in it.
+
+    The thread must be done with Python before the file is closed, or it crashes at the latest when Python ends. PyArrow
+    does not wait for it, so leaving the block does: the file ends at once, until nobody there holds it any more.
+    """
 
     def __init__(self, file: Any) -> None:
-        self._file, self.count = file, 0
+        self.file, self.quotes, self.ended = file, 0, False
+        self._held: weakref.ref[Any] | None = None
+
+    def handle(self, pa: Any) -> Any:
+        """What PyArrow reads from; nobody else may keep it."""
+        given = _Handle(self)
+        self._held = weakref.ref(given)
+        return pa.PythonFile(given, "r")
+
+    def __enter__(self) -> _Feed:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended, waited = True, time.monotonic()
+        while self._held is not None and self._held() is not None and time.monotonic() - waited < LONGEST_WAIT:
+            time.sleep(0.001)
+
+
+class _Handle(io.RawIOBase):
+    """What PyArrow holds of a feed."""
+
+    def __init__(self, feed: _Feed) -> None:
+        self._feed = feed
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        data: bytes = self._file.read(size)
-        self.count += data.count(b'"')
+        if self._feed.ended:
+            return b""
+        data: bytes = self._feed.file.read(size)
+        self._feed.quotes += data.count(b'"')
         return data
 
 
+def _native(path: str) -> bool:
+    """Whether PyArrow can read the file by itself, without Python in between."""
+    return path != STDIN and not path.endswith((".gz", ".zst")) and os.path.getsize(path) > 0
+
+
 def _parquet(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
-    table = pa.parquet.ParquetFile(pa.PythonFile(file, "r"))
-    about = table.metadata
-    weight = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
-    per_row = max(1, weight // max(1, about.num_rows))
-    yield from table.iter_batches(batch_size=max(1, min(1 << 16, size // per_row)), use_threads=False)
+    with pa.OSFile(path) if _native(path) else pa.PythonFile(file, "r") as whole:
+        table = pa.parquet.ParquetFile(whole, pre_buffer=False, buffer_size=1 << 16)  # else a row group at once
+        about = table.metadata
+        weight = sum(about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+        per_row = max(1, weight // max(1, about.num_rows))
+        yield from table.iter_batches(batch_size=max(1, min(1 << 16, size // per_row)), use_threads=False)
 
 
 def _arrow(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
     stream = file.read(6) != b"ARROW1"
     file.seek(0)
+
+    def whole() -> Any:
+        return pa.memory_map(path) if _native(path) else pa.PythonFile(file, "r")
+
     if stream:
-        yield from pa.ipc.open_stream(pa.PythonFile(file, "r"))
+        for batch in pa.ipc.open_stream(whole()):
+            for first, rows in _slices(batch, size):
+                yield batch.slice(first, rows)
         return
-    reader = pa.ipc.open_file(pa.PythonFile(file, "r"))
+    reader = pa.ipc.open_file(whole())
     for k in range(reader.num_record_batches):
-        yield reader.get_batch(k)
+        before = pa.total_allocated_bytes()
+        batch = reader.get_batch(k)
+        mapped = _native(path) and pa.total_allocated_bytes() - before < batch.nbytes // 2  # a packed one is unpacked
+        for first, rows in _slices(batch, size):
+            yield batch.slice(first, rows)
+            if mapped:
+                reader = pa.ipc.open_file(whole())  # mapped anew, so that what was read can leave memory
+                batch = reader.get_batch(k)
+
+
+def _slices(batch: Any, size: int) -> list[tuple[int, int]]:
+    """Where slices of about `size` bytes begin in a batch, and their rows; an empty batch is one slice."""
+    rows = max(1, size * batch.num_rows // max(1, batch.nbytes))
+    return [(first, rows) for first in range(0, max(1, batch.num_rows), rows)]
 
 
 def _translated(message: str, path: str) -> FileError:
     """What PyArrow says, as our error."""
     row = re.search(r"Row #(\d+)", message)
     found = re.search(r"Expected (\d+) columns, got (\d+)", message)
-    line = int(row.group(1)) if row else None
+    line = _line(path, int(row.group(1))) if row else None
     if found:
         return FileError(f"expected {found.group(1)} columns, found {found.group(2)}", path, line)
     return FileError(f"expected a table, but {' '.join(message.split())[:200]}", path, line)
@@ -181,7 +267,7 @@ def _plain(pa: Any, column: Any, batch: Batch, name: str) -> Any:
 def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
     """The column as float64, and which of its values are numbers."""
     if not _is_text(pa, column.type):
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return values, np.ones(len(column), np.bool_) if not column.null_count else ~np.asarray(column.is_null())
     trimmed = pa.compute.utf8_trim(column, " \t\r")  # no other blank: control characters are no part of a number
     try:
@@ -194,6 +280,7 @@ def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
         return values, good
 
 
+WHOLE = re.compile(r"\s*[-+]?\d{1,400}\s*", re.ASCII)
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
 
@@ -204,8 +291,27 @@ def _finite(values: Array, good: Array, column: Any, batch: Batch, name: str) ->
         i = int(np.argmax(wrong))
         word = column[i].as_py()
         found = "nothing" if word is None or word == "" else repr(word)
-        raise FileError(f"expected a finite number, found {found}", batch.path, batch.line + i, name)
+        raise FileError(f"expected a finite number, found {found}", batch.path, batch.line(i), name)
     return values
+
+
+def _rounded(values: Array, column: Any) -> int | None:
+    """The first row with a whole number that its double is not, or None."""
+    for i in np.flatnonzero(np.isfinite(values) & (np.abs(values) >= 2**53)).tolist():
+        given = column[i].as_py()
+        if isinstance(given, str):
+            given = int(given) if WHOLE.fullmatch(given) else None
+        if isinstance(given, int) and given != int(values[i]):
+            return i
+    return None
+
+
+def _exact(pa: Any, values: Array, column: Any, batch: Batch, name: str) -> None:
+    """Refuse whole numbers that no double is; what is written as text is rounded, as numbers there are."""
+    i = _rounded(values, column) if pa.types.is_integer(column.type) else None
+    if i is not None:
+        found = column[i].as_py()
+        raise FileError(f"expected a number that a double can hold, found {found}", batch.path, batch.line(i), name)
 
 
 def _words(column: Any) -> list[str]:
@@ -223,7 +329,8 @@ class Seen:
     numbers: int = 0
     total: int = 0
     whole: bool = True
-    first: tuple[str, int, str] | None = None  # path, line and text of the first that is no number
+    first: tuple[Batch, int, str] | None = None  # where the first that is no number is, and its text
+    rounded: bool = False  # whether there is a whole number that no double is
 
     def add(self, values: Array, good: Array, column: Any, batch: Batch) -> None:
         """Take note of a piece of the column."""
@@ -232,12 +339,21 @@ class Seen:
         self.whole = self.whole and bool(np.isfinite(values).all() and (values == np.floor(values)).all())
         if self.first is None and not good.all():
             i = int(np.argmin(good))
-            self.first = batch.path, batch.line + i, str(column[i].as_py())
+            self.first = replace(batch, columns={}), i, str(column[i].as_py())
+        self.rounded = self.rounded or _rounded(values, column) is not None
+
+    @property
+    def label_kind(self) -> str:
+        """What labels like these are; whole numbers that no double is are names, which nothing rounds."""
+        if self.numbers < self.total or self.rounded:
+            return "name"
+        return "int" if self.whole else "float"
 
     def joined(self, other: Seen) -> Seen:
         """What both saw, `other` further down."""
         first = self.first or other.first
-        return Seen(self.numbers + other.numbers, self.total + other.total, self.whole and other.whole, first)
+        rounded = self.rounded or other.rounded
+        return Seen(self.numbers + other.numbers, self.total + other.total, self.whole and other.whole, first, rounded)
 
 
 def survey(parts: Iterable[Batch]) -> dict[str, Seen]:
@@ -275,8 +391,8 @@ def columns_of_names(seen: dict[str, Seen], label: str | None) -> list[str]:
     for name in found:
         one = seen[name]
         if one.numbers >= NEARLY * one.total and one.first is not None:
-            path, line, word = one.first
-            raise FileError(f"expected a number as in other rows, found {word!r}", path, line, name)
+            batch, i, word = one.first
+            raise FileError(f"expected a number as in other rows, found {word!r}", batch.path, batch.line(i), name)
     return found
 
 
@@ -296,17 +412,24 @@ def settled(seen: dict[str, Seen], label: str | None, names: dict[str, set[str]]
         Column(name, tuple(sorted(names[name])) if name in names else None) for name in seen if name != label
     )
     about = seen[label] if label is not None else None
-    kind = "" if about is None else "name" if about.numbers < about.total else "int" if about.whole else "float"
-    return Layout(columns, label, kind, hashed if names else 0)
+    return Layout(columns, label, "" if about is None else about.label_kind, hashed if names else 0)
 
 
 def scan(
-    paths: Sequence[str], kind: str, size: int, *, header: bool, label: str | int | None, categorical: str, hashed: int
+    paths: Sequence[str],
+    kind: str,
+    size: int,
+    *,
+    header: bool,
+    label: str | int | None,
+    labelled: bool,
+    categorical: str,
+    hashed: int,
 ) -> Layout:
     """How the columns of these tables become features."""
     arrow(paths[0])
     seen = together([(path, survey(batches(path, kind, size, header))) for path in paths])
-    target = label_of(label, list(seen), paths[0])
+    target = label_of(label, list(seen), paths[0]) if labelled else None
     columns = columns_of_names(seen, target)
     names: dict[str, set[str]] = {name: set() for name in columns}
     if columns and categorical == "onehot":
@@ -314,6 +437,11 @@ def scan(
             for name, words in vocabulary(batches(path, kind, size, header), columns).items():
                 names[name] |= words
     return settled(seen, target, names, hashed if categorical == "hash" else 0)
+
+
+def names(path: str, kind: str, size: int, header: bool) -> tuple[str, ...]:
+    """The names of the columns of a table; none where it has no rows."""
+    return next((tuple(batch.columns) for batch in batches(path, kind, size, header)), ())
 
 
 def _same_columns(path: str, found: list[str], names: list[str]) -> None:
@@ -357,6 +485,7 @@ def rows(batch: Batch, layout: Layout) -> tuple[Any, Any]:
             first += len(column.names)
             continue
         values = _finite(*_numbers(pa, given), given, batch, column.name)
+        _exact(pa, values, given, batch, column.name)
         if X is not None:
             X[:, first] = values
         else:
@@ -400,7 +529,7 @@ def _labels(pa: Any, batch: Batch, layout: Layout) -> Any:
     if layout.label_kind == "name":
         words = np.array(_words(given), dtype=object)
         if (words == "").any():
-            line = batch.line + int(np.argmax(words == ""))
+            line = batch.line(int(np.argmax(words == "")))
             raise FileError("expected a label, found nothing", batch.path, line, layout.label)
         return words
     values = _finite(*_numbers(pa, given), given, batch, layout.label)

@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
 from rosenblatt.data.labelled import Table, read_rows
 from rosenblatt.estimators.consistency import check_attributes, check_planes, must
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
+from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.kept import decide
 from rosenblatt.learn.squared_hinge import squared_hinge
 from rosenblatt.prove.certificates import Separability, WidestPlane, label, signed
@@ -130,7 +131,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         return table, np.ones(X.shape[0]) if weights is None else weights
 
     def _checked(self, X: Any, reset: bool) -> Any:
-        return validate_data(self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, order="C",
+        return validated(self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, order="C",
                              dtype=[np.float64, np.float32], ensure_all_finite=False)  # fmt: skip
 
     def _plane(self, table: Table, name: Any, weights: Array) -> tuple[Array, float, Any, float, int]:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.examples import Dense, Examples, Sparse, encode_rows, encode_weights
 from rosenblatt.estimators.consistency import check_attributes, is_array, must
@@ -24,6 +24,7 @@ from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.perceptron import COMMON, Perceptron
 from rosenblatt.estimators.report import Report
+from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.network import (
     ACTIVATIONS,
@@ -364,7 +365,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _checked(self, X: Any, reset: bool) -> Any:
         kinds = [np.float64, np.float32]
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=kinds, order="C", ensure_all_finite=False)
+        X = validated(self, X, reset=reset, accept_sparse="csr", dtype=kinds, order="C", ensure_all_finite=False)
         encode_rows(X)  # refuses NaN and infinity, naming the row and the column
         return X
 

@@ -18,7 +18,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import (
     Dense,
@@ -37,6 +37,7 @@ from rosenblatt.data.examples import (
 )
 from rosenblatt.estimators.consistency import check_attributes, check_online, must
 from rosenblatt.estimators.report import Report, looked_at, unseen
+from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.growing import grow
 from rosenblatt.learn.kept import Ballot, Kept, Planes, decide
 from rosenblatt.learn.machines import Piece, State
@@ -134,7 +135,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
         """X, checked by scikit-learn's contract and ours."""
-        X = validate_data(
+        X = validated(
             self,
             X,
             reset=reset,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -44,3 +44,5 @@ def ahead(tasks: Iterable[Callable[[], T]], workers: int = 2, depth: int = 1) ->
             stop.set()
             room.release()
             feeder.join()
+            if isinstance(tasks, Generator):
+                tasks.close()  # an error that is on its way holds on to them, and they to open files

@@ -15,8 +15,8 @@ import numpy as np
 from rosenblatt.data import tables
 from rosenblatt.data.disk import replaced
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.reading import Piece, Reading, prepared, reading, target
-from rosenblatt.data.sources import expand
+from rosenblatt.data.reading import Piece, Reading, family, reading, target
+from rosenblatt.data.sources import by_name, expand
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.scale.mixed import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups
@@ -25,21 +25,30 @@ Array = np.ndarray[Any, Any]
 
 
 def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
-    """As the training file was read; by what is said where the model does not know."""
+    """As the training file was read, but for what is said of this one; by what is said where the model knows nothing.
+
+    What the columns mean, how many features there are and how text is cut stays as it was learned.
+    """
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"This {type(model).__name__} was saved before it was trained: it can say nothing of rows.")
     known: Reading | None = getattr(model, "reading_", None)
-    if known is not None and not settings:
-        return replace(known, format=_kind(known, source))
-    how = reading(source, **{"n_features": model.n_features_in_, **settings})
+    if known is not None:
+        kind = settings.get("format") or _kind(known, expand(source)[0])
+        if family(kind) != family(known.format):
+            raise ValueError(f"The model learned from {known.format}, and {kind} cannot take its place.")
+        return replace(known, **{**settings, "format": kind})
+    how = reading(source, **settings)
+    if family(how.format) != "table":
+        how = replace(how, n_features=model.n_features_in_)
     if how.format == "svmlight" and how.zero_based == "auto":
         how = replace(how, zero_based=False)
-    return prepared(source, how)
+    return how
 
 
-def _kind(known: Reading, source: Any) -> str:
-    """The format of the file, if it can take the place of the one that was learned from."""
-    if known.layout is None or expand(source)[0] == "-":
-        return known.format
-    return reading(source).format
+def _kind(known: Reading, path: str) -> str:
+    """The format that a file's name tells, if it can take the place of the one that was learned from."""
+    told = by_name(path)
+    return told if told is not None and family(told) == family(known.format) else known.format
 
 
 def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[Piece]:

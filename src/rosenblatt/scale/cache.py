@@ -13,12 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,7 +26,7 @@ from rosenblatt.data.disk import cannot, replaced
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import encode_rows
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, prepared, tasks
-from rosenblatt.data.sources import CHUNK, STDIN, Stamp, expand, opened, stamps
+from rosenblatt.data.sources import STDIN, Stamp, cache_folder, expand, stamps
 from rosenblatt.estimators.encoding import Arrays, decode, encode
 from rosenblatt.learn.orders import block_bounds
 from rosenblatt.scale.ahead import ahead
@@ -193,7 +189,7 @@ def convert(source: Any, how: Reading, path: Path, size: int) -> Cache:
         if not facts.rows:
             raise FileError("expected rows, found none", paths[0])
         shift = facts.shift(how)
-        final = facts.settle(how)
+        final = facts.settle(how, paths[0])
         table = np.array(writer.table, dtype=np.int64)
         footer = {
             "paths": [os.path.abspath(one) for one in plain],
@@ -256,17 +252,6 @@ def place(source: Any, how: Reading) -> Path:
     return cache_folder() / name
 
 
-def cache_folder() -> Path:
-    """A folder for caches and for what must be kept for a while: ROSENBLATT_CACHE, or one among the user's caches."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("ROSENBLATT_CACHE") or Path(base) / "rosenblatt")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(cannot("write", error), folder) from error
-    return folder
-
-
 def fresh(source: Any, how: Reading) -> Cache | None:
     """The cache of a source, if there is one and no file has changed since it was made."""
     path = place(source, how)
@@ -314,23 +299,3 @@ def _read_block(cache: Cache, file: int, number: int) -> Block:
         parts.append(np.frombuffer(data, kind, count, at))
         at += kind.itemsize * count
     return Block(*parts)
-
-
-@contextmanager
-def spooled(source: Any) -> Iterator[Any]:
-    """The source, with standard input copied to a file for as long as it is needed."""
-    if STDIN not in expand(source):
-        yield source
-        return
-    handle, name = tempfile.mkstemp(prefix="stdin-", dir=cache_folder())
-    try:
-        with os.fdopen(handle, "wb") as file, opened(STDIN) as incoming:
-            try:
-                shutil.copyfileobj(incoming, file, CHUNK)
-            except OSError as error:
-                raise FileError(cannot("write", error), name) from error
-        yield [name if one == STDIN else one for one in expand(source)]
-    finally:
-        for left in Path(name).parent.glob(f"{Path(name).name}*"):
-            with suppress(OSError):
-                left.unlink()

@@ -32,7 +32,7 @@ from rosenblatt.data.reading import (
     target,
     tasks,
 )
-from rosenblatt.data.sources import CHUNK, STDIN, expand
+from rosenblatt.data.sources import CHUNK, STDIN, expand, spooled
 from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import load, save
@@ -48,7 +48,7 @@ from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs,
 from rosenblatt.learn.tree import Grown, visit_rows
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, VIOLATIONS
 from rosenblatt.scale.ahead import ahead
-from rosenblatt.scale.cache import Block, Cache, cached, fresh, read_blocks, spooled
+from rosenblatt.scale.cache import Block, Cache, cached, fresh, read_blocks
 
 Array = np.ndarray[Any, Any]
 LEAST_MEMORY = 128_000_000
@@ -319,6 +319,11 @@ class Job:
         self.model.report_ = replace(self.told(report), rows=self.size)
         self.model._warn(self.model.report_)
 
+    def mass(self) -> float:
+        """The weight of all rows."""
+        shares, contents = self.taught.shares, self.rows.contents
+        return float(contents.rows) if shares is None else float(np.dot(contents.counts, shares))
+
     def told(self, report: Report) -> Report:
         """The report, with what else there is to say."""
         return report
@@ -375,11 +380,6 @@ class Descent(Job):
         done = [patience.spent(one, aim.ripe(steps * epoch, state.radius2)) for one, epoch in seen][-1]
         seconds = time.perf_counter() - began
         yield EpochRecord(state.epoch, state.updates - before, None, float(loss), seconds, done)
-
-    def mass(self) -> float:
-        """The weight of all rows."""
-        shares, contents = self.taught.shares, self.rows.contents
-        return float(contents.rows) if shares is None else float(np.dot(contents.counts, shares))
 
     def _begin(self, aim: Aim, problem: Problem) -> minimising.Pass | pegasos.Pass:
         if isinstance(aim, PegasosPlan):

@@ -157,7 +157,7 @@ class HeldShard:
         table = tables.arrow(self.name).Table.from_pandas(frame, preserve_index=False).combine_chunks()
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         columns = {name: c.chunk(0) if hasattr(c, "chunk") else c for name, c in columns.items()}
-        yield tables.Batch(self.name, 1, columns, table.num_rows)
+        yield tables.Batch(self.name, 1, columns, table.num_rows, False)
 
     def contents(self, how: Reading, store: Store) -> Contents:
         """What the rows hold."""

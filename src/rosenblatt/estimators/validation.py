@@ -1,0 +1,17 @@
+"""What scikit-learn checks of X, with its errors in one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import validate_data
+
+
+def validated(estimator: Any, X: Any, **settings: Any) -> Any:
+    """`validate_data`, whose error for complex numbers holds the whole array."""
+    try:
+        return validate_data(estimator, X, **settings)
+    except ValueError as error:
+        if str(error).startswith("Complex data not supported"):
+            raise ValueError("Complex data not supported: X must hold real numbers.") from None
+        raise
