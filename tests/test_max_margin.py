@@ -23,6 +23,7 @@ from rosenblatt import (
     InseparableError,
     MaxMargin,
     Separability,
+    UndecidedError,
     WidestPlane,
     max_margin,
     separability,
@@ -149,6 +150,40 @@ def test_inseparable():
     assert pickle.loads(pickle.dumps(caught.value)).verdict == caught.value.verdict
     with pytest.raises(InseparableError):
         max_margin([[0.0], [0.0]], [0, 1])
+
+
+def thin():
+    """Rows that a plane separates, but none of the doubles that were found."""
+    e = 2.0**-52
+    return [[1, 1 + e, 1], [1 + e, 1 + 3 * e, 1 - e], [1 + e, 1 + 2 * e, 1], [1, 1, 1 + 2 * e], [1 + 3 * e, 1, 1]]
+
+
+def unknown(monkeypatch):
+    """Sparse rows on which the search is cut short."""
+    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
+    monkeypatch.setattr("rosenblatt.prove.separability.WIDE", 4)
+    monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
+    rng = np.random.default_rng(0)
+    return sp.csr_matrix(rng.integers(1, 50, (60, 8)).astype(float)), rng.integers(0, 2, 60)
+
+
+def test_no_plane_found_is_not_no_plane(monkeypatch):
+    X, y = thin(), [0, 0, 1, 0, 0]
+    with pytest.raises(UndecidedError, match="no plane in doubles") as caught:
+        max_margin(X, y)
+    assert caught.value.verdict.separable is True
+    caught.value.verdict.verify(X, y)
+    with pytest.warns(ConvergenceWarning, match="no plane in doubles"):
+        model = MaxMargin().fit(X, y)
+    assert (model.report_.outcome, model.report_.witness) == ("undecided", None)
+    assert "none is ruled out" in str(model.report_)
+    X, y = unknown(monkeypatch)
+    with pytest.raises(UndecidedError, match="not found out") as caught:
+        max_margin(X, y)
+    assert caught.value.verdict.separable is None
+    assert pickle.loads(pickle.dumps(caught.value)).verdict == caught.value.verdict
+    with pytest.warns(ConvergenceWarning, match="not found out"):
+        assert MaxMargin().fit(X, y).report_.outcome == "undecided"
 
 
 def test_bad_input():

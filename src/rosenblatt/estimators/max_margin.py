@@ -22,7 +22,7 @@ from rosenblatt.estimators.report import Report
 from rosenblatt.learn.kept import decide
 from rosenblatt.learn.squared_hinge import squared_hinge
 from rosenblatt.prove.certificates import Separability, WidestPlane, label, signed
-from rosenblatt.prove.widest import widest
+from rosenblatt.prove.widest import unfound, widest
 
 Array = np.ndarray[Any, Any]
 
@@ -30,8 +30,9 @@ Array = np.ndarray[Any, Any]
 class MaxMargin(ClassifierMixin, BaseEstimator):
     """The plane of the largest margin, each class against the rest, with a certificate for each.
 
-    Maximises min_i y_i (w·x_i + b)/‖w‖ until margin and upper bound agree to `tol`. Where no plane separates, it warns,
-    keeps the proof, and minimises ½‖w‖² + Σ max(0, 1 − y_i f(x_i))² instead (the squared hinge with C = 1).
+    Maximises min_i y_i (w·x_i + b)/‖w‖ until margin and upper bound agree to `tol`. Where no plane separates, or none
+    is found, it warns, keeps the verdict, and minimises ½‖w‖² + Σ max(0, 1 − y_i f(x_i))² instead (the squared hinge
+    with C = 1).
 
     Parameters
     ----------
@@ -48,9 +49,10 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Rows that joined a corral (Newton steps, for the squared hinge), over all classes.
     certificates_ : tuple
-        For each plane a `WidestPlane`, or the `Separability` that rules one out. Rows of weight 0 are not counted.
+        For each plane a `WidestPlane`, or the `Separability` that comes without one. Rows of weight 0 are not counted.
     report_ : Report
-        outcome "gap", or "inseparable" with `witness`, the `Separability` of the first class that is not separable.
+        outcome "gap"; "inseparable" with `witness`, the `Separability` of the first class that is not separable; or
+        "undecided" where no plane in doubles was found for a class, though none is ruled out.
 
     See Also
     --------
@@ -142,8 +144,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         return soft.w, soft.b, found, soft.gap, soft.steps
 
     def _report(self, table: Table, gap: float, seconds: float) -> Report:
-        refused = [one for one in self.certificates_ if isinstance(one, Separability)]
-        outcome = "inseparable" if refused else "gap" if gap <= self.tol else "budget"
+        without = [one for one in self.certificates_ if isinstance(one, Separability)]
+        refused = [one for one in without if one.separable is False]
+        outcome = "inseparable" if refused else "undecided" if without else "gap" if gap <= self.tol else "budget"
         scores = self._scores(table.X)
         codes = table.codes
         if scores.ndim == 1:
@@ -153,7 +156,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             on = codes[:, None] == np.arange(scores.shape[1])
             low = float((np.where(on, scores, -scores).min(axis=0) / np.linalg.norm(self.coef_, axis=1)).min())
             errors = int(np.count_nonzero(decide(scores) != codes))
-        if refused:
+        if without:
             margin = low if scores.ndim > 1 else low / (float(np.linalg.norm(self.coef_)) or math.inf)
         else:
             margin = min(one.margin for one in self.certificates_)
@@ -161,12 +164,13 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
                       witness=refused[0] if refused else None)  # fmt: skip
 
     def _warn(self) -> None:
-        if self.report_.outcome == "inseparable":
-            refused = [one.positive for one in self.certificates_ if isinstance(one, Separability)]
-            which = ", ".join(repr(label(name)) for name in refused)
+        without = [one for one in self.certificates_ if isinstance(one, Separability)]
+        if without:
+            which = ", ".join(repr(label(one.positive)) for one in without if one.separable is False)
+            why = [f"No plane separates {which} from the rest (report_.witness has the proof)"] if which else []
+            why += [unfound(one) for one in without if one.separable is not False]
             warnings.warn(
-                f"No plane separates {which} from the rest (report_.witness has the proof): the squared hinge with "
-                "C = 1 was minimised instead.",
+                f"{'. '.join(why)}: the squared hinge with C = 1 was minimised instead.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
