@@ -163,6 +163,8 @@ def unknown(monkeypatch):
     monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
     monkeypatch.setattr("rosenblatt.prove.separability.WIDE", 4)
     monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.wide.VISITS", 0)
+    monkeypatch.setattr("rosenblatt.prove.separability.VERY_LARGE", 0)
     rng = np.random.default_rng(0)
     return sp.csr_matrix(rng.integers(1, 50, (60, 8)).astype(float)), rng.integers(0, 2, 60)
 

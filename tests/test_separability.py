@@ -558,6 +558,21 @@ def test_wide_sparse_rows(fit_intercept):
     assert checked(X, np.ones(900, int), fit_intercept=True).margin == math.inf
 
 
+@pytest.mark.parametrize("n", [3000, 4000])
+def test_sparse_rows_are_given_the_epochs_that_they_are_worth(n):
+    X = sp.random(n, 2500, density=0.01, random_state=0, format="csr")
+    assert checked(X, np.random.default_rng(0).integers(0, 2, n)).verdict == "complete"
+
+
+def test_sparse_rows_that_are_not_very_many_are_given_the_corral(monkeypatch):
+    monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.wide.VISITS", 0)
+    X = sp.random(3000, 1600, density=0.01, random_state=0, format="csr")
+    f = X @ np.random.default_rng(1).standard_normal(1600)
+    keep = np.abs(f) > 0.05
+    assert checked(X[keep], f[keep] > 0).verdict == "complete"
+
+
 def test_wide_sparse_twins():
     X, y = text_like(900, 6000)
     X, y = sp.vstack([X, X[:1]], format="csr"), np.append(y, 1 - y[0])
@@ -572,6 +587,7 @@ def test_wide_sparse_with_a_core(monkeypatch, epochs):
     import rosenblatt.prove.wide as wide
 
     monkeypatch.setattr(wide, "EPOCHS", epochs)
+    monkeypatch.setattr(wide, "VISITS", 0)
     rng = np.random.default_rng(0)
     core = rng.integers(0, 2, (2500, 6)).astype(float)
     core_labels = core[:, 0].astype(int)
@@ -589,6 +605,7 @@ def test_wide_sparse_undecided(monkeypatch):
     import rosenblatt.prove.wide as wide
 
     monkeypatch.setattr(wide, "EPOCHS", 1)
+    monkeypatch.setattr(wide, "VISITS", 0)
     X, y = text_like(9000, 1600, noise=0.3, words=40)
     verdict = checked(X, y)
     assert (verdict.verdict, verdict.separable, verdict.rows) == ("undecided", None, None)

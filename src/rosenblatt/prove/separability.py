@@ -39,6 +39,7 @@ ALL_AT_ONCE = 1500  # so many rows are a working set of their own
 FIRST, MORE = 400, 250  # rows in the first working set, and most that join in a round
 ROUNDS = 80
 WIDE = 1500  # rows of more columns are not for the simplex, if it can be helped
+VERY_LARGE = 10_000_000  # values, zeros counted: sparse rows of more are not for the corral either
 
 
 @dataclass(frozen=True)
@@ -219,11 +220,11 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
             return _found_wide(z, positive, w)
         return _complete(z, positive, Plane(w), whole_problem(z, row_space(z).columns))
     if z.width > WIDE:
-        plane = placed(z, hulls.search(z, 0.5)[0]) if z.dense else None
-        if plane is not None and (z.signs(plane) > 0).all():
-            return _found_wide(z, positive, plane)
         if not z.dense:
             return _wide(z, positive)
+        plane = _corralled(z)
+        if plane is not None:
+            return _found_wide(z, positive, plane)
     space = row_space(z)
     if not space.columns:  # nothing but zeros: any row is a witness
         return _record(z, positive, (), "overlap", rank=0, rows=(0,), weights=(Fraction(1),), spanning_rows=(0,),
@@ -302,7 +303,7 @@ def _overlap(z: Signed, positive: Any, stages: list[Stage], columns: tuple[int, 
 def _wide(z: Signed, positive: Any) -> Separability:
     """The path of `wide`; columns that are combinations of others are not looked for there."""
     plane = descended(z, np.arange(z.n))
-    if plane is not None and (z.signs(plane) > 0).all():
+    if plane is not None:
         return _found_wide(z, positive, plane)
     peeled = peel(z)
     direction = pure_direction(z, peeled)
@@ -316,6 +317,10 @@ def _wide(z: Signed, positive: Any) -> Separability:
             w = crowned(z, peeled, core)
             if (z.signs(w) > 0).all():
                 return _found_wide(z, positive, w)
+        if rows is None and z.n * z.width <= VERY_LARGE:
+            plane = _corralled(z)
+            if plane is not None:
+                return _found_wide(z, positive, plane)
     claims: dict[str, Any] = {} if rows is None else {"rows": rows, "weights": weights}
     if rows is not None and direction is not None:
         infinite = infinite_of(direction, z.table.names, z.intercept)
@@ -323,6 +328,12 @@ def _wide(z: Signed, positive: Any) -> Separability:
             z, positive, (), "quasi-complete", **claims, direction=direction, infinite=infinite, aliased=None
         )
     return _record(z, positive, (), "undecided", **claims, aliased=None)
+
+
+def _corralled(z: Signed) -> Array | None:
+    """A plane in doubles that the search for the widest finds, if it has every row on its side."""
+    plane = placed(z, hulls.search(z, 0.5)[0])
+    return plane if plane is not None and (z.signs(plane) > 0).all() else None
 
 
 def _core(z: Signed, peeled: Peeled) -> Any:
