@@ -487,6 +487,30 @@ def test_column_names():
     verdict.verify(X, [0, 0, 1, 1])
 
 
+def test_names_that_two_columns_share_are_not_used():
+    import pandas as pd
+
+    X = pd.DataFrame([[0.0, 0.0], [1.0, 0.0], [3.0, 1.0], [5.0, 1.0]], columns=["a", "a"])
+    for y in ([0, 0, 1, 1], [0, 1, 0, 1]):
+        verdict = checked(X, y)
+        assert verdict.names is None
+        assert verdict.infinite == separability(X.to_numpy(), y).infinite
+    X.columns = ["a", "b"]
+    named = separability(X, [0, 0, 1, 1])
+    refused(named, X, [0, 0, 1, 1], "names", names=("a", "a"))
+    refused(named, X.to_numpy(), [0, 0, 1, 1], "names", names=("a",))
+
+
+def test_the_intercept_has_a_name_of_its_own():
+    import pandas as pd
+
+    rows = [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [2.0, 1.0]]
+    verdict = checked(pd.DataFrame(rows, columns=["intercept", "(intercept)"]), [0, 0, 1, 1])
+    plain = dict(zip((0, 1, "intercept"), verdict.infinite.values(), strict=True))
+    assert list(verdict.infinite) == ["intercept", "(intercept)", "((intercept))"]
+    assert plain == separability(rows, [0, 0, 1, 1]).infinite
+
+
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [

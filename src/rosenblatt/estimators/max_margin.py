@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
-from rosenblatt.data.labelled import Table, read_rows
+from rosenblatt.data.labelled import Table, read_rows, told_apart
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.kept import decide
@@ -125,9 +125,8 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         if classes.size < 2:
             raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
         X, rows = read_rows(rows, X.shape[1])
-        names = getattr(self, "feature_names_in_", None)
-        columns = None if names is None else tuple(str(name) for name in names)
-        table = Table(X, rows, radius2, columns, classes, encode_labels(y, classes))
+        names = told_apart(getattr(self, "feature_names_in_", None))
+        table = Table(X, rows, radius2, names, classes, encode_labels(y, classes))
         return table, np.ones(X.shape[0]) if weights is None else weights
 
     def _checked(self, X: Any, reset: bool) -> Any:

@@ -126,7 +126,7 @@ class Separability(Record):
     shape : tuple of int
         Rows and columns of X.
     names : tuple of str or None
-        Columns of X, where they have names.
+        Columns of X, where they have names, each its own; elsewhere they go by their numbers.
     coef, intercept : ndarray of shape (d,), float; None unless complete
         The plane.
     plane : tuple of Fraction or None
@@ -243,6 +243,8 @@ class Separability(Record):
             _refuse("shape", f"X has {table.shape}, the record says {self.shape}")
         if tuple(label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
             _refuse("classes", f"y has {table.classes.tolist()}, the record says {self.classes}")
+        if self.names is not None and not len(set(self.names)) == len(self.names) == table.shape[1]:
+            _refuse("names", f"{self.names} do not tell {table.shape[1]} columns apart")
         if table.names is not None and self.names is not None and table.names != self.names:
             _refuse("names", f"X has columns {table.names}, the record says {self.names}")
         if self.verdict not in ("complete", "quasi-complete", "overlap", "undecided"):
@@ -346,9 +348,12 @@ def rank_of(z: Signed, rows: tuple[int, ...], columns: list[int] | None = None) 
 
 
 def column_names(names: tuple[str, ...] | None, d: int, intercept: bool) -> list[Any]:
-    """The names of the columns of z: those of X, or their numbers, and the intercept's."""
+    """The names of the columns of z: those of X, or their numbers, and the intercept's, in brackets if it is taken."""
     found: list[Any] = list(range(d)) if names is None else list(names)
-    return [*found, "(intercept)" if "intercept" in found else "intercept"] if intercept else found
+    own = "intercept"
+    while own in found:
+        own = f"({own})"
+    return [*found, own] if intercept else found
 
 
 def infinite_of(direction: Vector, names: tuple[str, ...] | None, intercept: bool) -> dict[Any, int]:
