@@ -142,6 +142,28 @@ def test_scales():
     assert checked(thin, [0, 0, 1, 1]).margin == pytest.approx(5e-13, rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", [np.array, sp.csr_matrix])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("size", [1e308, 1e200, 1.0, 1e-200, 1e-310])
+def test_the_ends_of_the_doubles(monkeypatch, size, fit_intercept, kind):
+    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
+    X = kind([[-size, 0.0], [size, 0.0], [size, size / 4]])
+    plane = checked(X, [0, 1, 1], fit_intercept=fit_intercept)
+    assert plane.margin == pytest.approx(size, rel=1e-6)
+    assert plane.gap <= 1e-6
+    assert plane.support
+
+
+def test_margins_that_no_double_holds():
+    small = max_margin([[0.0], [5e-324]], [0, 1])
+    assert (small.margin, small.upper, small.gap) == (0.0, 5e-324, 1.0)
+    large = max_margin([[-1.7e308] * 4, [1.7e308] * 4], [0, 1])
+    assert (large.margin, large.upper, large.gap) == (np.finfo(float).max, math.inf, 1.0)
+    uneven = [[1e-300], [-1e-160], [1.0]], [0, 1, 0]
+    assert checked(*uneven, fit_intercept=False).gap >= 0
+    large.verify([[-1.7e308] * 4, [1.7e308] * 4], [0, 1])
+
+
 def test_inseparable():
     X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
     with pytest.raises(InseparableError) as caught:

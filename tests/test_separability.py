@@ -262,6 +262,33 @@ def test_thin_margins(gap):
     assert checked(X, y).separable is False
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0.0], [5e-324]], [0, 1]),
+        ([[5e-324], [1e-323], [1.5e-323]], [0, 0, 1]),
+        ([[-1e308], [1e308]], [0, 1]),
+        ([[-1.7e308], [1.7e308], [1.7e308]], [0, 0, 1]),
+        ([[-1.7e308, 5e-324], [1.7e308, 0.0]], [0, 1]),
+        ([[-1.7e308, -1.7e308], [1.7e308, 1.7e308], [0.0, 5e-324]], [0, 1, 1]),
+        ([[1e-300, 1e300], [-1e-300, 1e300], [1.7e308, 5e-324]], [0, 1, 1]),
+        ([[0.0], [-5e-324], [1.0], [-1.7e308], [-1e300]], [0, 1, 1, 0, 0]),
+        ([[0.0, 1.7e308, 0.0], [0.0, 1.7e308, 5e-324], [5e-324, 1.0, 0.0], [0.0, 1.0, 1e-323]], [0, 0, 0, 1]),
+    ],
+)
+def test_the_ends_of_the_doubles(X, y, fit_intercept):
+    verdict = checked(X, y, fit_intercept=fit_intercept)
+    assert verdict.verdict == exact.verdict(X, y, fit_intercept)
+    assert (verdict.verdict == "overlap") == (not verdict.infinite)
+
+
+def test_facial_reduction_beyond_doubles():
+    X = [[1e-300, 1e300, 0.0], [1e-300, 1e300, 0.0], [5e-324, 1.7e308, 1.0], [5e-324, 1.0, 2.0], [0.0, 0.0, 1.0]]
+    for y in ([0, 1, 1, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 0]):
+        assert checked(X, y, fit_intercept=False).verdict == exact.verdict(X, y, False)
+
+
 def test_neighbouring_doubles():
     for k in range(40):
         rng = np.random.default_rng(k)

@@ -491,8 +491,8 @@ class WidestPlane(Record):
 
     @property
     def gap(self) -> float:
-        """How far the margin may be from the largest there is, relative to `upper`."""
-        return (self.upper - self.margin) / self.upper
+        """How far the margin may be from the largest there is, relative to `upper`; 1 where no double is above that."""
+        return (self.upper - self.margin) / self.upper if math.isfinite(self.upper) else 1.0
 
     def __str__(self) -> str:
         """The plane in words."""

@@ -18,7 +18,6 @@ import numpy as np
 from rosenblatt.data.exact import Signed, fractions_of, row_space, two_to
 from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.data.records import Later
-from rosenblatt.prove import hulls
 from rosenblatt.prove.certificates import (
     Separability,
     SeparabilityByClass,
@@ -28,7 +27,7 @@ from rosenblatt.prove.certificates import (
     label,
     signed,
 )
-from rosenblatt.prove.hulls import placed
+from rosenblatt.prove.hulls import plane_of
 from rosenblatt.prove.quotient import Quotient, proven, whole_problem
 from rosenblatt.prove.simplex import Floats, Wholes
 from rosenblatt.prove.weak import Stage, maximiser, spanning, weights_of
@@ -58,18 +57,22 @@ class WorkingSet:
     def __init__(self, q: Quotient) -> None:
         self.q = q
         self.rows = np.zeros(0, dtype=np.int64)
+        self.finite = True
         self.simplex = Floats(np.append(np.zeros(q.width), 1.0), np.ones(q.width + 1))
 
     def join(self, rows: Array) -> bool:
         """Add rows; whether any is new."""
         rows = np.setdiff1d(rows, self.rows)
         block = self.q.block(rows)
+        self.finite &= bool(np.isfinite(block).all())
         self.simplex.extend(np.concatenate([block, np.ones((rows.size, 1))], axis=1))
         self.rows = np.concatenate([self.rows, rows])
         return rows.size > 0
 
     def solve(self) -> tuple[str, Array]:
         """("plane", c), ("flat", rows) with a zero sum, or ("stuck", rows in the basis)."""
+        if not self.finite:
+            return "stuck", self.rows[:1]
         done = self.simplex.run(60 * (self.q.width + 10))
         support = self.simplex.support()
         if done and self.simplex.missing() <= 1e-9:
@@ -109,6 +112,8 @@ def _first(q: Quotient, index: Array) -> Array:
     rng = np.random.default_rng(0)
     sample = np.sort(rng.choice(index, size=min(index.size, 20 * q.width + 500), replace=False))
     block = q.block(sample)
+    if not np.isfinite(block).all():
+        return sample
     gram = block.T @ block
     c = np.linalg.lstsq(gram + 1e-9 * np.trace(gram) * np.eye(q.width), block.sum(axis=0), rcond=None)[0]
     wrong = _most_wrong(q, q.lift(c), index, FIRST)
@@ -155,12 +160,16 @@ def in_wholes(q: Quotient, rows: Array) -> Plane | Stage:
 
 
 def _doubles(q: Quotient, c: list[Fraction]) -> Any:
-    """The plane in doubles if it still has every row on its side, else as it is."""
+    """The plane in doubles if it still has every row on its side, else as it is; its largest entry near 1 or 2⁹⁰⁰."""
     exact = q.lift(c)
     most = max(abs(value) for value in exact)
     over = two_to(most.numerator.bit_length() - most.denominator.bit_length())
-    near = np.array([float(value / over) for value in exact])
-    return near if q.plain and (q.signs(near) > 0).all() else exact
+    exact = [value / over for value in exact]
+    for long in (Fraction(1), two_to(900)):
+        near = np.array([float(value * long) for value in exact])
+        if q.plain and (q.signs(near) > 0).all():
+            return near
+    return exact
 
 
 # -- the verdict -----------------------------------------------------------------------------------------------------
@@ -222,7 +231,7 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
     if z.width > WIDE:
         if not z.dense:
             return _wide(z, positive)
-        plane = _corralled(z)
+        plane = plane_of(z, 0.5)[0]
         if plane is not None:
             return _found_wide(z, positive, plane)
     space = row_space(z)
@@ -292,7 +301,8 @@ def _overlap(z: Signed, positive: Any, stages: list[Stage], columns: tuple[int, 
     if len(stages) == 1:
         over = {"spanning_rows": claims["rows"], "spanning_weights": claims["weights"]}
     else:
-        rows, weights = spanning(z, stages)
+        spans = [stage for stage in stages if z.block(stage.rows).any()]  # a row of zeros spans nothing
+        rows, weights = spanning(z, spans)
         over = {"spanning_rows": rows, "spanning_weights": weights}
     return _record(z, positive, columns, "overlap", rank=len(columns), **claims, **over)
 
@@ -318,7 +328,7 @@ def _wide(z: Signed, positive: Any) -> Separability:
             if (z.signs(w) > 0).all():
                 return _found_wide(z, positive, w)
         if rows is None and z.n * z.width <= VERY_LARGE:
-            plane = _corralled(z)
+            plane = plane_of(z, 0.5)[0]
             if plane is not None:
                 return _found_wide(z, positive, plane)
     claims: dict[str, Any] = {} if rows is None else {"rows": rows, "weights": weights}
@@ -328,12 +338,6 @@ def _wide(z: Signed, positive: Any) -> Separability:
             z, positive, (), "quasi-complete", **claims, direction=direction, infinite=infinite, aliased=None
         )
     return _record(z, positive, (), "undecided", **claims, aliased=None)
-
-
-def _corralled(z: Signed) -> Array | None:
-    """A plane in doubles that the search for the widest finds, if it has every row on its side."""
-    plane = placed(z, hulls.search(z, 0.5)[0])
-    return plane if plane is not None and (z.signs(plane) > 0).all() else None
 
 
 def _core(z: Signed, peeled: Peeled) -> Any:

@@ -103,7 +103,10 @@ def maximiser(q: Quotient) -> tuple[Fraction, ...] | None:
     box = [j for j in range(q.z.width) if j not in q.units and any(v[j] for v in q.vectors)]
     across = [[v[j] / f for v, f in zip(q.vectors, flat, strict=True)] for j in box]
     b = [value / f for value, f in zip(_total(q), flat, strict=True)]
-    rows = _suggested(q, b, flat, across)
+    try:
+        rows = _suggested(q, b, flat, across)
+    except OverflowError:  # the scales are beyond doubles
+        rows = q.index[:0]
     once = math.lcm(*(f.denominator for f in flat))
     simplex = Wholes(_integral(b)[0], [int(f * once) for f in flat])
     for column in across:

@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.prove.certificates import Separability, WidestPlane, geometric_margin, label, signed, upper_margin
-from rosenblatt.prove.hulls import placed, search
+from rosenblatt.prove.hulls import plane_of
 from rosenblatt.prove.separability import decide
 
 
@@ -115,13 +115,14 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
 def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> tuple[WidestPlane | Separability, int]:
     """The widest plane between one class and the rest, or the verdict that comes without one; and the steps it took."""
     z = signed(table, positive, fit_intercept)
-    w, rows, alpha, steps = search(z, tol)
-    plane = placed(z, w)
-    if plane is None or (z.signs(plane) <= 0).any():
+    plane, rows, alpha, steps = plane_of(z, tol)
+    if plane is None:
         verdict = decide(table, positive, fit_intercept)
         if verdict.verdict != "complete" or verdict.coef is None or verdict.plane is not None:
             return verdict, steps
         plane = np.append(verdict.coef, verdict.intercept or 0.0) if fit_intercept else verdict.coef
+    if not (np.isfinite(alpha) & (alpha > 0)).all():  # squares that left the range of doubles: they prove nothing
+        rows, alpha = rows[:0], alpha[:0]
     order = np.argsort(rows)
     weights = alpha[order].astype(np.float64)
     support = tuple(int(row) for row in rows[order])
