@@ -393,6 +393,8 @@ def test_a_false_witness_is_refused():
     refused(verdict, X, y, "rows", weights=w[1:])
     refused(verdict, X, y, "rows", rows=(0, 1, 2, 2))
     refused(verdict, X, y, "rows", rows=(0, 1, 2, 7))
+    refused(verdict, X, y, "rows", rows=(0.5, 1, 2, 3))
+    refused(verdict, X, y, "rows", rows=(False, 1, 2, 3))
     refused(verdict, X, y, "rows", rows=None)
     refused(verdict, X, y, "rank", rank=2)
     refused(verdict, X, y, "spanning_rows", spanning_rows=(0, 1, 2), spanning_weights=w[1:])

@@ -37,6 +37,11 @@ def _refuse(claim: str, why: str, row: int | None = None) -> NoReturn:
     raise CertificateError(claim, why, row)
 
 
+def _whole(row: Any) -> bool:
+    """Whether this can be the number of a row."""
+    return isinstance(row, int) and not isinstance(row, bool)
+
+
 def label(value: Any) -> Any:
     """A label as plain Python."""
     return value.item() if isinstance(value, np.generic) else value
@@ -93,7 +98,7 @@ def _check_combination(z: Signed, claim: str, rows: Any, weights: Any, most: int
     if len(rows) > most:
         _refuse(claim, f"has {len(rows)} rows, more than {most}")
     for row, weight in zip(rows, weights, strict=True):
-        if not 0 <= row < z.n:
+        if not (_whole(row) and 0 <= row < z.n):
             _refuse(claim, "names a row that is not there", row)
         if not (isinstance(weight, Fraction) and weight > 0):
             _refuse(claim, f"has weight {weight}, which is not a positive fraction", row)
@@ -530,8 +535,12 @@ class WidestPlane(Record):
             _refuse("coef", "does not have this row strictly on its side", int(wrong[0]))
         if self.margin != geometric_margin(z, w):
             _refuse("margin", f"{self.margin!r} is not the largest double not above the margin of the plane")
+        if len(self.support) != len(self.weights) or len(set(self.support)) != len(self.support):
+            _refuse("support", "needs different rows, and a weight for each")
         for row, weight in zip(self.support, self.weights, strict=True):
-            if not 0 <= row < z.n or not 0 < weight < math.inf:
+            if not (_whole(row) and 0 <= row < z.n):
+                _refuse("support", "names a row that is not there", row)
+            if not (isinstance(weight, float) and 0 < weight < math.inf):
                 _refuse("support", f"has weight {weight}", row)
         if self.upper != upper_margin(z, self.support, self.weights):
             _refuse("upper", f"{self.upper!r} is not the smallest double not below what the support proves")
