@@ -462,6 +462,10 @@ def test_an_edited_text_is_refused():
         assert old in text
         with pytest.raises(CertificateError):
             Separability.from_json(text.replace(old, new, 1))
+    doubled = text.replace('"verdict": "quasi', '"verdict": "overlap",\n "verdict": "quasi', 1)
+    assert doubled != text
+    with pytest.raises(CertificateError, match="twice"):
+        Separability.from_json(doubled)
     document = json.loads(text)
     document["shape"] = {"list": [4, 2]}
     with pytest.raises(CertificateError, match="edited"):
