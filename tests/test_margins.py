@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 from rosenblatt import Perceptron, margins, max_margin, separability
 
@@ -80,6 +81,18 @@ def test_of_a_fitted_model_and_of_certificates():
     widest, verdict = max_margin(X, y), separability(X, y)
     assert margins(widest, X, y).margin == pytest.approx(widest.margin)
     assert margins(verdict, sp.csr_matrix(X), y).margin == pytest.approx(verdict.margin)
+
+
+@pytest.mark.parametrize("model", [Perceptron(multiclass="ovo", max_epochs=50), SVC(kernel="linear")])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_vs_one_has_no_plane_a_class(model):
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    assert model.coef_.shape[0] == model.classes_.size
+    with pytest.raises(ValueError, match="one-vs-one"):
+        margins(model, X, y)
+    model.fit(X[:100], y[:100])
+    assert margins(model, X[:100], y[:100]).errors == 0
 
 
 def test_what_has_no_margins():

@@ -40,6 +40,13 @@ def linear_of(model: Any) -> Linear:
         raise ValueError(
             f"{type(model).__name__} is not fitted, or no linear classifier: it has no coef_ and classes_."
         )
+    if np.size(model.classes_) > 2 and (
+        getattr(model, "multiclass", None) == "ovo" or hasattr(model, "decision_function_shape")
+    ):
+        raise ValueError(
+            f"{type(model).__name__} decides by the votes of planes between two classes each (one-vs-one): its rows have "
+            'no margin to a plane a class. For margins, learn one plane a class: multiclass="multinomial" or "ovr".'
+        )
     coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (coef.shape[0],))
     classes = np.asarray(model.classes_)
