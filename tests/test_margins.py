@@ -103,6 +103,10 @@ def test_what_has_no_margins():
         margins(separability(X, y)[1], X, y)
     with pytest.raises(ValueError, match="several"):
         margins(separability(X, y)[0], X, y)
+    with pytest.raises(ValueError, match="pass y == 0"):
+        margins(separability(X, y)[0], X, (y == 0).astype(int))
+    first = separability(X, y)[0]
+    assert margins(first, X, y == 0).margin == pytest.approx(first.margin)
     with pytest.raises(ValueError, match="planes for"):
         margins(plane(np.eye(4)[:2], 0.0, classes=(0, 1, 2)), X, y)
     with pytest.raises(ValueError, match="features"):

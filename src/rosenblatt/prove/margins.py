@@ -33,9 +33,8 @@ def linear_of(model: Any) -> Linear:
     if isinstance(model, Separability | WidestPlane):
         if model.coef is None:
             raise ValueError(f"This verdict of {model.verdict!r} has no plane.")
-        if len(model.classes) != 2:
-            raise ValueError("This plane holds one class against several: pass a y that says which rows are in it.")
-        return Linear(np.atleast_2d(model.coef), np.array([model.intercept]), np.array(model.classes))
+        classes = model.classes if len(model.classes) == 2 else (False, True)  # in the class, or in another
+        return Linear(np.atleast_2d(model.coef), np.array([model.intercept]), np.array(classes))
     if not hasattr(model, "coef_") or not hasattr(model, "classes_"):
         raise ValueError(
             f"{type(model).__name__} is not fitted, or no linear classifier: it has no coef_ and classes_."
@@ -134,7 +133,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     Parameters
     ----------
     model : fitted linear classifier, WidestPlane or Separability
-        Anything with `coef_`, `intercept_` and `classes_`.
+        Anything with `coef_`, `intercept_` and `classes_`, and a plane a class. A certificate about one class of several
+        takes y == that class.
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
 
@@ -151,6 +151,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     (array([2., 2.]), (-0.0, 2.0))
     """
     linear, table = linear_of(model), read_table(X, y)
+    if len(getattr(model, "classes", (0, 1))) != 2 and table.classes.dtype != bool:
+        raise ValueError(f"This plane holds one class against several: pass y == {model.positive!r} in place of y.")
     if table.shape[1] != linear.coef.shape[1]:
         raise ValueError(f"X has {table.shape[1]} features, but the model has {linear.coef.shape[1]}.")
     codes = _codes(linear, table)
