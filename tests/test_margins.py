@@ -41,6 +41,7 @@ def test_projections_lie_on_the_plane():
     seen = margins(plane(w, b), X, np.sign(X @ w + b).astype(int))
     foot = seen.project(X)
     np.testing.assert_allclose(foot @ w + b, 0, atol=1e-12)
+    np.testing.assert_array_equal(seen.project(sp.csr_matrix(X)), foot)
     np.testing.assert_allclose(np.linalg.norm(X - foot, axis=1), np.abs(seen.distances))
     with pytest.raises(ValueError, match="w is 0"):
         margins(plane([0.0, 0.0], 1.0), [[1, 2]], [1]).project([[1, 2]])

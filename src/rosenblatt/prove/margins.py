@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from rosenblatt.data.examples import encode_labels
 from rosenblatt.data.labelled import Table, read_table
@@ -97,7 +98,8 @@ class Margins:
 
     def project(self, X: Any, plane: int = 0) -> Array:
         """The nearest point of a plane to each row: x − f(x)·w/‖w‖²."""
-        w, X = self.coef[plane], np.asarray(X, dtype=np.float64)
+        w = self.coef[plane]
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         norm2 = float(w @ w)
         if norm2 == 0:
             raise ValueError("w is 0: there is no plane to project on.")
