@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -561,6 +562,8 @@ def test_the_intercept_has_a_name_of_its_own():
         ([[1.0], [2.0]], [0, math.nan], "NaN at row 1"),
         ([[1.0], [2.0]], [0.5, 1], "continuous"),
         ([[1.0], [2.0]], None, "None"),
+        ([[1.0], [2.0]], np.array(["2001-02-03", "2001-02-04"], dtype="datetime64[D]"), "label type: datetime64"),
+        ([[1.0], [2.0]], [date(2001, 2, 3), date(2001, 2, 4)], "label type: date"),
         ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label a row"),
     ],
 )

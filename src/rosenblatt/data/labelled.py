@@ -63,6 +63,7 @@ def read_table(X: Any, y: Any) -> Table:
     y = _labels(y, n)
     classes = distinct(y)
     check_labels(y, classes)
+    check_nameable(classes)
     return Table(X, rows, radius2, names, classes, encode_labels(y, classes))
 
 
@@ -76,6 +77,16 @@ def read_rows(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
         return X, rows
     dense = X.toarray()
     return dense, Dense(dense)
+
+
+def check_nameable(classes: Array) -> None:
+    """Refuse labels that a certificate cannot hold: dates, and objects that are neither numbers nor names."""
+    for name in classes if classes.dtype.kind == "O" else classes[:1]:
+        if classes.dtype.kind in "mM" or not isinstance(name, bool | int | float | str | bytes | np.generic):
+            raise ValueError(
+                f"Unknown label type: {type(name).__name__}. A certificate holds numbers and names, not {name!r}: pass "
+                "labels as text, such as y.astype(str)."
+            )
 
 
 def told_apart(names: Any) -> tuple[str, ...] | None:

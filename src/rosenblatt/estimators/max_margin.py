@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
-from rosenblatt.data.labelled import Table, read_rows, told_apart
+from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.kept import decide
@@ -122,6 +122,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         rows, radius2 = encode_rows(X)
         classes = distinct(y)
         check_labels(y, classes)
+        check_nameable(classes)
         if classes.size < 2:
             raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
         X, rows = read_rows(rows, X.shape[1])

@@ -44,8 +44,8 @@ def linear_of(model: Any) -> Linear:
         getattr(model, "multiclass", None) == "ovo" or hasattr(model, "decision_function_shape")
     ):
         raise ValueError(
-            f"{type(model).__name__} decides by the votes of planes between two classes each (one-vs-one): its rows have "
-            'no margin to a plane a class. For margins, learn one plane a class: multiclass="multinomial" or "ovr".'
+            f"{type(model).__name__} decides by the votes of planes between two classes each (one-vs-one): its rows "
+            'have no margin to a plane a class. For margins, learn one plane a class: multiclass="multinomial" or "ovr".'
         )
     coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (coef.shape[0],))
@@ -135,8 +135,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     Parameters
     ----------
     model : fitted linear classifier, WidestPlane or Separability
-        Anything with `coef_`, `intercept_` and `classes_`, and a plane a class. A certificate about one class of several
-        takes y == that class.
+        Anything with `coef_`, `intercept_` and `classes_`, and a plane a class. A certificate about one class of
+        several takes y == that class.
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
 
