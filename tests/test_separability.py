@@ -456,6 +456,40 @@ def test_a_false_direction_is_refused():
     refused(verdict, X, y, "verdict", verdict="quasi")
 
 
+def test_a_coefficient_that_is_falsely_finite_is_refused():
+    X = np.array([[0.0, 0], [0, 0], [1, 0], [0, 1], [-1, 0], [0, -1]])
+    y = [0, 1, 1, 1, 0, 0]
+    verdict = checked(X, y)
+    assert verdict.infinite == {0: 1, 1: 1}
+    one = {"direction": (Fraction(1), Fraction(0), Fraction(0)), "infinite": {0: 1}}
+    refused(verdict, X, y, "infinite", **one)
+    refused(verdict, X, y, "spanning_rows", spanning_rows=None)
+    refused(verdict, X, y, "spanning_rows", spanning_rows=(2, 4))
+    refused(verdict, X, y, "spanning_rows", infinite=None)
+    dataclasses.replace(verdict, infinite=None, spanning_rows=None, spanning_weights=None).verify(X, y)
+    apart = checked(X[2:], y[2:])
+    assert set(apart.infinite) == {0, 1, "intercept"}
+    refused(apart, X[2:], y[2:], "infinite", direction=(Fraction(1), Fraction(1), Fraction(0)), infinite={0: 1, 1: 1})
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows_and_labels(), st.booleans())
+def test_what_can_be_infinite_is(data, fit_intercept):
+    X, y = data
+    verdict = separability(X, y, fit_intercept=fit_intercept)
+    z = exact.signed_rows(X, y, fit_intercept)
+    covered = sorted({i for circuit in exact.circuits(z) for i in circuit})
+    names = [*range(len(X[0])), "intercept"]
+    kept = [j for j in range(len(z[0])) if names[j] not in verdict.aliased]
+    columns = [[z[i][j] for i in covered] or [Fraction(0)] for j in kept]
+    moved = (
+        {names[j] for v in exact.null_space(columns) for j, value in zip(kept, v, strict=True) if value}
+        if kept
+        else set()
+    )
+    assert set(verdict.infinite) == moved
+
+
 def test_an_edited_text_is_refused():
     verdict = separability(*QUASI)
     text = verdict.to_json()

@@ -45,7 +45,7 @@ def linear_of(model: Any) -> Linear:
     ):
         raise ValueError(
             f"{type(model).__name__} decides by the votes of planes between two classes each (one-vs-one): its rows "
-            'have no margin to a plane a class. For margins, learn one plane a class: multiclass="multinomial" or "ovr".'
+            'have no margin to one. For margins, learn one plane a class: multiclass="multinomial" or "ovr".'
         )
     coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (coef.shape[0],))

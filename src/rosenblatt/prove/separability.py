@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, fractions_of, row_space, two_to
+from rosenblatt.data.exact import Signed, row_space, two_to
 from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.data.records import Later
 from rosenblatt.prove.certificates import (
@@ -30,7 +30,7 @@ from rosenblatt.prove.certificates import (
 from rosenblatt.prove.hulls import plane_of
 from rosenblatt.prove.quotient import Quotient, proven, whole_problem
 from rosenblatt.prove.simplex import Floats, Wholes
-from rosenblatt.prove.weak import Stage, maximiser, spanning, weights_of
+from rosenblatt.prove.weak import Stage, maximiser, moving, spanning, weights_of
 from rosenblatt.prove.wide import Peeled, crowned, descended, peel, pure_direction, twins
 
 Array = np.ndarray[Any, Any]
@@ -250,9 +250,9 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
         found = search(rest)
         if isinstance(found, Stage):
             stages.append(found)
-    direction = maximiser(rest) or tuple(fractions_of(found.w))
-    return _record(z, positive, space.columns, "quasi-complete", **_witness(z, stages[0]), direction=direction,
-                   infinite=infinite_of(direction, z.table.names, z.intercept))  # fmt: skip
+    direction = moving(rest, found.w, maximiser(rest))
+    return _record(z, positive, space.columns, "quasi-complete", **_witness(z, stages[0]), **_spanning(z, stages),
+                   direction=direction, infinite=infinite_of(direction, z.table.names, z.intercept))  # fmt: skip
 
 
 def _record(z: Signed, positive: Any, columns: tuple[int, ...], verdict: str, **claims: Any) -> Separability:
@@ -282,7 +282,7 @@ def _complete(z: Signed, positive: Any, found: Plane, q: Quotient) -> Separabili
 
     def direction() -> tuple[Fraction, ...]:
         if not once:
-            once.append(maximiser(q) or tuple(fractions_of(found.w)))
+            once.append(moving(q, found.w, maximiser(q)))
         return once[0]
 
     return _record(z, positive, q.units, "complete", coef=coef, intercept=intercept, plane=exact,
@@ -297,14 +297,18 @@ def _witness(z: Signed, stage: Stage) -> dict[str, Any]:
 
 
 def _overlap(z: Signed, positive: Any, stages: list[Stage], columns: tuple[int, ...]) -> Separability:
-    claims = _witness(z, stages[0])
+    claims = {**_witness(z, stages[0]), **_spanning(z, stages)}
+    return _record(z, positive, columns, "overlap", rank=len(columns), **claims)
+
+
+def _spanning(z: Signed, stages: list[Stage]) -> dict[str, Any]:
+    """The rows of all stages; a row of zeros spans nothing."""
     if len(stages) == 1:
-        over = {"spanning_rows": claims["rows"], "spanning_weights": claims["weights"]}
-    else:
-        spans = [stage for stage in stages if z.block(stage.rows).any()]  # a row of zeros spans nothing
-        rows, weights = spanning(z, spans)
-        over = {"spanning_rows": rows, "spanning_weights": weights}
-    return _record(z, positive, columns, "overlap", rank=len(columns), **claims, **over)
+        claims = _witness(z, stages[0])
+        return {"spanning_rows": claims["rows"], "spanning_weights": claims["weights"]}
+    spans = [stage for stage in stages if z.block(stage.rows).any()]
+    rows = tuple(int(row) for stage in spans for row in stage.rows)
+    return {"spanning_rows": rows, "spanning_weights": Later(lambda: spanning(z, spans)[1])}
 
 
 # -- very many columns -----------------------------------------------------------------------------------------------
@@ -333,11 +337,8 @@ def _wide(z: Signed, positive: Any) -> Separability:
                 return _found_wide(z, positive, plane)
     claims: dict[str, Any] = {} if rows is None else {"rows": rows, "weights": weights}
     if rows is not None and direction is not None:
-        infinite = infinite_of(direction, z.table.names, z.intercept)
-        return _record(
-            z, positive, (), "quasi-complete", **claims, direction=direction, infinite=infinite, aliased=None
-        )
-    return _record(z, positive, (), "undecided", **claims, aliased=None)
+        return _record(z, positive, (), "quasi-complete", **claims, direction=direction, infinite=None, aliased=None)
+    return _record(z, positive, (), "undecided", **claims, infinite=None, aliased=None)
 
 
 def _core(z: Signed, peeled: Peeled) -> Any:
@@ -361,4 +362,4 @@ def _found_wide(z: Signed, positive: Any, w: Array) -> Separability:
     exact = tuple(Fraction(float(value)) for value in w)
     coef, intercept = (w[:-1], float(w[-1])) if z.intercept else (w, 0.0)
     return _record(z, positive, (), "complete", coef=coef, intercept=intercept, margin=geometric_margin(z, w),
-                   direction=exact, infinite=infinite_of(exact, z.table.names, z.intercept), aliased=None)  # fmt: skip
+                   direction=exact, infinite=None, aliased=None)  # fmt: skip
