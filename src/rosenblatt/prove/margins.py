@@ -34,8 +34,8 @@ def linear_of(model: Any) -> Linear:
     if isinstance(model, Separability | WidestPlane):
         if model.coef is None:
             raise ValueError(f"This verdict of {model.verdict!r} has no plane.")
-        classes = model.classes if len(model.classes) == 2 else (False, True)  # in the class, or in another
-        return Linear(np.atleast_2d(model.coef), np.array([model.intercept]), np.array(classes))
+        known = model.classes if len(model.classes) == 2 else (False, True)  # in another class, or in this
+        return Linear(np.atleast_2d(model.coef), np.array([model.intercept]), np.array(known))
     if not hasattr(model, "coef_") or not hasattr(model, "classes_"):
         raise ValueError(
             f"{type(model).__name__} is not fitted, or no linear classifier: it has no coef_ and classes_."
