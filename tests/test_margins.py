@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
 from rosenblatt import Perceptron, margins, max_margin, separability
 
@@ -40,6 +41,7 @@ def test_projections_lie_on_the_plane():
     seen = margins(plane(w, b), X, np.sign(X @ w + b).astype(int))
     foot = seen.project(X)
     np.testing.assert_allclose(foot @ w + b, 0, atol=1e-12)
+    np.testing.assert_array_equal(seen.project(sp.csr_matrix(X)), foot)
     np.testing.assert_allclose(np.linalg.norm(X - foot, axis=1), np.abs(seen.distances))
     with pytest.raises(ValueError, match="w is 0"):
         margins(plane([0.0, 0.0], 1.0), [[1, 2]], [1]).project([[1, 2]])
@@ -82,6 +84,18 @@ def test_of_a_fitted_model_and_of_certificates():
     assert margins(verdict, sp.csr_matrix(X), y).margin == pytest.approx(verdict.margin)
 
 
+@pytest.mark.parametrize("model", [Perceptron(multiclass="ovo", max_epochs=50), SVC(kernel="linear")])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_one_vs_one_has_no_plane_a_class(model):
+    X, y = load_iris(return_X_y=True)
+    model.fit(X, y)
+    assert model.coef_.shape[0] == model.classes_.size
+    with pytest.raises(ValueError, match="one-vs-one"):
+        margins(model, X, y)
+    model.fit(X[:100], y[:100])
+    assert margins(model, X[:100], y[:100]).errors == 0
+
+
 def test_what_has_no_margins():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="coef_"):
@@ -90,6 +104,10 @@ def test_what_has_no_margins():
         margins(separability(X, y)[1], X, y)
     with pytest.raises(ValueError, match="several"):
         margins(separability(X, y)[0], X, y)
+    with pytest.raises(ValueError, match="pass y == 0"):
+        margins(separability(X, y)[0], X, (y == 0).astype(int))
+    first = separability(X, y)[0]
+    assert margins(first, X, y == 0).margin == pytest.approx(first.margin)
     with pytest.raises(ValueError, match="planes for"):
         margins(plane(np.eye(4)[:2], 0.0, classes=(0, 1, 2)), X, y)
     with pytest.raises(ValueError, match="features"):

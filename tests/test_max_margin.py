@@ -23,6 +23,7 @@ from rosenblatt import (
     InseparableError,
     MaxMargin,
     Separability,
+    UndecidedError,
     WidestPlane,
     max_margin,
     separability,
@@ -141,6 +142,28 @@ def test_scales():
     assert checked(thin, [0, 0, 1, 1]).margin == pytest.approx(5e-13, rel=1e-3)
 
 
+@pytest.mark.parametrize("kind", [np.array, sp.csr_matrix])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("size", [1e308, 1e200, 1.0, 1e-200, 1e-310])
+def test_the_ends_of_the_doubles(monkeypatch, size, fit_intercept, kind):
+    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
+    X = kind([[-size, 0.0], [size, 0.0], [size, size / 4]])
+    plane = checked(X, [0, 1, 1], fit_intercept=fit_intercept)
+    assert plane.margin == pytest.approx(size, rel=1e-6)
+    assert plane.gap <= 1e-6
+    assert plane.support
+
+
+def test_margins_that_no_double_holds():
+    small = max_margin([[0.0], [5e-324]], [0, 1])
+    assert (small.margin, small.upper, small.gap) == (0.0, 5e-324, 1.0)
+    large = max_margin([[-1.7e308] * 4, [1.7e308] * 4], [0, 1])
+    assert (large.margin, large.upper, large.gap) == (np.finfo(float).max, math.inf, 1.0)
+    uneven = [[1e-300], [-1e-160], [1.0]], [0, 1, 0]
+    assert checked(*uneven, fit_intercept=False).gap >= 0
+    large.verify([[-1.7e308] * 4, [1.7e308] * 4], [0, 1])
+
+
 def test_inseparable():
     X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]
     with pytest.raises(InseparableError) as caught:
@@ -149,6 +172,42 @@ def test_inseparable():
     assert pickle.loads(pickle.dumps(caught.value)).verdict == caught.value.verdict
     with pytest.raises(InseparableError):
         max_margin([[0.0], [0.0]], [0, 1])
+
+
+def thin():
+    """Rows that a plane separates, but none of the doubles that were found."""
+    e = 2.0**-52
+    return [[1, 1 + e, 1], [1 + e, 1 + 3 * e, 1 - e], [1 + e, 1 + 2 * e, 1], [1, 1, 1 + 2 * e], [1 + 3 * e, 1, 1]]
+
+
+def unknown(monkeypatch):
+    """Sparse rows on which the search is cut short."""
+    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
+    monkeypatch.setattr("rosenblatt.prove.separability.WIDE", 4)
+    monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.wide.VISITS", 0)
+    monkeypatch.setattr("rosenblatt.prove.separability.VERY_LARGE", 0)
+    rng = np.random.default_rng(0)
+    return sp.csr_matrix(rng.integers(1, 50, (60, 8)).astype(float)), rng.integers(0, 2, 60)
+
+
+def test_no_plane_found_is_not_no_plane(monkeypatch):
+    X, y = thin(), [0, 0, 1, 0, 0]
+    with pytest.raises(UndecidedError, match="no plane in doubles") as caught:
+        max_margin(X, y)
+    assert caught.value.verdict.separable is True
+    caught.value.verdict.verify(X, y)
+    with pytest.warns(ConvergenceWarning, match="no plane in doubles"):
+        model = MaxMargin().fit(X, y)
+    assert (model.report_.outcome, model.report_.witness) == ("undecided", None)
+    assert "none is ruled out" in str(model.report_)
+    X, y = unknown(monkeypatch)
+    with pytest.raises(UndecidedError, match="not found out") as caught:
+        max_margin(X, y)
+    assert caught.value.verdict.separable is None
+    assert pickle.loads(pickle.dumps(caught.value)).verdict == caught.value.verdict
+    with pytest.warns(ConvergenceWarning, match="not found out"):
+        assert MaxMargin().fit(X, y).report_.outcome == "undecided"
 
 
 def test_bad_input():
@@ -174,6 +233,10 @@ def test_a_false_plane_is_refused():
     refused("upper", weights=(plane.weights[0] * 0.5, *plane.weights[1:]), support=plane.support[::-1])
     refused("support", weights=(-1.0, *plane.weights[1:]))
     refused("support", support=(99, *plane.support[1:]))
+    refused("support", support=(plane.support[0] + 0.5, *plane.support[1:]))
+    refused("support", weights=plane.weights[1:])
+    refused("support", weights=("1", *plane.weights[1:]))
+    refused("support", support=plane.support[:1] * len(plane.support))
     refused("coef", coef=-plane.coef)
     refused("coef", coef=plane.coef * np.inf)
     refused("shape", shape=(3, 2))

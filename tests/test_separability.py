@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
@@ -262,6 +263,33 @@ def test_thin_margins(gap):
     assert checked(X, y).separable is False
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0.0], [5e-324]], [0, 1]),
+        ([[5e-324], [1e-323], [1.5e-323]], [0, 0, 1]),
+        ([[-1e308], [1e308]], [0, 1]),
+        ([[-1.7e308], [1.7e308], [1.7e308]], [0, 0, 1]),
+        ([[-1.7e308, 5e-324], [1.7e308, 0.0]], [0, 1]),
+        ([[-1.7e308, -1.7e308], [1.7e308, 1.7e308], [0.0, 5e-324]], [0, 1, 1]),
+        ([[1e-300, 1e300], [-1e-300, 1e300], [1.7e308, 5e-324]], [0, 1, 1]),
+        ([[0.0], [-5e-324], [1.0], [-1.7e308], [-1e300]], [0, 1, 1, 0, 0]),
+        ([[0.0, 1.7e308, 0.0], [0.0, 1.7e308, 5e-324], [5e-324, 1.0, 0.0], [0.0, 1.0, 1e-323]], [0, 0, 0, 1]),
+    ],
+)
+def test_the_ends_of_the_doubles(X, y, fit_intercept):
+    verdict = checked(X, y, fit_intercept=fit_intercept)
+    assert verdict.verdict == exact.verdict(X, y, fit_intercept)
+    assert (verdict.verdict == "overlap") == (not verdict.infinite)
+
+
+def test_facial_reduction_beyond_doubles():
+    X = [[1e-300, 1e300, 0.0], [1e-300, 1e300, 0.0], [5e-324, 1.7e308, 1.0], [5e-324, 1.0, 2.0], [0.0, 0.0, 1.0]]
+    for y in ([0, 1, 1, 1, 1], [0, 1, 0, 1, 1], [0, 1, 0, 1, 0]):
+        assert checked(X, y, fit_intercept=False).verdict == exact.verdict(X, y, False)
+
+
 def test_neighbouring_doubles():
     for k in range(40):
         rng = np.random.default_rng(k)
@@ -366,6 +394,8 @@ def test_a_false_witness_is_refused():
     refused(verdict, X, y, "rows", weights=w[1:])
     refused(verdict, X, y, "rows", rows=(0, 1, 2, 2))
     refused(verdict, X, y, "rows", rows=(0, 1, 2, 7))
+    refused(verdict, X, y, "rows", rows=(0.5, 1, 2, 3))
+    refused(verdict, X, y, "rows", rows=(False, 1, 2, 3))
     refused(verdict, X, y, "rows", rows=None)
     refused(verdict, X, y, "rank", rank=2)
     refused(verdict, X, y, "spanning_rows", spanning_rows=(0, 1, 2), spanning_weights=w[1:])
@@ -426,6 +456,40 @@ def test_a_false_direction_is_refused():
     refused(verdict, X, y, "verdict", verdict="quasi")
 
 
+def test_a_coefficient_that_is_falsely_finite_is_refused():
+    X = np.array([[0.0, 0], [0, 0], [1, 0], [0, 1], [-1, 0], [0, -1]])
+    y = [0, 1, 1, 1, 0, 0]
+    verdict = checked(X, y)
+    assert verdict.infinite == {0: 1, 1: 1}
+    one = {"direction": (Fraction(1), Fraction(0), Fraction(0)), "infinite": {0: 1}}
+    refused(verdict, X, y, "infinite", **one)
+    refused(verdict, X, y, "spanning_rows", spanning_rows=None)
+    refused(verdict, X, y, "spanning_rows", spanning_rows=(2, 4))
+    refused(verdict, X, y, "spanning_rows", infinite=None)
+    dataclasses.replace(verdict, infinite=None, spanning_rows=None, spanning_weights=None).verify(X, y)
+    apart = checked(X[2:], y[2:])
+    assert set(apart.infinite) == {0, 1, "intercept"}
+    refused(apart, X[2:], y[2:], "infinite", direction=(Fraction(1), Fraction(1), Fraction(0)), infinite={0: 1, 1: 1})
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows_and_labels(), st.booleans())
+def test_what_can_be_infinite_is(data, fit_intercept):
+    X, y = data
+    verdict = separability(X, y, fit_intercept=fit_intercept)
+    z = exact.signed_rows(X, y, fit_intercept)
+    covered = sorted({i for circuit in exact.circuits(z) for i in circuit})
+    names = [*range(len(X[0])), "intercept"]
+    kept = [j for j in range(len(z[0])) if names[j] not in verdict.aliased]
+    columns = [[z[i][j] for i in covered] or [Fraction(0)] for j in kept]
+    moved = (
+        {names[j] for v in exact.null_space(columns) for j, value in zip(kept, v, strict=True) if value}
+        if kept
+        else set()
+    )
+    assert set(verdict.infinite) == moved
+
+
 def test_an_edited_text_is_refused():
     verdict = separability(*QUASI)
     text = verdict.to_json()
@@ -433,6 +497,10 @@ def test_an_edited_text_is_refused():
         assert old in text
         with pytest.raises(CertificateError):
             Separability.from_json(text.replace(old, new, 1))
+    doubled = text.replace('"verdict": "quasi', '"verdict": "overlap",\n "verdict": "quasi', 1)
+    assert doubled != text
+    with pytest.raises(CertificateError, match="twice"):
+        Separability.from_json(doubled)
     document = json.loads(text)
     document["shape"] = {"list": [4, 2]}
     with pytest.raises(CertificateError, match="edited"):
@@ -487,6 +555,30 @@ def test_column_names():
     verdict.verify(X, [0, 0, 1, 1])
 
 
+def test_names_that_two_columns_share_are_not_used():
+    import pandas as pd
+
+    X = pd.DataFrame([[0.0, 0.0], [1.0, 0.0], [3.0, 1.0], [5.0, 1.0]], columns=["a", "a"])
+    for y in ([0, 0, 1, 1], [0, 1, 0, 1]):
+        verdict = checked(X, y)
+        assert verdict.names is None
+        assert verdict.infinite == separability(X.to_numpy(), y).infinite
+    X.columns = ["a", "b"]
+    named = separability(X, [0, 0, 1, 1])
+    refused(named, X, [0, 0, 1, 1], "names", names=("a", "a"))
+    refused(named, X.to_numpy(), [0, 0, 1, 1], "names", names=("a",))
+
+
+def test_the_intercept_has_a_name_of_its_own():
+    import pandas as pd
+
+    rows = [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0], [2.0, 1.0]]
+    verdict = checked(pd.DataFrame(rows, columns=["intercept", "(intercept)"]), [0, 0, 1, 1])
+    plain = dict(zip((0, 1, "intercept"), verdict.infinite.values(), strict=True))
+    assert list(verdict.infinite) == ["intercept", "(intercept)", "((intercept))"]
+    assert plain == separability(rows, [0, 0, 1, 1]).infinite
+
+
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
@@ -504,6 +596,8 @@ def test_column_names():
         ([[1.0], [2.0]], [0, math.nan], "NaN at row 1"),
         ([[1.0], [2.0]], [0.5, 1], "continuous"),
         ([[1.0], [2.0]], None, "None"),
+        ([[1.0], [2.0]], np.array(["2001-02-03", "2001-02-04"], dtype="datetime64[D]"), "label type: datetime64"),
+        ([[1.0], [2.0]], [date(2001, 2, 3), date(2001, 2, 4)], "label type: date"),
         ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label a row"),
     ],
 )
@@ -558,6 +652,21 @@ def test_wide_sparse_rows(fit_intercept):
     assert checked(X, np.ones(900, int), fit_intercept=True).margin == math.inf
 
 
+@pytest.mark.parametrize("n", [3000, 4000])
+def test_sparse_rows_are_given_the_epochs_that_they_are_worth(n):
+    X = sp.random(n, 2500, density=0.01, random_state=0, format="csr")
+    assert checked(X, np.random.default_rng(0).integers(0, 2, n)).verdict == "complete"
+
+
+def test_sparse_rows_that_are_not_very_many_are_given_the_corral(monkeypatch):
+    monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.wide.VISITS", 0)
+    X = sp.random(3000, 1600, density=0.01, random_state=0, format="csr")
+    f = X @ np.random.default_rng(1).standard_normal(1600)
+    keep = np.abs(f) > 0.05
+    assert checked(X[keep], f[keep] > 0).verdict == "complete"
+
+
 def test_wide_sparse_twins():
     X, y = text_like(900, 6000)
     X, y = sp.vstack([X, X[:1]], format="csr"), np.append(y, 1 - y[0])
@@ -572,6 +681,7 @@ def test_wide_sparse_with_a_core(monkeypatch, epochs):
     import rosenblatt.prove.wide as wide
 
     monkeypatch.setattr(wide, "EPOCHS", epochs)
+    monkeypatch.setattr(wide, "VISITS", 0)
     rng = np.random.default_rng(0)
     core = rng.integers(0, 2, (2500, 6)).astype(float)
     core_labels = core[:, 0].astype(int)
@@ -589,6 +699,7 @@ def test_wide_sparse_undecided(monkeypatch):
     import rosenblatt.prove.wide as wide
 
     monkeypatch.setattr(wide, "EPOCHS", 1)
+    monkeypatch.setattr(wide, "VISITS", 0)
     X, y = text_like(9000, 1600, noise=0.3, words=40)
     verdict = checked(X, y)
     assert (verdict.verdict, verdict.separable, verdict.rows) == ("undecided", None, None)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rosenblatt.prove.generalisation import GeneralisationBound, clopper_pearson, generalisation_bounds
     from rosenblatt.prove.margins import Margins, margins
     from rosenblatt.prove.separability import separability
-    from rosenblatt.prove.widest import InseparableError, max_margin
+    from rosenblatt.prove.widest import InseparableError, UndecidedError, max_margin
     from rosenblatt.scale.answers import predict, score
     from rosenblatt.scale.files import Progress, fit
     from rosenblatt.show.pictures.curves import (
@@ -90,6 +90,7 @@ _HOMES = {
     "generalisation_bounds": "prove.generalisation",
     "GeneralisationBound": "prove.generalisation",
     "InseparableError": "prove.widest",
+    "UndecidedError": "prove.widest",
     "EpochRecord": "learn.training",
     "trace": "show.trace",
     "Trace": "show.trace",
@@ -178,6 +179,7 @@ __all__ = [
     "Step",
     "SurfaceDisplay",
     "Trace",
+    "UndecidedError",
     "VotedPerceptron",
     "WidestPlane",
     "WordsDisplay",

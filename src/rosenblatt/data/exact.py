@@ -23,7 +23,8 @@ Vector = Sequence[Fraction] | Array  # exact: fractions, or doubles taken at the
 VALUES_AT_ONCE = 1 << 21
 PRIME = 2**31 - 1  # products of two residues fit into 62 bits
 BEYOND = np.iinfo(np.int64).max
-TINY = 2.0**-1000  # more than all that underflow can lose
+TINY = 2.0**-1000  # more than all that underflow can lose in products
+LOST = 2.0**-1073  # more than it loses of a fraction that becomes a double; what is lost is multiplied by x
 
 
 def gamma(k: int) -> float:
@@ -139,8 +140,9 @@ class Signed:
         with np.errstate(over="ignore", invalid="ignore"):
             for begin, end in self.spans():
                 out[begin:end] = (self.table.X[begin:end] @ v + b) * self.sides[begin:end]
-            reach = math.sqrt(self.table.radius2) * float(np.linalg.norm(v)) * (1 + 2.0**-30) + abs(b)
-        return out, gamma(self.width + 1) * reach + TINY * (1 + reach)
+            radius = math.sqrt(self.table.radius2)
+            reach = radius * float(np.linalg.norm(v)) * (1 + 2.0**-30) + abs(b)
+        return out, gamma(self.width + 1) * reach + TINY * (1 + reach) + LOST * radius * self.width
 
     def _split(self, w: Array) -> tuple[Array, float]:
         return (w[:-1], float(w[-1])) if self.intercept else (w, 0.0)
@@ -171,7 +173,8 @@ class Signed:
                 piece = index[begin : begin + (1 << 14)]
                 part = self.table.X[piece]
                 size = abs(part) @ np.abs(v) + abs(b)
-                left.append(piece[~(np.abs(part @ v + b) > gamma(self.width + 1) * size + TINY * (1 + size))])
+                error = gamma(self.width + 1) * size + TINY * (1 + size) + abs(part) @ np.full(v.size, LOST)
+                left.append(piece[~(np.abs(part @ v + b) > error)])
         return np.concatenate(left) if left else index
 
     def values(self, index: Array, w: Vector) -> list[Fraction]:

@@ -31,7 +31,7 @@ class Table:
     radius2 : float
         max‖x‖², rounded; may be infinite.
     names : tuple of str or None
-        Column names, where X had some.
+        Column names, where X had some, each its own.
     classes : ndarray
         The labels, sorted.
     codes : ndarray
@@ -53,7 +53,7 @@ class Table:
 
 def read_table(X: Any, y: Any) -> Table:
     """X and y, checked; an error says what is wrong and where."""
-    names = _names(X)
+    names = told_apart(getattr(X, "columns", None))
     X = _csr(X) if sp.issparse(X) else _array(X)
     n, d = X.shape
     if n == 0 or d == 0:
@@ -63,6 +63,7 @@ def read_table(X: Any, y: Any) -> Table:
     y = _labels(y, n)
     classes = distinct(y)
     check_labels(y, classes)
+    check_nameable(classes)
     return Table(X, rows, radius2, names, classes, encode_labels(y, classes))
 
 
@@ -78,11 +79,21 @@ def read_rows(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
     return dense, Dense(dense)
 
 
-def _names(X: Any) -> tuple[str, ...] | None:
-    columns = getattr(X, "columns", None)
-    if columns is None or not all(isinstance(name, str) for name in columns):
+def check_nameable(classes: Array) -> None:
+    """Refuse labels that a certificate cannot hold: dates, and objects that are neither numbers nor names."""
+    for name in classes if classes.dtype.kind == "O" else classes[:1]:
+        if classes.dtype.kind in "mM" or not isinstance(name, bool | int | float | str | bytes | np.generic):
+            raise ValueError(
+                f"Unknown label type: {type(name).__name__}. A certificate holds numbers and names, not {name!r}: pass "
+                "labels as text, such as y.astype(str)."
+            )
+
+
+def told_apart(names: Any) -> tuple[str, ...] | None:
+    """Names of columns; None where they are none, or two columns share one: then their numbers tell them apart."""
+    if names is None or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
-    return tuple(columns)
+    return tuple(str(name) for name in names)
 
 
 def _array(X: Any) -> Array:

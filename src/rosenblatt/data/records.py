@@ -85,10 +85,18 @@ def digest(document: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; of two values under one key the reader would see only the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands in it twice")
+    return found
+
+
 def opened(text: str, kind: str) -> dict[str, Any]:
     """The document of a text, which must be of this kind and as it was written."""
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_once)
         told = document["sha256"]
         if document["certificate"] != kind:
             raise CertificateError("certificate", f"is a {document['certificate']!r}, not a {kind!r}")

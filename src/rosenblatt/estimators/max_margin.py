@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
-from rosenblatt.data.labelled import Table, read_rows
+from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
 from rosenblatt.estimators.consistency import check_attributes, check_planes, must
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
@@ -24,7 +24,7 @@ from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.kept import decide
 from rosenblatt.learn.squared_hinge import squared_hinge
 from rosenblatt.prove.certificates import Separability, WidestPlane, label, signed
-from rosenblatt.prove.widest import widest
+from rosenblatt.prove.widest import unfound, widest
 
 Array = np.ndarray[Any, Any]
 
@@ -32,8 +32,9 @@ Array = np.ndarray[Any, Any]
 class MaxMargin(ClassifierMixin, BaseEstimator):
     """The plane of the largest margin, each class against the rest, with a certificate for each.
 
-    Maximises min_i y_i (w·x_i + b)/‖w‖ until margin and upper bound agree to `tol`. Where no plane separates, it warns,
-    keeps the proof, and minimises ½‖w‖² + Σ max(0, 1 − y_i f(x_i))² instead (the squared hinge with C = 1).
+    Maximises min_i y_i (w·x_i + b)/‖w‖ until margin and upper bound agree to `tol`. Where no plane separates, or none
+    is found, it warns, keeps the verdict, and minimises ½‖w‖² + Σ max(0, 1 − y_i f(x_i))² instead (the squared hinge
+    with C = 1).
 
     Parameters
     ----------
@@ -50,9 +51,10 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     n_iter_ : int
         Rows that joined a corral (Newton steps, for the squared hinge), over all classes.
     certificates_ : tuple
-        For each plane a `WidestPlane`, or the `Separability` that rules one out. Rows of weight 0 are not counted.
+        For each plane a `WidestPlane`, or the `Separability` that comes without one. Rows of weight 0 are not counted.
     report_ : Report
-        outcome "gap", or "inseparable" with `witness`, the `Separability` of the first class that is not separable.
+        outcome "gap"; "inseparable" with `witness`, the `Separability` of the first class that is not separable; or
+        "undecided" where no plane in doubles was found for a class, though none is ruled out.
 
     See Also
     --------
@@ -122,12 +124,12 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         rows, radius2 = encode_rows(X)
         classes = distinct(y)
         check_labels(y, classes)
+        check_nameable(classes)
         if classes.size < 2:
             raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
         X, rows = read_rows(rows, X.shape[1])
-        names = getattr(self, "feature_names_in_", None)
-        columns = None if names is None else tuple(str(name) for name in names)
-        table = Table(X, rows, radius2, columns, classes, encode_labels(y, classes))
+        names = told_apart(getattr(self, "feature_names_in_", None))
+        table = Table(X, rows, radius2, names, classes, encode_labels(y, classes))
         return table, np.ones(X.shape[0]) if weights is None else weights
 
     def _checked(self, X: Any, reset: bool) -> Any:
@@ -144,8 +146,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         return soft.w, soft.b, found, soft.gap, soft.steps
 
     def _report(self, table: Table, gap: float, seconds: float) -> Report:
-        refused = [one for one in self.certificates_ if isinstance(one, Separability)]
-        outcome = "inseparable" if refused else "gap" if gap <= self.tol else "budget"
+        without = [one for one in self.certificates_ if isinstance(one, Separability)]
+        refused = [one for one in without if one.separable is False]
+        outcome = "inseparable" if refused else "undecided" if without else "gap" if gap <= self.tol else "budget"
         scores = self._scores(table.X)
         codes = table.codes
         if scores.ndim == 1:
@@ -155,7 +158,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             on = codes[:, None] == np.arange(scores.shape[1])
             low = float((np.where(on, scores, -scores).min(axis=0) / np.linalg.norm(self.coef_, axis=1)).min())
             errors = int(np.count_nonzero(decide(scores) != codes))
-        if refused:
+        if without:
             margin = low if scores.ndim > 1 else low / (float(np.linalg.norm(self.coef_)) or math.inf)
         else:
             margin = min(one.margin for one in self.certificates_)
@@ -163,12 +166,13 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
                       witness=refused[0] if refused else None)  # fmt: skip
 
     def _warn(self) -> None:
-        if self.report_.outcome == "inseparable":
-            refused = [one.positive for one in self.certificates_ if isinstance(one, Separability)]
-            which = ", ".join(repr(label(name)) for name in refused)
+        without = [one for one in self.certificates_ if isinstance(one, Separability)]
+        if without:
+            which = ", ".join(repr(label(one.positive)) for one in without if one.separable is False)
+            why = [f"No plane separates {which} from the rest (report_.witness has the proof)"] if which else []
+            why += [unfound(one) for one in without if one.separable is not False]
             warnings.warn(
-                f"No plane separates {which} from the rest (report_.witness has the proof): the squared hinge with "
-                "C = 1 was minimised instead.",
+                f"{'. '.join(why)}: the squared hinge with C = 1 was minimised instead.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

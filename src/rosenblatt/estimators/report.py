@@ -75,7 +75,8 @@ class Report:
     outcome : str
         "converged": the last iterate has y·f above the margin on every training row (for PA and AROW above 0);
         "budget": the epochs were spent first; "early": stopped by held-out rows or a callback; "gap": a dual method
-        closed its gap; "interrupted": Ctrl-C; "inseparable": no plane separates the rows.
+        closed its gap; "interrupted": Ctrl-C; "inseparable": no plane separates the rows; "undecided": no
+        plane in doubles was found, though none is ruled out.
     epochs : sequence of EpochRecord
         It does not change.
     updates : int
@@ -128,6 +129,7 @@ class Report:
             "gap": "stopped with its duality gap closed",
             "interrupted": "interrupted; the last whole epoch is the model",
             "inseparable": "no plane separates these rows",
+            "undecided": "no plane in doubles was found, and none is ruled out",
         }[self.outcome]
         if self.objective is not None and self.outcome == "converged":
             how = "converged: the objective no longer falls"

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, Vector, bareiss, eliminated, row_space, squared, two_to, whole
+from rosenblatt.data.exact import Signed, Vector, bareiss, eliminated, null_vectors, row_space, squared, two_to, whole
 from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.data.records import CertificateError as CertificateError
 from rosenblatt.data.records import Record, digest, opened
@@ -35,6 +35,11 @@ def _some(things: Any) -> str:
 
 def _refuse(claim: str, why: str, row: int | None = None) -> NoReturn:
     raise CertificateError(claim, why, row)
+
+
+def _whole(row: Any) -> bool:
+    """Whether this can be the number of a row."""
+    return isinstance(row, int) and not isinstance(row, bool)
 
 
 def label(value: Any) -> Any:
@@ -93,7 +98,7 @@ def _check_combination(z: Signed, claim: str, rows: Any, weights: Any, most: int
     if len(rows) > most:
         _refuse(claim, f"has {len(rows)} rows, more than {most}")
     for row, weight in zip(rows, weights, strict=True):
-        if not 0 <= row < z.n:
+        if not (_whole(row) and 0 <= row < z.n):
             _refuse(claim, "names a row that is not there", row)
         if not (isinstance(weight, Fraction) and weight > 0):
             _refuse(claim, f"has weight {weight}, which is not a positive fraction", row)
@@ -126,7 +131,7 @@ class Separability(Record):
     shape : tuple of int
         Rows and columns of X.
     names : tuple of str or None
-        Columns of X, where they have names.
+        Columns of X, where they have names, each its own; elsewhere they go by their numbers.
     coef, intercept : ndarray of shape (d,), float; None unless complete
         The plane.
     plane : tuple of Fraction or None
@@ -136,15 +141,19 @@ class Separability(Record):
         The largest double not above min_i z_i·w/‖coef‖.
     rows, weights : tuple of int, tuple of Fraction; None when complete
         The witness: at most d + 2 rows, weights above 0 that sum to 1, with Σ λ_i z_i = 0.
-    spanning_rows, spanning_weights : tuple of int, tuple of Fraction; for overlap
-        At most 2·rank rows with such weights that span what all rows span: no direction separates even weakly.
+    spanning_rows, spanning_weights : tuple of int, tuple of Fraction; for overlap and quasi-complete
+        At most 2·rank rows with such weights. For overlap they span what all rows span: no direction separates even
+        weakly. For quasi-complete every direction that separates weakly is 0 on them, and so in every coefficient that
+        is not `infinite`.
     rank : int or None
         The rank of all rows z, for overlap.
     direction : tuple of Fraction or None
-        For quasi-complete and complete: the maximiser of Σ z_i·w with z_i·w ≥ 0, |w_j| ≤ 1, the intercept last; another
-        direction that separates where columns are so many or so unevenly scaled that the maximiser is too dear.
-    infinite : dict
-        The coefficients that are infinite in a logistic regression, with their sign, by the direction (Konis 2007).
+        For quasi-complete and complete: w with z_i·w ≥ 0 on every row and > 0 on some, the intercept last. It is the
+        maximiser of Σ z_i·w with |w_j| ≤ 1, with a little of another such w where the maximiser is 0 in a coefficient
+        that can be infinite; or only another, where columns are so many or so unevenly scaled that it is too dear.
+    infinite : dict or None
+        The coefficients that are infinite in a logistic regression, those that some direction moves, with their sign
+        in `direction` (Konis 2007). None where it was not found out whether `direction` moves all of them.
     aliased : tuple or None
         Columns that are combinations of others (0 in `coef` and `direction`); None where there are too many columns
         to look for them.
@@ -188,7 +197,7 @@ class Separability(Record):
     spanning_weights: tuple[Fraction, ...] | None
     rank: int | None
     direction: tuple[Fraction, ...] | None
-    infinite: dict[Any, int]
+    infinite: dict[Any, int] | None
     aliased: tuple[Any, ...] | None
 
     @property
@@ -216,8 +225,12 @@ class Separability(Record):
                 f"\n  rows {_some(self.rows)} prove it: a mean of those of one class is a mean of those of the other"
             )
         if self.verdict == "quasi-complete":
-            moved = [f"{name} {'+' if sign > 0 else '−'}∞" for name, sign in self.infinite.items()]
-            said += f"\n  infinite in a logistic regression: {_some(moved)}"
+            known = self.infinite
+            if known is None:
+                known = infinite_of(self.direction or (), self.names, self.fit_intercept)
+            moved = [f"{name} {'+' if sign > 0 else '−'}∞" for name, sign in known.items()]
+            least = "at least " if self.infinite is None else ""
+            said += f"\n  infinite in a logistic regression: {least}{_some(moved)}"
         if self.aliased:
             said += f"\n  combinations of other columns: {_some(self.aliased)}"
         return said
@@ -243,6 +256,8 @@ class Separability(Record):
             _refuse("shape", f"X has {table.shape}, the record says {self.shape}")
         if tuple(label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
             _refuse("classes", f"y has {table.classes.tolist()}, the record says {self.classes}")
+        if self.names is not None and not len(set(self.names)) == len(self.names) == table.shape[1]:
+            _refuse("names", f"{self.names} do not tell {table.shape[1]} columns apart")
         if table.names is not None and self.names is not None and table.names != self.names:
             _refuse("names", f"X has columns {table.names}, the record says {self.names}")
         if self.verdict not in ("complete", "quasi-complete", "overlap", "undecided"):
@@ -256,15 +271,16 @@ class Separability(Record):
             self._check_spanning(z)
         self._check_direction(z)
         self._check_aliased(z)
+        self._check_finite(z)
 
     def _check_nothing_else(self) -> None:
         """A record claims only what its verdict means."""
         plane, spanning = ("coef", "intercept", "plane", "margin"), ("spanning_rows", "spanning_weights", "rank")
         others = {
             "complete": ("rows", "weights", *spanning),
-            "quasi-complete": (*plane, *spanning),
+            "quasi-complete": (*plane, "rank", *(spanning if self.infinite is None else ())),
             "overlap": (*plane, "direction"),
-            "undecided": (*plane, *spanning, "direction"),
+            "undecided": (*plane, *spanning, "direction", "infinite"),
         }[self.verdict]
         for name in others:
             if getattr(self, name) is not None:
@@ -300,7 +316,7 @@ class Separability(Record):
         if self.direction is None:
             if self.verdict in ("quasi-complete", "complete"):
                 _refuse("direction", "is missing")
-            if self.infinite:
+            if self.infinite or (self.infinite is None and self.verdict == "overlap"):
                 _refuse("infinite", "no direction shows these coefficients to be infinite")
             return
         if len(self.direction) != z.width:
@@ -310,8 +326,32 @@ class Separability(Record):
             _refuse("direction", "has this row on the wrong side", int(np.flatnonzero(signs < 0)[0]))
         if not (signs > 0).any():
             _refuse("direction", "has every row on the plane")
-        if self.infinite != infinite_of(self.direction, self.names, self.fit_intercept):
+        if self.infinite not in (None, infinite_of(self.direction, self.names, self.fit_intercept)):
             _refuse("infinite", "is not what the direction shows")
+
+    def _check_finite(self, z: Signed) -> None:
+        """No direction moves a coefficient that is neither infinite nor aliased.
+
+        From Σ λ_i z_i = 0, λ > 0, and z_i·w ≥ 0 follows z_i·w = 0 on the spanning rows; of such w, 0 in the aliased
+        columns, none may be other than 0 where the coefficient is said to be finite.
+        """
+        if self.infinite is None or self.direction is None:
+            return
+        if self.aliased is None:
+            _refuse("infinite", "is not known where columns may be combinations of others")
+        names = column_names(self.names, self.shape[1], self.fit_intercept)
+        kept = [j for j, name in enumerate(names) if name not in set(self.aliased)]
+        moved = set(kept)
+        if self.verdict == "quasi-complete":
+            _check_combination(z, "spanning_rows", self.spanning_rows, self.spanning_weights, 2 * z.width)
+            assert self.spanning_rows is not None
+            if len(self.spanning_rows) > max(2 * rank_of(z, self.spanning_rows), 1):
+                _refuse("spanning_rows", "has more rows than twice their rank")
+            numbers, _ = whole(z.block(np.array(self.spanning_rows, dtype=np.int64))[:, kept])
+            moved = {kept[j] for v in null_vectors(numbers).values() for j, value in enumerate(v) if value}
+        for j in sorted(moved):
+            if names[j] not in self.infinite:
+                _refuse("infinite", f"nothing keeps the coefficient of {names[j]!r} finite")
 
     def _check_aliased(self, z: Signed) -> None:
         if self.aliased is None:
@@ -346,9 +386,12 @@ def rank_of(z: Signed, rows: tuple[int, ...], columns: list[int] | None = None) 
 
 
 def column_names(names: tuple[str, ...] | None, d: int, intercept: bool) -> list[Any]:
-    """The names of the columns of z: those of X, or their numbers, and the intercept's."""
+    """The names of the columns of z: those of X, or their numbers, and the intercept's, in brackets if it is taken."""
     found: list[Any] = list(range(d)) if names is None else list(names)
-    return [*found, "(intercept)" if "intercept" in found else "intercept"] if intercept else found
+    own = "intercept"
+    while own in found:
+        own = f"({own})"
+    return [*found, own] if intercept else found
 
 
 def infinite_of(direction: Vector, names: tuple[str, ...] | None, intercept: bool) -> dict[Any, int]:
@@ -486,8 +529,8 @@ class WidestPlane(Record):
 
     @property
     def gap(self) -> float:
-        """How far the margin may be from the largest there is, relative to `upper`."""
-        return (self.upper - self.margin) / self.upper
+        """How far the margin may be from the largest there is, relative to `upper`; 1 where no double is above that."""
+        return (self.upper - self.margin) / self.upper if math.isfinite(self.upper) else 1.0
 
     def __str__(self) -> str:
         """The plane in words."""
@@ -525,8 +568,12 @@ class WidestPlane(Record):
             _refuse("coef", "does not have this row strictly on its side", int(wrong[0]))
         if self.margin != geometric_margin(z, w):
             _refuse("margin", f"{self.margin!r} is not the largest double not above the margin of the plane")
+        if len(self.support) != len(self.weights) or len(set(self.support)) != len(self.support):
+            _refuse("support", "needs different rows, and a weight for each")
         for row, weight in zip(self.support, self.weights, strict=True):
-            if not 0 <= row < z.n or not 0 < weight < math.inf:
+            if not (_whole(row) and 0 <= row < z.n):
+                _refuse("support", "names a row that is not there", row)
+            if not (isinstance(weight, float) and 0 < weight < math.inf):
                 _refuse("support", f"has weight {weight}", row)
         if self.upper != upper_margin(z, self.support, self.weights):
             _refuse("upper", f"{self.upper!r} is not the smallest double not below what the support proves")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rosenblatt.prove.corral import Corral
 Array = np.ndarray[Any, Any]
 ALL_AT_ONCE = 20_000  # values: fewer are searched as a whole in every round
 POOL, MORE, ROUNDS = 150, 60, 100
+EXTREME = 400  # rows as long as this power of two, or as short, are brought to length 1: their squares stay doubles
 
 
 class Hulls:
@@ -144,6 +146,41 @@ def search(z: Signed, tol: float) -> tuple[Array, Array, Array, int]:
         if lows >= (1 - 0.5 * tol) * norm**2 or not found.join(_lowest(hulls, f, every, MORE)) or not closed:
             break
     return best, found.pool[found.corral.rows], found.corral.alpha, found.steps
+
+
+def plane_of(z: Signed, tol: float) -> tuple[Array | None, Array, Array, int]:
+    """The plane that the search finds, if it has every row strictly on its side; rows, α and steps as from `search`."""
+    values = z.table.X if z.dense else z.table.X.data
+    most = max(values.max(initial=0.0), -values.min(initial=0.0))
+    power = int(np.frexp(most)[1]) if most > 0 else 0
+    power = power if abs(power) > EXTREME else 0
+    near = replace(z, table=replace(z.table, X=_over(z.table.X, power))) if power else z
+    w, rows, alpha, steps = search(near, tol)
+    plane = placed(near, w)
+    if plane is not None and power:
+        plane = _given_back(plane, power, z.intercept)
+    if plane is None or (z.signs(plane) <= 0).any():
+        return None, rows, alpha, steps
+    return plane, rows, alpha, steps
+
+
+def _over(X: Any, power: int) -> Any:
+    """X over a power of two."""
+    if isinstance(X, np.ndarray):
+        return np.ldexp(X.astype(np.float64), -power)
+    return sp.csr_matrix((np.ldexp(X.data.astype(np.float64), -power), X.indices, X.indptr), shape=X.shape)
+
+
+def _given_back(plane: Array, power: int, intercept: bool) -> Array:
+    """The plane of rows over a power of two as one of the rows themselves; longer or shorter, if it must be."""
+    powers = np.full(plane.size, -power)
+    if intercept:
+        powers[-1] = 0
+    some = plane != 0
+    high = int((np.frexp(plane)[1] + powers)[some].max())
+    low = int((np.frexp(plane)[1] + powers)[some].min())
+    shift = -high + (900 if high - low > 900 else 0) if high > 900 or low < -900 else 0
+    return np.asarray(np.ldexp(plane, powers + shift))
 
 
 def _start(hulls: Hulls) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from rosenblatt.data.examples import encode_labels
 from rosenblatt.data.labelled import Table, read_table
@@ -33,12 +34,18 @@ def linear_of(model: Any) -> Linear:
     if isinstance(model, Separability | WidestPlane):
         if model.coef is None:
             raise ValueError(f"This verdict of {model.verdict!r} has no plane.")
-        if len(model.classes) != 2:
-            raise ValueError("This plane holds one class against several: pass a y that says which rows are in it.")
-        return Linear(np.atleast_2d(model.coef), np.array([model.intercept]), np.array(model.classes))
+        known = model.classes if len(model.classes) == 2 else (False, True)  # in another class, or in this
+        return Linear(np.atleast_2d(model.coef), np.array([model.intercept]), np.array(known))
     if not hasattr(model, "coef_") or not hasattr(model, "classes_"):
         raise ValueError(
             f"{type(model).__name__} is not fitted, or no linear classifier: it has no coef_ and classes_."
+        )
+    if np.size(model.classes_) > 2 and (
+        getattr(model, "multiclass", None) == "ovo" or hasattr(model, "decision_function_shape")
+    ):
+        raise ValueError(
+            f"{type(model).__name__} decides by the votes of planes between two classes each (one-vs-one): its rows "
+            'have no margin to one. For margins, learn one plane a class: multiclass="multinomial" or "ovr".'
         )
     coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64), (coef.shape[0],))
@@ -91,7 +98,8 @@ class Margins:
 
     def project(self, X: Any, plane: int = 0) -> Array:
         """The nearest point of a plane to each row: x − f(x)·w/‖w‖²."""
-        w, X = self.coef[plane], np.asarray(X, dtype=np.float64)
+        w = self.coef[plane]
+        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         norm2 = float(w @ w)
         if norm2 == 0:
             raise ValueError("w is 0: there is no plane to project on.")
@@ -127,7 +135,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     Parameters
     ----------
     model : fitted linear classifier, WidestPlane or Separability
-        Anything with `coef_`, `intercept_` and `classes_`.
+        Anything with `coef_`, `intercept_` and `classes_`, and a plane a class. A certificate about one class of
+        several takes y == that class.
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
 
@@ -144,6 +153,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     (array([2., 2.]), (-0.0, 2.0))
     """
     linear, table = linear_of(model), read_table(X, y)
+    if len(getattr(model, "classes", (0, 1))) != 2 and table.classes.dtype != bool:
+        raise ValueError(f"This plane holds one class against several: pass y == {model.positive!r} in place of y.")
     if table.shape[1] != linear.coef.shape[1]:
         raise ValueError(f"X has {table.shape[1]} features, but the model has {linear.coef.shape[1]}.")
     codes = _codes(linear, table)

@@ -70,7 +70,8 @@ class Quotient:
         block = self.z.block(index)
         if self.plain:
             return block[:, list(self.units)]
-        return np.asarray(block @ np.array([[float(value) for value in v] for v in self.vectors]).T)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is left to whole numbers
+            return np.asarray(block @ np.array([[_double(value) for value in v] for v in self.vectors]).T)
 
     def faithful(self, index: Array) -> bool:
         """Whether `block` lost nothing to underflow."""
@@ -94,10 +95,13 @@ class Quotient:
         return rows
 
     def lift(self, c: Any) -> Any:
-        """W = N c for c as the scaled columns have it: doubles where N is plain and c is, else fractions."""
+        """W = N c for c as the scaled columns have it: doubles where N is plain and c is, else fractions.
+
+        Doubles that would leave their range are over a power of two, which changes no sign.
+        """
         if self.plain and isinstance(c, np.ndarray):
             doubles = np.zeros(self.z.width)
-            doubles[list(self.units)] = np.ldexp(c, -self.scale)
+            doubles[list(self.units)] = np.ldexp(c, -self.scale - self._excess(c))
             return doubles
         exact = [Fraction(value) * two_to(-int(e)) for value, e in zip(c, self.scale, strict=True)]
         w = [Fraction(0)] * self.z.width
@@ -105,6 +109,13 @@ class Quotient:
             if value:
                 w = [a + value * b for a, b in zip(w, v, strict=True)]
         return w
+
+    def _excess(self, c: Array) -> int:
+        """The power of two over which c, with its scale taken off, is within the range of doubles."""
+        powers = (np.frexp(c)[1] - self.scale)[c != 0]
+        if not powers.size or (powers.max() < 900 and powers.min() > -900):
+            return 0
+        return int(powers.max()) - (900 if powers.max() - powers.min() > 900 else 0)
 
     def signs(self, w: Any) -> Array:
         """The exact sign of z·w on the active rows."""
@@ -122,6 +133,13 @@ class Quotient:
             w = self.lift(v)
             vectors.append(tuple(value / w[self.units[j]] for value in w))
         return quotient(self.z, vectors, [self.units[j] for j in found], self.plain and zero is not None)
+
+
+def _double(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def quotient(z: Signed, vectors: list[tuple[Fraction, ...]], units: list[int], plain: bool) -> Quotient:
@@ -146,7 +164,7 @@ def _measured(q: Quotient) -> Quotient:
         return q
     sample = index[np.unique(np.linspace(0, index.size - 1, num=min(index.size, SAMPLE)).astype(np.int64))]
     most = np.abs(q._along(sample)).max(axis=0)
-    return replace(q, scale=np.where(most > 0, np.frexp(most)[1], 0))
+    return replace(q, scale=np.where((most > 0) & np.isfinite(most), np.frexp(most)[1], 0))
 
 
 # -- a witness that floats can prove ---------------------------------------------------------------------------------

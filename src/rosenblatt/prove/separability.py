@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, fractions_of, row_space, two_to
+from rosenblatt.data.exact import Signed, row_space, two_to
 from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.data.records import Later
-from rosenblatt.prove import hulls
 from rosenblatt.prove.certificates import (
     Separability,
     SeparabilityByClass,
@@ -28,10 +27,10 @@ from rosenblatt.prove.certificates import (
     label,
     signed,
 )
-from rosenblatt.prove.hulls import placed
+from rosenblatt.prove.hulls import plane_of
 from rosenblatt.prove.quotient import Quotient, proven, whole_problem
 from rosenblatt.prove.simplex import Floats, Wholes
-from rosenblatt.prove.weak import Stage, maximiser, spanning, weights_of
+from rosenblatt.prove.weak import Stage, maximiser, moving, spanning, weights_of
 from rosenblatt.prove.wide import Peeled, crowned, descended, peel, pure_direction, twins
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +38,7 @@ ALL_AT_ONCE = 1500  # so many rows are a working set of their own
 FIRST, MORE = 400, 250  # rows in the first working set, and most that join in a round
 ROUNDS = 80
 WIDE = 1500  # rows of more columns are not for the simplex, if it can be helped
+VERY_LARGE = 10_000_000  # values, zeros counted: sparse rows of more are not for the corral either
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,22 @@ class WorkingSet:
     def __init__(self, q: Quotient) -> None:
         self.q = q
         self.rows = np.zeros(0, dtype=np.int64)
+        self.finite = True
         self.simplex = Floats(np.append(np.zeros(q.width), 1.0), np.ones(q.width + 1))
 
     def join(self, rows: Array) -> bool:
         """Add rows; whether any is new."""
         rows = np.setdiff1d(rows, self.rows)
         block = self.q.block(rows)
+        self.finite &= bool(np.isfinite(block).all())
         self.simplex.extend(np.concatenate([block, np.ones((rows.size, 1))], axis=1))
         self.rows = np.concatenate([self.rows, rows])
         return rows.size > 0
 
     def solve(self) -> tuple[str, Array]:
         """("plane", c), ("flat", rows) with a zero sum, or ("stuck", rows in the basis)."""
+        if not self.finite:
+            return "stuck", self.rows[:1]
         done = self.simplex.run(60 * (self.q.width + 10))
         support = self.simplex.support()
         if done and self.simplex.missing() <= 1e-9:
@@ -108,6 +112,8 @@ def _first(q: Quotient, index: Array) -> Array:
     rng = np.random.default_rng(0)
     sample = np.sort(rng.choice(index, size=min(index.size, 20 * q.width + 500), replace=False))
     block = q.block(sample)
+    if not np.isfinite(block).all():
+        return sample
     gram = block.T @ block
     c = np.linalg.lstsq(gram + 1e-9 * np.trace(gram) * np.eye(q.width), block.sum(axis=0), rcond=None)[0]
     wrong = _most_wrong(q, q.lift(c), index, FIRST)
@@ -154,12 +160,16 @@ def in_wholes(q: Quotient, rows: Array) -> Plane | Stage:
 
 
 def _doubles(q: Quotient, c: list[Fraction]) -> Any:
-    """The plane in doubles if it still has every row on its side, else as it is."""
+    """The plane in doubles if it still has every row on its side, else as it is; its largest entry near 1 or 2⁹⁰⁰."""
     exact = q.lift(c)
     most = max(abs(value) for value in exact)
     over = two_to(most.numerator.bit_length() - most.denominator.bit_length())
-    near = np.array([float(value / over) for value in exact])
-    return near if q.plain and (q.signs(near) > 0).all() else exact
+    exact = [value / over for value in exact]
+    for long in (Fraction(1), two_to(900)):
+        near = np.array([float(value * long) for value in exact])
+        if q.plain and (q.signs(near) > 0).all():
+            return near
+    return exact
 
 
 # -- the verdict -----------------------------------------------------------------------------------------------------
@@ -219,11 +229,11 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
             return _found_wide(z, positive, w)
         return _complete(z, positive, Plane(w), whole_problem(z, row_space(z).columns))
     if z.width > WIDE:
-        plane = placed(z, hulls.search(z, 0.5)[0]) if z.dense else None
-        if plane is not None and (z.signs(plane) > 0).all():
-            return _found_wide(z, positive, plane)
         if not z.dense:
             return _wide(z, positive)
+        plane = plane_of(z, 0.5)[0]
+        if plane is not None:
+            return _found_wide(z, positive, plane)
     space = row_space(z)
     if not space.columns:  # nothing but zeros: any row is a witness
         return _record(z, positive, (), "overlap", rank=0, rows=(0,), weights=(Fraction(1),), spanning_rows=(0,),
@@ -240,9 +250,9 @@ def decide(table: Table, positive: Any, fit_intercept: bool) -> Separability:
         found = search(rest)
         if isinstance(found, Stage):
             stages.append(found)
-    direction = maximiser(rest) or tuple(fractions_of(found.w))
-    return _record(z, positive, space.columns, "quasi-complete", **_witness(z, stages[0]), direction=direction,
-                   infinite=infinite_of(direction, z.table.names, z.intercept))  # fmt: skip
+    direction = moving(rest, found.w, maximiser(rest))
+    return _record(z, positive, space.columns, "quasi-complete", **_witness(z, stages[0]), **_spanning(z, stages),
+                   direction=direction, infinite=infinite_of(direction, z.table.names, z.intercept))  # fmt: skip
 
 
 def _record(z: Signed, positive: Any, columns: tuple[int, ...], verdict: str, **claims: Any) -> Separability:
@@ -272,7 +282,7 @@ def _complete(z: Signed, positive: Any, found: Plane, q: Quotient) -> Separabili
 
     def direction() -> tuple[Fraction, ...]:
         if not once:
-            once.append(maximiser(q) or tuple(fractions_of(found.w)))
+            once.append(moving(q, found.w, maximiser(q)))
         return once[0]
 
     return _record(z, positive, q.units, "complete", coef=coef, intercept=intercept, plane=exact,
@@ -287,13 +297,18 @@ def _witness(z: Signed, stage: Stage) -> dict[str, Any]:
 
 
 def _overlap(z: Signed, positive: Any, stages: list[Stage], columns: tuple[int, ...]) -> Separability:
-    claims = _witness(z, stages[0])
+    claims = {**_witness(z, stages[0]), **_spanning(z, stages)}
+    return _record(z, positive, columns, "overlap", rank=len(columns), **claims)
+
+
+def _spanning(z: Signed, stages: list[Stage]) -> dict[str, Any]:
+    """The rows of all stages; a row of zeros spans nothing."""
     if len(stages) == 1:
-        over = {"spanning_rows": claims["rows"], "spanning_weights": claims["weights"]}
-    else:
-        rows, weights = spanning(z, stages)
-        over = {"spanning_rows": rows, "spanning_weights": weights}
-    return _record(z, positive, columns, "overlap", rank=len(columns), **claims, **over)
+        claims = _witness(z, stages[0])
+        return {"spanning_rows": claims["rows"], "spanning_weights": claims["weights"]}
+    spans = [stage for stage in stages if z.block(stage.rows).any()]
+    rows = tuple(int(row) for stage in spans for row in stage.rows)
+    return {"spanning_rows": rows, "spanning_weights": Later(lambda: spanning(z, spans)[1])}
 
 
 # -- very many columns -----------------------------------------------------------------------------------------------
@@ -302,7 +317,7 @@ def _overlap(z: Signed, positive: Any, stages: list[Stage], columns: tuple[int, 
 def _wide(z: Signed, positive: Any) -> Separability:
     """The path of `wide`; columns that are combinations of others are not looked for there."""
     plane = descended(z, np.arange(z.n))
-    if plane is not None and (z.signs(plane) > 0).all():
+    if plane is not None:
         return _found_wide(z, positive, plane)
     peeled = peel(z)
     direction = pure_direction(z, peeled)
@@ -316,13 +331,14 @@ def _wide(z: Signed, positive: Any) -> Separability:
             w = crowned(z, peeled, core)
             if (z.signs(w) > 0).all():
                 return _found_wide(z, positive, w)
+        if rows is None and z.n * z.width <= VERY_LARGE:
+            plane = plane_of(z, 0.5)[0]
+            if plane is not None:
+                return _found_wide(z, positive, plane)
     claims: dict[str, Any] = {} if rows is None else {"rows": rows, "weights": weights}
     if rows is not None and direction is not None:
-        infinite = infinite_of(direction, z.table.names, z.intercept)
-        return _record(
-            z, positive, (), "quasi-complete", **claims, direction=direction, infinite=infinite, aliased=None
-        )
-    return _record(z, positive, (), "undecided", **claims, aliased=None)
+        return _record(z, positive, (), "quasi-complete", **claims, direction=direction, infinite=None, aliased=None)
+    return _record(z, positive, (), "undecided", **claims, infinite=None, aliased=None)
 
 
 def _core(z: Signed, peeled: Peeled) -> Any:
@@ -346,4 +362,4 @@ def _found_wide(z: Signed, positive: Any, w: Array) -> Separability:
     exact = tuple(Fraction(float(value)) for value in w)
     coef, intercept = (w[:-1], float(w[-1])) if z.intercept else (w, 0.0)
     return _record(z, positive, (), "complete", coef=coef, intercept=intercept, margin=geometric_margin(z, w),
-                   direction=exact, infinite=infinite_of(exact, z.table.names, z.intercept), aliased=None)  # fmt: skip
+                   direction=exact, infinite=None, aliased=None)  # fmt: skip

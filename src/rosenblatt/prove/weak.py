@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.exact import Signed, bareiss, null_vectors, two_to, whole
+from rosenblatt.data.exact import Signed, bareiss, fractions_of, null_vectors, two_to, whole
 from rosenblatt.prove.quotient import Quotient
 from rosenblatt.prove.simplex import Floats, Wholes
 
@@ -103,7 +103,10 @@ def maximiser(q: Quotient) -> tuple[Fraction, ...] | None:
     box = [j for j in range(q.z.width) if j not in q.units and any(v[j] for v in q.vectors)]
     across = [[v[j] / f for v, f in zip(q.vectors, flat, strict=True)] for j in box]
     b = [value / f for value, f in zip(_total(q), flat, strict=True)]
-    rows = _suggested(q, b, flat, across)
+    try:
+        rows = _suggested(q, b, flat, across)
+    except OverflowError:  # the scales are beyond doubles
+        rows = q.index[:0]
     once = math.lcm(*(f.denominator for f in flat))
     simplex = Wholes(_integral(b)[0], [int(f * once) for f in flat])
     for column in across:
@@ -118,6 +121,29 @@ def maximiser(q: Quotient) -> tuple[Fraction, ...] | None:
         wrong = wrong[:: max(1, wrong.size // 20)]
         simplex.extend([[-value for value in row] for row in q.wholes(wrong, last=False)])
     return None
+
+
+def moving(q: Quotient, w: Any, best: tuple[Fraction, ...] | None) -> tuple[Fraction, ...]:
+    """A direction other than 0 wherever one is: the maximiser, or with it a little of w, moved off the zeros it has.
+
+    z·w > 0 on every active row, so that a small step along N keeps it: such w reach everywhere that N does.
+    """
+    reach = [j for j in range(q.z.width) if any(v[j] for v in q.vectors)]
+    if best is not None and all(best[j] for j in reach):
+        return best
+    inner, step, turn = fractions_of(w), two_to(-1) * max(abs(value) for value in fractions_of(w)), 1
+    while not all(inner[j] for j in reach):
+        moved = [value + step * sum((v[j] * pow(3, turn * k) for k, v in enumerate(q.vectors)), Fraction(0))
+                 for j, value in enumerate(fractions_of(w))]  # fmt: skip
+        if (q.signs(moved) > 0).all():
+            inner = moved
+        step, turn = step / 8, turn % 3 + 1
+    if best is None:
+        return tuple(inner)
+    little = min(abs(value) for value in best if value) / max(abs(value) for value in inner) / 16
+    both = [a + little * b for a, b in zip(best, inner, strict=True)]
+    most = max(abs(value) for value in both)
+    return tuple(value / most for value in both)
 
 
 def _integral(v: list[Fraction]) -> tuple[list[int], int]:

@@ -1,12 +1,15 @@
 """Very many columns: what can be said about rows that no simplex could hold.
 
 1. Epochs of dual coordinate descent for the hard margin, minimise ½‖w‖² with y_i f_i ≥ 1: α_i ≥ 0 moves to make
-   y_i f_i = 1, w = Σ α_i z_i (Hsieh et al. 2008). After an epoch without an error w is a plane; it is checked exactly.
+   y_i f_i = 1, w = Σ α_i z_i (Hsieh et al. 2008). After an epoch without an error w may be a plane; that is checked
+   exactly. Few values are gone through thousands of times, very many a few dozen times.
 2. Two rows that are the same but for their labels: λ = (½, ½).
 3. A pure column, y_i x_ij ≥ 0 on every row left: its rows can be satisfied by its weight alone. They are peeled off,
    and so on with the rest, each layer's weights large enough for what lies deeper. What is left is the core.
 4. A core of few columns is decided as any other rows are. Its witness holds for all rows, since rows of the core are 0
    in the peeled columns; and a peeled column is a direction that separates weakly.
+
+5. Rows that are not very many: the widest plane, which the corral of `hulls` finds however narrow it is.
 
 Otherwise the verdict is "undecided", with the witness if there is one.
 """
@@ -24,7 +27,8 @@ from rosenblatt.data.exact import Signed
 from rosenblatt.learn.rows import add, dot, fetch, fetch_start, norm
 
 Array = np.ndarray[Any, Any]
-EPOCHS = 24
+EPOCHS = 24  # at least so many
+VISITS = 3e8  # values gone through, where so many epochs are fewer: a few seconds
 AHEAD, FURTHER = np.uint64(4), np.uint64(12)  # rows fetched ahead, and their starts
 LAYERS = 30
 
@@ -100,14 +104,17 @@ def descend(rows: Any, y: Array, order: Array, alpha: Array, w: Array, b: Array,
     return wrong
 
 
-def descended(z: Signed, index: Array, most: int | None = None) -> Array | None:
-    """W with no error on these rows, if so many epochs find one."""
+def descended(z: Signed, index: Array) -> Array | None:
+    """W that has these rows strictly on its side, if the epochs that they are worth find one."""
+    stored = int(np.diff(z.table.X.indptr)[index].sum()) + index.size
     alpha, w, b = np.zeros(z.n), np.zeros(z.table.shape[1]), np.zeros(1)
     rng = np.random.default_rng(0)
-    for _ in range(EPOCHS if most is None else most):
+    for _ in range(max(EPOCHS, int(VISITS / max(stored, 1)))):
         order = rng.permutation(index).astype(np.uint64)
         if descend(z.table.rows, z.sides, order, alpha, w, b, float(z.intercept)) == 0:
-            return np.append(w, b) if z.intercept else w
+            plane = np.append(w, b) if z.intercept else w
+            if (z.signs(plane)[index] > 0).all():  # w moved on after it met a row
+                return plane
     return None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from rosenblatt.data.labelled import Table, read_table
 from rosenblatt.prove.certificates import Separability, WidestPlane, geometric_margin, label, signed, upper_margin
-from rosenblatt.prove.hulls import placed, search
+from rosenblatt.prove.hulls import plane_of
 from rosenblatt.prove.separability import decide
 
 
@@ -32,6 +32,31 @@ class InseparableError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return InseparableError, (self.verdict,)
+
+
+class UndecidedError(ValueError):
+    """No plane in doubles was found, and none is ruled out.
+
+    Attributes
+    ----------
+    verdict : Separability
+        What is known: its `separable` is None where neither a plane nor a proof that there is none was found, True
+        where there is a plane, but so thin a chance that it was found in fractions only (`verdict.plane`).
+    """
+
+    def __init__(self, verdict: Separability) -> None:
+        super().__init__(f"{unfound(verdict)}: {verdict}")
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UndecidedError, (self.verdict,)
+
+
+def unfound(verdict: Separability) -> str:
+    """Why a verdict that rules no plane out comes without one."""
+    if verdict.separable:
+        return f"A plane separates {verdict.positive!r} from the rest, but no plane in doubles was found"
+    return f"Whether a plane separates {verdict.positive!r} from the rest was not found out"
 
 
 def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6) -> WidestPlane:
@@ -57,6 +82,8 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
     ------
     InseparableError
         When no plane separates the classes; its `verdict` has the proof.
+    UndecidedError
+        When no plane in doubles was found, though none is ruled out; its `verdict` has what is known.
 
     References
     ----------
@@ -81,20 +108,21 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
         )
     found, _ = widest(table, table.classes[-1], bool(fit_intercept), tol)
     if isinstance(found, Separability):
-        raise InseparableError(found)
+        raise (InseparableError if found.separable is False else UndecidedError)(found)
     return found
 
 
 def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> tuple[WidestPlane | Separability, int]:
-    """The widest plane between one class and the rest, or the proof that there is none; and the steps it took."""
+    """The widest plane between one class and the rest, or the verdict that comes without one; and the steps it took."""
     z = signed(table, positive, fit_intercept)
-    w, rows, alpha, steps = search(z, tol)
-    plane = placed(z, w)
-    if plane is None or (z.signs(plane) <= 0).any():
+    plane, rows, alpha, steps = plane_of(z, tol)
+    if plane is None:
         verdict = decide(table, positive, fit_intercept)
         if verdict.verdict != "complete" or verdict.coef is None or verdict.plane is not None:
             return verdict, steps
         plane = np.append(verdict.coef, verdict.intercept or 0.0) if fit_intercept else verdict.coef
+    if not (np.isfinite(alpha) & (alpha > 0)).all():  # squares that left the range of doubles: they prove nothing
+        rows, alpha = rows[:0], alpha[:0]
     order = np.argsort(rows)
     weights = alpha[order].astype(np.float64)
     support = tuple(int(row) for row in rows[order])

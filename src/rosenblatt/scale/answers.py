@@ -15,7 +15,7 @@ import numpy as np
 from rosenblatt.data import tables
 from rosenblatt.data.disk import replaced
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.reading import Piece, Reading, family, reading, target
+from rosenblatt.data.reading import Piece, Reading, family, prepared, reading, target
 from rosenblatt.data.sources import by_name, expand
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.scale.mixed import groups_of, is_arrays, is_collection, make_engine
@@ -161,7 +161,8 @@ def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tu
         groups, how = groups_of((source, None) if alone else source, None, client, settings)
         known: Reading | None = getattr(model, "reading_", None)
         return groups, known if known is not None and known.layout is not None and how.format != "arrays" else how
-    return list(file_groups(expand(source), len(expand(source)))), how_to_read(model, source, settings)
+    how = prepared(source, how_to_read(model, source, settings))
+    return list(file_groups(expand(source), len(expand(source)))), how
 
 
 def _carried(model: Any) -> bytes:
