@@ -436,7 +436,8 @@ def test_forged_headers_never_crash():
             model = from_bytes(sealed({**about, key: scramble(about[key], rng)}, arrays))
         except FileError:
             continue
-        said(model)
+        with suppress(NotFittedError):  # a model without its attributes
+            said(model)
 
 
 @pytest.mark.parametrize(
