@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from family import CLASSIFIERS, ESTIMATORS, contents, same_model, target_for
 import rosenblatt
+from family import CLASSIFIERS, ESTIMATORS, contents, same_model, target_for
 from rosenblatt import (
     AROW,
     PAUM,
