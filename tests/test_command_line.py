@@ -259,6 +259,10 @@ def test_labels_are_written_out(folder):
     (folder / "several.svm").write_text("0.1,1234567 1:1\n1234567 2:1\n0.1 1:2 2:-1\n" * 9)
     assert run("train", folder / "several.svm", "-o", folder / "s", "--set", "margin=0.1")[0] == 0
     assert run("predict", folder / "s", folder / "several.svm")[1].splitlines()[:3] == ["0.1,1234567", "1234567", "0.1"]
+    (folder / "strange.svm").write_text("0.1,7 1:1\n")
+    code, _, error = run("evaluate", folder / "s", folder / "strange.svm")
+    assert code == 2
+    assert "strange.svm: expected one of the labels" in error
     (folder / "number.svm").write_text("0.1 1:1\n")
     arguments = ("--learner", "regressor", "--set", "epsilon=0.0", "--set", "fit_intercept=False")
     assert run("train", folder / "number.svm", *arguments, "-o", folder / "n")[0] == 0

@@ -92,7 +92,7 @@ def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
     for piece in _rows(model, source, how):
         if piece.labels is None:
             raise FileError("expected labels to compare with, found none", expand(source)[0])
-        said, truth = model.predict(piece.X), target(piece, how)
+        said, truth = model.predict(piece.X), _truth(piece, how, expand(source)[0])
         rows += piece.rows
         if hasattr(model, "classes_"):
             _comparable(model.classes_, truth, expand(source)[0])
@@ -103,6 +103,13 @@ def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
     if hasattr(model, "classes_"):
         return Evaluated(rows, errors, 1 - errors / rows, None)
     return Evaluated(rows, None, None, distance / rows)
+
+
+def _truth(piece: Piece, how: Reading, path: str) -> Any:
+    try:
+        return target(piece, how)
+    except FileError as error:
+        raise FileError(error.what, path) from error
 
 
 def _comparable(classes: Any, truth: Any, path: str) -> None:

@@ -11,7 +11,7 @@ def validated(estimator: Any, X: Any, **settings: Any) -> Any:
     """`validate_data`, whose error for complex numbers holds the whole array."""
     try:
         return validate_data(estimator, X, **settings)
-    except ValueError as error:
-        if str(error).startswith("Complex data not supported"):
+    except (ValueError, TypeError) as error:
+        if str(error).startswith("Complex data not supported") or str(error).endswith("not 'complex'"):
             raise ValueError("Complex data not supported: X must hold real numbers.") from None
         raise
