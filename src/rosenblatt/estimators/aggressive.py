@@ -8,8 +8,9 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.estimators.online import OnlineClassifier, OnlineRegressor
+from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.regressor import OnlineRegressor
 from rosenblatt.learn.rules import PassiveAggressiveRule
 from rosenblatt.learn.training import Plan
 

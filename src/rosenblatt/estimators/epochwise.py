@@ -16,7 +16,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import column_or_1d
 
 from rosenblatt.data.examples import Examples, distinct
-from rosenblatt.estimators.online import OnlineClassifier, all_or_nothing
+from rosenblatt.estimators.classifier import OnlineClassifier
+from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.records import Records, frozen
 from rosenblatt.learn.training import EpochRecord, default_epochs

@@ -15,8 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.data.examples import Examples
-from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner, OnlineRegressor
+from rosenblatt.estimators.classifier import OnlineClassifier
+from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.regressor import OnlineRegressor
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn import batch, minimising
 from rosenblatt.learn.kept import Planes

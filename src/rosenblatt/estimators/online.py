@@ -1,4 +1,4 @@
-"""The scikit-learn face of the online learners: validate, encode, drive the training, attach the report."""
+"""What all online learners share: validate, encode, drive the training, attach the report."""
 
 from __future__ import annotations
 
@@ -12,34 +12,24 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import r2_score
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import (
     Dense,
     Examples,
     Sparse,
-    as_labels,
-    check_labels,
-    class_weights,
-    distinct,
-    encode_indicator,
-    encode_labels,
     encode_rows,
     encode_weights,
-    merged,
     radius2,
 )
 from rosenblatt.estimators.consistency import check_attributes, check_online, must
 from rosenblatt.estimators.report import Report, looked_at, unseen
 from rosenblatt.estimators.validation import validated
-from rosenblatt.learn.growing import grow
-from rosenblatt.learn.kept import Ballot, Kept, Planes, decide
+from rosenblatt.learn.kept import Ballot, Kept, Planes
 from rosenblatt.learn.machines import Piece, State
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.records import Records
@@ -47,7 +37,6 @@ from rosenblatt.learn.training import (
     EpochRecord,
     Plan,
     confirmed,
-    default_epochs,
     epochs,
     new_state,
     problems,
@@ -419,17 +408,6 @@ def _types(X: Any) -> Any:
     return np.float32 if narrow else [np.float64, np.float32]
 
 
-def named_classes(classes: Any) -> Array:
-    """The classes that a caller of `partial_fit` expects, sorted."""
-    try:
-        given = column_or_1d(as_labels(classes))
-        found = distinct(given)
-        check_labels(given, found)
-    except ValueError as error:
-        raise ValueError(f"classes: {error}") from error
-    return found
-
-
 def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An initial value, checked; zeros when it is not given."""
     if value is None:
@@ -445,272 +423,3 @@ def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     if not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinity at {np.argwhere(~np.isfinite(array))[0].tolist()}.")
     return array
-
-
-class OnlineClassifier(ClassifierMixin, OnlineLearner):
-    """An online learner of classes, or of labels by an indicator matrix."""
-
-    classes_: Array
-    multiclass: str
-    class_weight: Any
-
-    def _scheme(self, classes: int, labels: bool) -> str:
-        if labels:
-            return "ovr"
-        return "one" if classes <= 2 else str(self.multiclass)
-
-    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
-        y = y if sp.issparse(y) else as_labels(y)
-        if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
-            indicator = encode_indicator(y)
-            if self.class_weight is not None:
-                raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
-            return indicator, np.arange(indicator.shape[1]), weights
-        plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would look for
-        y = y if plain else column_or_1d(y, warn=True)
-        present = y if weights is None or weights.all() else y[weights > 0]
-        classes = distinct(present)
-        check_labels(y, classes if present is y else distinct(y))
-        if known is not None:
-            classes = merged(known, classes) if classes.size else known
-        if present is not y:  # labels of absent rows are no classes; their code is never read
-            codes = np.zeros(y.shape[0], dtype=np.int32)
-            codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
-        else:
-            codes = encode_labels(y, classes)
-        shares = class_weights(self.class_weight, classes, codes, weights)
-        if shares is not None:
-            weights = shares[codes] * (1.0 if weights is None else weights)
-            if not weights.any():
-                raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
-        return codes, classes, weights
-
-    @all_or_nothing
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
-        """Learn until every row is right or the budget is spent.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            float32 and float64 are used as they are, without a copy.
-        y : array-like of shape (n,), or an indicator of labels of shape (n, K)
-        sample_weight : array-like of shape (n,), optional
-            A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step. Weight 0 is
-            as if the row were not there.
-        coef_init, intercept_init : array-like, optional
-            Where to start, in the shapes of `coef_` and `intercept_`; zero by default.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        plan = self._plan()
-        examples = self._examples(X, y, sample_weight, reset=True)
-        self._check_rows(plan, examples)
-        assert examples.classes is not None
-        labels = examples.target.ndim == 2
-        if examples.classes.size < 2 and not labels:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes to learn from; y has 1 class: {examples.classes[0]!r}."
-            )
-        state = self._start(examples, plan, examples.classes.size, labels, coef_init, intercept_init)
-        limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
-        self._drive(examples, plan, state, limit, X, y)
-        return self
-
-    @all_or_nothing
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Make one epoch over these rows.
-
-        E calls on all rows are one fit of E epochs. Classes that were never seen may appear in any call.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-        classes : array-like, optional
-            Classes to expect, whether or not they are in y.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        plan = self._plan()
-        if isinstance(self.class_weight, str):
-            raise ValueError('class_weight="balanced" needs all rows at once; pass a mapping to partial_fit.')
-        first = self._begins(plan)
-        known = None if first else self.classes_
-        if classes is not None:
-            named = named_classes(classes)
-            known = named if known is None else merged(known, named)
-        dtype = None if first else self._state.machines[0].coef.dtype
-        examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)
-        self._check_rows(plan, examples)
-        assert examples.classes is not None
-        labels = examples.target.ndim == 2
-        if first:
-            state = self._start(examples, plan, examples.classes.size, labels, None, None)
-        else:
-            state = self._grown(examples, plan, labels)
-        self._one_epoch(examples, plan, state)
-        return self
-
-    def _grown(self, examples: Examples, plan: Plan, labels: bool) -> State:
-        """A copy of the state, to be kept when its epoch is done, with room for classes that are new."""
-        assert examples.classes is not None
-        known, found = self.classes_.size, examples.classes.size
-        if labels != self._labels() or (labels and known != found):
-            raise ValueError(
-                f"y has {found} {'label columns' if labels else 'classes'}, the model learned {known} "
-                f"{'label columns' if self._labels() else 'classes'}."
-            )
-        scheme = self._scheme(found, labels)
-        if known > 2 and scheme != self._state.scheme:
-            raise ValueError(f"multiclass was {self._state.scheme!r} in the first call and is now {scheme!r}.")
-        if known == found:
-            return self._state.copy()
-        places = np.searchsorted(examples.classes, self.classes_)
-        return grow(self._state.copy(), places, found, scheme, plan.rule)
-
-    def _labels(self) -> bool:
-        """Whether the model was taught labels by an indicator."""
-        return bool(self._by_labels)
-
-    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
-        """Accuracy, by weight, on held-out rows."""
-        labels, right, total = examples.target.ndim == 2, 0.0, 0.0
-        for begin in range(0, rows.size, 1 << 14):
-            index = rows[begin : begin + (1 << 14)]
-            truth, said = examples.target[index], decide(kept.scores(examples.rows, index), labels)
-            hit = (said == truth) if not labels else (said == truth).all(axis=1)
-            mass = np.ones(index.size) if examples.weights is None else examples.weights[index]
-            right, total = right + float(mass[hit].sum()), total + float(mass.sum())
-        return right / total
-
-    def decision_function(self, X: Any) -> Array:
-        """Scores of rows: (n,) for two classes, positive for `classes_[1]`; (n, K) for more.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-
-        Returns
-        -------
-        ndarray
-        """
-        return self._scores(X)
-
-    def predict(self, X: Any) -> Array:
-        """Classes of rows, or an indicator of labels if that is what was learned.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-
-        Returns
-        -------
-        ndarray
-        """
-        scores = self._scores(X)
-        if self._labels():
-            return decide(scores, labels=True).astype(np.int64)
-        codes = decide(scores)
-        return self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)]
-
-    def __sklearn_tags__(self) -> Any:
-        """Labels by indicator are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        return tags
-
-
-class OnlineRegressor(RegressorMixin, OnlineLearner):
-    """An online learner of numbers."""
-
-    def _publish(self, kept: Kept) -> None:
-        super()._publish(kept)
-        self.coef_ = self.coef_[0]
-
-    def _scheme(self, classes: int, labels: bool) -> str:
-        return "one"
-
-    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
-        y = column_or_1d(y, warn=True)
-        try:
-            target = np.ascontiguousarray(y, dtype=rows.values.dtype)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must be numbers for regression: {error}.") from error
-        if not np.isfinite(target).all():
-            row = int(np.flatnonzero(~np.isfinite(target))[0])
-            raise ValueError(f"Input y contains NaN or infinity at row {row}.")
-        return target, None, weights
-
-    @all_or_nothing
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
-        """Learn until every row is within its tube or the budget is spent.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-        y : array-like of shape (n,)
-        sample_weight, coef_init, intercept_init : array-like, optional
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        plan = self._plan()
-        examples = self._examples(X, y, sample_weight, reset=True)
-        self._check_rows(plan, examples)
-        state = self._start(examples, plan, 1, False, coef_init, intercept_init)
-        limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
-        self._drive(examples, plan, state, limit, X, y)
-        return self
-
-    @all_or_nothing
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Make one epoch over these rows.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`.
-
-        Returns
-        -------
-        self
-        """
-        self._validate_params()
-        plan = self._plan()
-        first = self._begins(plan)
-        dtype = None if first else self._state.machines[0].coef.dtype
-        examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
-        self._check_rows(plan, examples)
-        state = self._start(examples, plan, 1, False, None, None) if first else self._state.copy()
-        self._one_epoch(examples, plan, state)
-        return self
-
-    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
-        """R², by weight, on held-out rows."""
-        mass = None if examples.weights is None else examples.weights[rows]
-        return float(r2_score(examples.target[rows], kept.scores(examples.rows, rows), sample_weight=mass))
-
-    def predict(self, X: Any) -> Array:
-        """Numbers for rows.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return self._scores(X)

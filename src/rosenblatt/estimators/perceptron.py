@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.estimators.online import OnlineClassifier
+from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.learn.kept import Ballot
 from rosenblatt.learn.rules import PerceptronRule
 from rosenblatt.learn.training import Plan

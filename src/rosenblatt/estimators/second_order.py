@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.estimators.online import OnlineClassifier
+from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.learn.rules import AROWRule, Rule, SecondOrderRule
 from rosenblatt.learn.training import Plan

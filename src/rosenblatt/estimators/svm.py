@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.data.examples import Examples
+from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.linear import LINEAR, Minimiser
-from rosenblatt.estimators.online import OnlineClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn import pegasos

@@ -33,11 +33,12 @@ from rosenblatt.data.reading import (
     tasks,
 )
 from rosenblatt.data.sources import CHUNK, STDIN, expand, spooled
+from rosenblatt.estimators.classifier import OnlineClassifier, named_classes
 from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import load, save
 from rosenblatt.estimators.linear import Minimiser
-from rosenblatt.estimators.online import OnlineClassifier, OnlineLearner, named_classes
+from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.estimators.report import Report, looked_at, scan
 from rosenblatt.learn import minimising, pegasos
 from rosenblatt.learn.evaluation import Problem
