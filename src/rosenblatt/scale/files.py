@@ -783,6 +783,8 @@ def steps(estimator: Any, source: Any, **how: Any) -> Iterator[Progress]:
         raise ValueError("n_jobs threads learn from shards: say into how many shards the rows are cut.")
     aside = mixed.is_collection(source) or mixed.is_arrays(source)
     if how["shards"] not in (None, 1) or how["client"] is not None or aside:
+        if how.pop("classes", None) is not None:
+            raise ValueError("classes are found by the workers that read the shards: leave classes as it is.")
         return mixed.training(estimator, source, **how)
     for name in ("shards", "n_jobs", "client", "mixing", "deadline"):
         how.pop(name)
