@@ -37,5 +37,5 @@ if __name__ == "__main__":
         sys.exit(f"no section {unknown[0]!r}: {', '.join(SECTIONS)}")
     for name in wanted:
         SECTIONS[name]()
-    if "--write" in sys.argv:
-        tables.write_figures()
+        if "--write" in sys.argv:  # after each section: a run that is broken off leaves what it has measured
+            tables.write_figures()
