@@ -652,12 +652,14 @@ def test_wide_sparse_rows(fit_intercept):
     assert checked(X, np.ones(900, int), fit_intercept=True).margin == math.inf
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("n", [3000, 4000])
 def test_sparse_rows_are_given_the_epochs_that_they_are_worth(n):
     X = sp.random(n, 2500, density=0.01, random_state=0, format="csr")
     assert checked(X, np.random.default_rng(0).integers(0, 2, n)).verdict == "complete"
 
 
+@pytest.mark.compiled
 def test_sparse_rows_that_are_not_very_many_are_given_the_corral(monkeypatch):
     monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
     monkeypatch.setattr("rosenblatt.prove.wide.VISITS", 0)
