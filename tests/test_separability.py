@@ -669,6 +669,7 @@ def test_sparse_rows_that_are_not_very_many_are_given_the_corral(monkeypatch):
     assert checked(X[keep], f[keep] > 0).verdict == "complete"
 
 
+@pytest.mark.compiled
 def test_wide_sparse_twins():
     X, y = text_like(900, 6000)
     X, y = sp.vstack([X, X[:1]], format="csr"), np.append(y, 1 - y[0])
