@@ -222,8 +222,8 @@ def _epoch(
     picking = isinstance(plan.order, str) and plan.order in ("first", "worst")
     if picking:
         row = _find(X, machine, problem, worst=plan.order == "worst")
-        if row is None:
-            return True
+        if row is None:  # converged, unless rows that nothing moves are still wrong
+            return not any(machine.learns(wish) for _, found in plane_wishes(X, machine, problem) for wish in found)
         piece, covers = np.array([row]), False
     else:
         order = plan.make_order(problem, seed)
@@ -295,6 +295,8 @@ def _find(X: Array, machine: Machine, problem: Problem, worst: bool) -> int | No
     best, most = None, None
     for row, found in plane_wishes(X, machine, problem):
         lacks = [wish.lack for wish in found if machine.learns(wish)]
+        if not machine.c and not X[row].any():  # an empty row, without a bias, moves nothing: as in `evaluation.find`
+            continue
         if lacks and (most is None or (worst and max(lacks) > most)):
             best, most = row, max(lacks)
     return best
