@@ -12,6 +12,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import platform
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -65,8 +66,9 @@ def left_out(what: str) -> None:
 
 def write_figures() -> None:
     """Put all tables into docs/benchmarks.md, and the rows with a ratio and a goal where the README has its figures."""
-    told = f"Measured by `make bench` in one run, {os.cpu_count()} cores, Python {platform.python_version()}"
-    page = [f"# Benchmarks\n\n{told}: `python benchmarks/bench.py --write`.", *LINES, ""]
+    command = " ".join(["python benchmarks/bench.py", *sys.argv[1:]])
+    told = f"Measured by `{command}` in one run, {os.cpu_count()} cores, Python {platform.python_version()}"
+    page = [f"# Benchmarks\n\n{told}.", *LINES, ""]
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(page), encoding="utf-8")
     readme = ROOT / "README.md"
     begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
