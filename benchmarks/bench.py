@@ -13,6 +13,7 @@ import sys
 import tables  # isort: skip  (first: it sets the number of threads)
 import bench_cluster
 import bench_files
+import bench_lab
 import bench_learning
 import bench_linear
 import bench_networks
@@ -28,6 +29,7 @@ SECTIONS = {
     "networks": bench_networks.run,
     "files": bench_files.run,
     "cluster": bench_cluster.run,
+    "lab": bench_lab.run,
 }
 
 if __name__ == "__main__":

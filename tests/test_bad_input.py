@@ -534,3 +534,24 @@ def test_complex_numbers_are_refused_in_one_sentence(name):
     for X in (np.eye(4) * 1j, sp.csr_matrix(np.eye(4) * 1j), [[1j], [2.0], [3.0], [4.0]]):
         with pytest.raises(ValueError, match=r"^Complex data not supported: X must hold real numbers\.$"):
             getattr(rosenblatt, name)().fit(X, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: rosenblatt.Layer(3, "relu", "no"), "bias of a layer is True or False"),
+        (lambda: rosenblatt.Layer(3, nonnegative="yes"), "nonnegative of a layer is True or False"),
+        (lambda: rosenblatt.Layer(3, ["relu"]), "activation must be one of"),
+        (lambda: rosenblatt.MultilayerPerceptron((True,)).fit(X, y), "hidden_layer_sizes holds numbers of units"),
+        (lambda: rosenblatt.KernelPerceptron(lambda A, B: "near").fit(X, y), "kernel must return a matrix of numbers"),
+        (lambda: rosenblatt.paum_bounds(1.0, 0.5, 1.0), "tau is a pair of numbers"),
+        (lambda: rosenblatt.paum_bounds(1.0, 0.5, ("a", "b")), "tau is a pair of numbers"),
+        (lambda: rosenblatt.max_margin(X, y, tol="a"), "tol must be between 0 and 1"),
+        (lambda: rosenblatt.max_margin(X, y, fit_intercept="no"), "fit_intercept must be True or False"),
+        (lambda: rosenblatt.separability(X, y, fit_intercept="no"), "fit_intercept must be True or False"),
+        (lambda: rosenblatt.HierarchicalPerceptron({0: [1], 1: None}).fit(X, y), "the name of its parent; 0 is mapped"),
+    ],
+)
+def test_options_of_the_wrong_type(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

@@ -22,7 +22,7 @@ import rosenblatt
 from rosenblatt.cli import main as cli
 from rosenblatt.cli.progress import watched
 from rosenblatt.learn.training import EpochRecord
-from rosenblatt.scale.files import Progress
+from rosenblatt.scale.jobs import Progress
 
 COMMAND = [sys.executable, "-m", "rosenblatt.cli.main"]
 

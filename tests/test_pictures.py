@@ -335,7 +335,7 @@ def test_frame_and_line():
     assert np.allclose(x * w[0] + y * w[1] - 11, 0, atol=1e-6)
     assert x.min() < wide[0]
     assert x.max() > wide[1]
-    ax = drawing.axes()
+    ax = drawing.matplotlib().subplots()[1]
     drawing.window(ax, wide)
     assert ax.get_aspect() == "auto"
     assert drawing.frame_of(np.zeros((1, 2))) == (-1, 1, -1, 1)

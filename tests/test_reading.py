@@ -1,9 +1,7 @@
 """Readers: every format comes back as it was written, and what is malformed is named by place."""
 
-import csv
 import gzip
 import io
-import os
 import random
 import re
 import subprocess
@@ -24,21 +22,14 @@ from sklearn.feature_extraction.text import HashingVectorizer
 import rosenblatt
 from rosenblatt import FileError, read, stream
 from rosenblatt.data import numbers, sources, svmlight, text
-from rosenblatt.data.reading import pieces, prepared, reading
+from rosenblatt.data.reading import pieces, reading
 from rosenblatt.data.sources import chunks, detect, expand
-
-FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "300"))
+from written import FUZZ, NUMBER, ROWS, TABLE, mutated, written
 
 
 def parse(data, **settings):
     padded = np.frombuffer(data + bytes(numbers.PADDING), np.uint8)
     return svmlight.parse(padded, len(data), "x", 1, **settings)
-
-
-def written(tmp_path, content, name="rows.svm"):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -221,26 +212,6 @@ def test_svmlight_indices_and_widths(tmp_path):
     with pytest.raises(FileError, match="at most 3"):
         read(one, n_features=3, zero_based=False)
     assert read(written(tmp_path, "1\n0\n", "none.svm"))[0].shape == (2, 1)
-
-
-def mutated(data, rng):
-    data = bytearray(data)
-    for _ in range(rng.choice([1, 1, 2, 4])):
-        at, kind = rng.randrange(len(data) + 1), rng.randrange(4)
-        if kind == 0:
-            data[at : at + 1] = rng.choice(
-                ["0", "9", "e", ".", "-", " ", ":", ",", "#", "\n", "q", "\t", '"', "x", "é"]
-            ).encode()
-        elif kind == 1:
-            del data[at : at + rng.choice([1, 1, 3, 10])]
-        elif kind == 2:
-            data[at:at] = data[at : at + rng.choice([1, 2, 8])]
-        else:
-            data[at:at] = bytes([rng.randrange(256)])
-    return bytes(data)
-
-
-NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def slow_svmlight(data):
@@ -543,174 +514,6 @@ def test_lines_without_labels():
     )
     assert found.labels == []
     assert found.values.size == 1
-
-
-# -- tables ----------------------------------------------------------------------------------------------------------
-
-TABLE = {
-    "size": [1.5, 2.0, -3.0, 4.0],
-    "colour": ["red", "blue", "red", ""],
-    "n": [1, 2, 3, 4],
-    "label": ["a", "b", "a", "b"],
-}
-ROWS = [[1.5, 0, 0, 1, 1], [2, 0, 1, 0, 2], [-3, 0, 0, 1, 3], [4, 1, 0, 0, 4]]
-
-
-def test_every_table_says_the_same(tmp_path):
-    table = pa.table(TABLE)
-    pa.csv.write_csv(table, tmp_path / "t.csv")
-    pa.csv.write_csv(table, tmp_path / "t.tsv", pa.csv.WriteOptions(delimiter="\t"))
-    pa.parquet.write_table(table, tmp_path / "t.parquet", row_group_size=2)
-    pa.feather.write_feather(table, tmp_path / "t.feather")
-    with pa.ipc.new_stream(str(tmp_path / "t.arrow"), table.schema) as file:
-        file.write_table(table, max_chunksize=3)
-    coded = pa.table({**TABLE, "colour": pa.array(TABLE["colour"]).dictionary_encode()})
-    pa.parquet.write_table(coded, tmp_path / "coded.parquet")
-    for name in ("t.csv", "t.tsv", "t.parquet", "t.feather", "t.arrow", "coded.parquet"):
-        X, y = read(tmp_path / name)
-        np.testing.assert_array_equal(X.toarray(), ROWS)
-        assert y.tolist() == TABLE["label"]
-        X, y = read(tmp_path / name, label="n", categorical="hash", n_features=8)
-        assert X.shape == (4, 9)
-        assert y.tolist() == [1, 2, 3, 4]
-        assert y.dtype == np.int64
-
-
-def test_tables_of_numbers_are_dense(tmp_path):
-    X, y = read(written(tmp_path, "a, b,y\n1, 2.5,0.5\n+3,4e1,2\n", "t.csv"))
-    np.testing.assert_array_equal(X, [[1, 2.5], [3, 40]])
-    assert y.tolist() == [0.5, 2.0]
-    X, y = read(written(tmp_path, "1,2\n3,4\n", "h.csv"), header=False, label=-1)
-    assert X.tolist() == [[1], [3]]
-    assert y.tolist() == [2, 4]
-    flags = pa.table({"a": [True, False], "y": [1.5, 2.5]})
-    pa.parquet.write_table(flags, tmp_path / "f.parquet")
-    assert read(tmp_path / "f.parquet")[0].tolist() == [[1], [0]]
-
-
-@pytest.mark.parametrize(
-    ("content", "settings", "line", "what"),
-    [
-        ("a,label\n1,x\n2\n", {}, 3, "expected 2 columns, found 1"),
-        ("a,label\n1,x,5\n", {}, 2, "expected 2 columns, found 3"),
-        ("a,label\n" + "1,x\n" * 30 + "oops,y\n", {}, 32, "expected a number as in other rows, found 'oops'"),
-        ("a,label\n" + "1,x\n" * 30 + ",y\n", {}, 32, "expected a number as in other rows, found ''"),
-        ("a,label\n1,x\nnan,y\n", {}, 3, "expected a finite number, found 'nan'"),
-        ("a,label\n1,x\n-inf,y\n", {}, 3, "expected a finite number, found '-inf'"),
-        ("a,label\n1,x\n1e999,y\n", {}, 3, "expected a finite number, found '1e999'"),
-        ("a,label\n1,x\n2,\n", {}, 3, "expected a label, found nothing"),
-        ("a,label\n\n1,x\n\r\n2\n", {}, 5, "expected 2 columns, found 1"),
-        ("a,label\n\n1,x\n\n\nnan,y\n", {}, 6, "expected a finite number, found 'nan'"),
-        ('a,label\n1,"x\n""z"\n\nnan,y\n', {}, 5, "expected a finite number, found 'nan'"),
-        ('a,label\n1,"x\nz"\n2,\n', {}, 4, "expected a label, found nothing"),
-        ("a,label\n" + "\n1,x\n" * 30 + "oops,y\n", {}, 62, "expected a number as in other rows, found 'oops'"),
-        ("a,b\n1,2\n", {}, None, "which column is the label?"),
-        ("a,label,y\n1,2,3\n", {}, None, "which column is the label?"),
-        ("a,b\n1,2\n", {"label": "c"}, None, "expected a column named 'c'"),
-        ("a,b\n1,2\n", {"label": 7}, None, "expected a label in column 7"),
-        ("a,a,label\n1,2,3\n", {}, 1, "two columns named 'a'"),
-        ("a,label\n", {}, None, "expected rows, found none"),
-        ("", {}, None, "expected a table"),
-        ('a,label\n1,"x\n2,y\n', {}, None, "expected quotation marks in pairs"),
-    ],
-)
-def test_table_errors_name_the_place(tmp_path, content, settings, line, what):
-    path = written(tmp_path, content, "t.csv")
-    with pytest.raises(FileError, match=re.escape(what)) as caught:
-        read(path, **settings)
-    assert caught.value.line == line
-
-
-def test_other_table_errors(tmp_path):
-    with pytest.raises(FileError, match="expected a table"):
-        read(written(tmp_path, "not parquet at all", "t.parquet"))
-    with pytest.raises(FileError, match="expected a table"):
-        read(written(tmp_path, "not arrow at all", "t.arrow"))
-    pa.parquet.write_table(pa.table({"a": [[1], [2]], "y": [1, 2]}), tmp_path / "l.parquet")
-    with pytest.raises(FileError, match="expected numbers or names"):
-        read(tmp_path / "l.parquet")
-    pa.parquet.write_table(pa.table({"a": [1.0, None], "y": [1, 2]}), tmp_path / "n.parquet")
-    with pytest.raises(FileError, match="expected a finite number, found nothing"):
-        read(tmp_path / "n.parquet")
-    written(tmp_path, "a,y\n1,2\n", "p1.csv")
-    written(tmp_path, "b,y\n1,2\n", "p2.csv")
-    with pytest.raises(FileError, match="expected the columns"):
-        read(str(tmp_path / "p?.csv"))
-
-
-def test_whole_numbers_that_no_double_is(tmp_path):
-    large = 2**53 + 1
-    for name, write in (("parquet", pa.parquet.write_table), ("arrow", pa.feather.write_feather)):
-        path = tmp_path / f"t.{name}"
-        write(pa.table({"a": [1, 2, large], "y": [0, 1, 0]}), str(path))
-        with pytest.raises(FileError, match=f"expected a number that a double can hold, found {large}") as caught:
-            read(path)
-        assert (caught.value.line, caught.value.column) == (3, "a")
-        write(pa.table({"a": [1, 2, 2**60], "y": [large, large - 1, -large]}), str(path))
-        X, y = read(path)
-        assert X[2, 0] == 2**60
-        assert y.tolist() == [str(large), str(large - 1), str(-large)]
-    X, y = read(written(tmp_path, f"a,y\n1,{large}\n2,{large - 1}\n", "t.csv"))
-    assert y.tolist() == [str(large), str(large - 1)]
-    assert read(written(tmp_path, "a,y\n1,1e20\n2,3\n", "t.csv"))[1].tolist() == [1e20, 3]
-
-
-def test_new_tables_are_read_like_the_first(tmp_path):
-    first = written(tmp_path, "size,colour,label\n1,red,x\n2,blue,y\n", "a.csv")
-    how = prepared(first, reading(first))
-    X, y = read(written(tmp_path, "colour,size\ngreen,5\nred,6\n", "b.csv"), like=how)
-    np.testing.assert_array_equal(X.toarray(), [[5, 0, 0], [6, 0, 1]])
-    assert y is None
-    with pytest.raises(FileError, match="expected a column named 'colour'"):
-        read(written(tmp_path, "size\n5\n", "c.csv"), like=how)
-    with pytest.raises(FileError, match="expected a finite number, found 'big'") as caught:
-        read(written(tmp_path, "size,colour\n1,red\nbig,red\n", "d.csv"), like=how)
-    assert (caught.value.line, caught.value.column) == (3, "size")
-
-
-def test_missing_extras_are_explained(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(FileError, match=re.escape("pip install 'rosenblatt[arrow]'")):
-        read(written(tmp_path, "a,y\n1,2\n", "t.csv"))
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(FileError, match=re.escape("pip install 'rosenblatt[arrow]'")):
-        read(written(tmp_path, zstandard.compress(b"1 1:1\n"), "t.svm.zst"))
-
-
-def slow_csv(data):
-    """The cells of a table, by Python's csv."""
-    return [line for line in csv.reader(io.StringIO(data.decode(), newline="")) if line]
-
-
-def slow_features(cells):
-    """One column of cells as features: its numbers, or a column for each of its names, which are in order."""
-    plain = [cell.strip(" \t\r") for cell in cells]
-    if all(cell.isascii() and NUMBER.fullmatch(cell.encode()) for cell in plain):
-        return [[float(cell) for cell in plain]]
-    return [[float(cell == name) for cell in cells] for name in sorted(set(cells))]
-
-
-@pytest.mark.parametrize("cell", [b"%d.5", b"n%d"])
-def test_mutated_csv_says_what_it_says_or_is_refused(tmp_path, cell):
-    row = b"%d," + cell + b",%s\n"
-    whole = b"a,b,label\n" + b"".join(row % (k, k // 2, b"xy"[k % 2 : k % 2 + 1]) for k in range(12))
-    rng, refused, right = random.Random(0), 0, 0
-    for _ in range(FUZZ):
-        data = mutated(whole, rng)
-        path = written(tmp_path, data, "t.csv")
-        try:
-            X, y = read(path, label=2)
-        except FileError:
-            refused += 1
-            continue
-        columns = list(zip(*slow_csv(data)[1:], strict=True))
-        expected = [feature for cells in columns[:2] for feature in slow_features(cells)]
-        assert (X.toarray() if sp.issparse(X) else X).T.tolist() == expected, data
-        labels = list(columns[2]) if y.dtype.kind == "U" else [float(cell) for cell in columns[2]]
-        assert y.tolist() == labels, data
-        right += 1
-    assert refused
-    assert right
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from rosenblatt import FileError, fit, load, read
 from rosenblatt.data.reading import Facts, in_bytes, reading
 from rosenblatt.learn.orders import Blocks, block_bounds
 from rosenblatt.learn.visits import CLOCK, RUN, UPDATES
-from rosenblatt.scale import cache, files
+from rosenblatt.scale import cache, files, jobs
 from rosenblatt.scale.ahead import ahead
 
 RNG = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def _quiet(monkeypatch):
 def _small_blocks(monkeypatch):
     """Blocks and pools so small that a small file has many."""
     monkeypatch.setattr("rosenblatt.learn.orders.BLOCK", 64)
-    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.files.POOL"):
+    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.rows.POOL"):
         monkeypatch.setattr(home, 5)
     for home in ("rosenblatt.scale.files.CHUNK", "rosenblatt.scale.files.PIECE"):
         monkeypatch.setattr(home, 2000)
@@ -65,6 +65,11 @@ def svm(tmp_path):
 
 
 def same(a, b):
+    if isinstance(a, rosenblatt.MultilayerPerceptron):
+        for name in ("flat", "first", "second", "steps", "epoch"):
+            np.testing.assert_array_equal(getattr(a._state, name), getattr(b._state, name), err_msg=name)
+        np.testing.assert_array_equal(a.classes_, b.classes_)
+        return
     parts = [getattr(model._state, "machines", [model._state]) for model in (a, b)]
     for mine, other in zip(*parts, strict=True):
         for name in ("coef", "intercept", "total", "total_b", "spread", "spread_b"):
@@ -171,6 +176,31 @@ def test_a_tree_of_classes_to_the_bit(order, keep, svm, tmp_path):
     assert whole.report_.tree_distance == pytest.approx(distance)
     fit(make(2), path, checkpoint=point)
     same(whole, fit(make(), path, checkpoint=point, resume=True))
+
+
+@pytest.mark.parametrize("order", ["blocks", "cyclic"])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_network_to_the_bit(order, dense, svm, tmp_path):
+    path, point = svm(classes=4), tmp_path / "point"
+    if dense:  # rows of a table have a value in every column
+        X, y = read(path)
+        path = tmp_path / "rows.csv"
+        names = ",".join([*(f"c{j}" for j in range(X.shape[1])), "label"])
+        np.savetxt(path, np.column_stack([X.toarray(), y]), delimiter=",", header=names, comments="", fmt="%.17g")
+    settings = {"label": "label"} if dense else {}
+
+    def make(most=3, **more):  # batches of 33 rows end where no piece does
+        return rosenblatt.MultilayerPerceptron(
+            (7, 5), batch_size=33, max_epochs=most, random_state=3, order=order, **more
+        )
+
+    whole = check_same(make, path, **settings)
+    check_same(lambda: make(2, record_errors=True, class_weight="balanced", solver="sgd", alpha=0.1), path, **settings)
+    assert whole.report_.loss == pytest.approx(make().fit(*read(path, **settings)).report_.loss)
+    fit(make(2), path, checkpoint=point, **settings)
+    same(whole, fit(make(), path, checkpoint=point, resume=True, **settings))
+    slow = check_same(lambda: make(50, tol=1.0, n_iter_no_change=2), path, **settings)
+    assert (slow.report_.outcome, slow.n_iter_) == ("converged", 3)
 
 
 def test_an_objective_goes_on_from_a_checkpoint(svm, tmp_path):
@@ -433,7 +463,6 @@ IN_MEMORY = {
     "KernelPerceptron": "its support may be the whole file",
     "KernelSVM": "its dual needs all rows",
     "LinearSVM": "its dual needs all rows",
-    "MultilayerPerceptron": "it draws each of its batches from all rows",
     "MarkI": "its units are wired",
 }
 EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
@@ -502,7 +531,7 @@ class Stop(Exception):
 
 def interrupted(monkeypatch, after, error):
     """Make the `after`-th piece of training raise."""
-    count, epochs = [0], files.epochs
+    count, epochs = [0], jobs.epochs
 
     def broken(*args):
         count[0] += 1
@@ -510,7 +539,7 @@ def interrupted(monkeypatch, after, error):
             raise error
         return epochs(*args)
 
-    monkeypatch.setattr(files, "epochs", broken)
+    monkeypatch.setattr(jobs, "epochs", broken)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), Stop()], ids=["ctrl-c", "error"])
@@ -529,6 +558,17 @@ def test_what_is_left_when_training_stops(svm, tmp_path, monkeypatch, error):
     same(uninterrupted, fit(again, path, checkpoint=tmp_path / "point", resume=True))
     same(uninterrupted, load(tmp_path / "point"))
     assert again.report_.updates == uninterrupted.report_.updates
+
+
+def test_ctrl_c_after_resume_keeps_what_the_checkpoint_had(svm, tmp_path, monkeypatch):
+    path, point = svm(), tmp_path / "point"
+    first = fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), path, checkpoint=point)
+    again = rosenblatt.Perceptron(max_epochs=4, random_state=0)
+    interrupted(monkeypatch, 3, KeyboardInterrupt())  # in the third pass
+    with pytest.raises(KeyboardInterrupt):
+        fit(again, path, checkpoint=point, resume=True)
+    assert (again.report_.outcome, again.n_iter_) == ("interrupted", 2)
+    same(first, again)
 
 
 def test_a_seed_that_nobody_chose_is_kept(svm, tmp_path):
@@ -567,10 +607,10 @@ KILLER = """
 import os, random, signal, sys, time, warnings
 import rosenblatt
 from rosenblatt.learn import orders
-from rosenblatt.scale import cache, files
+from rosenblatt.scale import cache, rows
 
 warnings.simplefilter("ignore")
-orders.BLOCK, orders.POOL, files.POOL, cache.RACY = 64, 5, 5, 0
+orders.BLOCK, orders.POOL, rows.POOL, cache.RACY = 64, 5, 5, 0
 path, point = sys.argv[1:]
 
 def learn():

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from rosenblatt.prove.separability import separability
     from rosenblatt.prove.widest import InseparableError, UndecidedError, max_margin
     from rosenblatt.scale.answers import predict, score
-    from rosenblatt.scale.files import Progress, fit
+    from rosenblatt.scale.files import fit
+    from rosenblatt.scale.jobs import Progress
     from rosenblatt.show.pictures.curves import (
         EpochsDisplay,
         LossesDisplay,
@@ -127,7 +128,7 @@ _HOMES = {
     "fit": "scale.files",
     "predict": "scale.answers",
     "score": "scale.answers",
-    "Progress": "scale.files",
+    "Progress": "scale.jobs",
     "save": "estimators.files",
     "load": "estimators.files",
 }

@@ -156,7 +156,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             errors = int(np.count_nonzero(np.where(codes == 1, scores, -scores) <= 0))
         else:
             on = codes[:, None] == np.arange(scores.shape[1])
-            low = float((np.where(on, scores, -scores).min(axis=0) / np.linalg.norm(self.coef_, axis=1)).min())
+            norms = np.linalg.norm(self.coef_, axis=1)
+            norms[norms == 0] = math.inf  # no plane, no distance
+            low = float((np.where(on, scores, -scores).min(axis=0) / norms).min())
             errors = int(np.count_nonzero(decide(scores) != codes))
         if without:
             margin = low if scores.ndim > 1 else low / (float(np.linalg.norm(self.coef_)) or math.inf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -21,8 +21,9 @@ from rosenblatt.data.examples import Dense, Examples, Sparse, encode_rows, encod
 from rosenblatt.estimators.consistency import check_attributes, is_array, must
 from rosenblatt.estimators.consistency_layers import check_network
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.linear import LINEAR
 from rosenblatt.estimators.online import all_or_nothing
-from rosenblatt.estimators.perceptron import COMMON, Perceptron
+from rosenblatt.estimators.perceptron import COMMON, Perceptron, checked_order
 from rosenblatt.estimators.report import Report
 from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.kept import take
@@ -37,7 +38,8 @@ from rosenblatt.learn.network import (
     new_network,
     train,
 )
-from rosenblatt.learn.training import EpochRecord
+from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.training import EpochRecord, Plan
 
 Array = np.ndarray[Any, Any]
 MOST_EPOCHS = 2_000
@@ -78,6 +80,7 @@ NETWORK: dict[str, Any] = {
     "beta_2": [Interval(Real, 0, 1, closed="left")],
     "epsilon": [Interval(Real, 0, None, closed="neither")],
     "batch_size": [Interval(Integral, 1, None, closed="left")],
+    "order": LINEAR["order"],
     "tol": [Interval(Real, 0, None, closed="left")],
 }
 
@@ -112,6 +115,8 @@ class MultilayerPerceptron(EpochwiseClassifier):
     beta_1, beta_2, epsilon : float, default=0.9, 0.999, 1e-8
         Of Adam.
     batch_size : int, default=200
+    order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
+        In which rows fill the batches: see `Perceptron`.
     max_epochs : int, default=None
         None: 2·10⁹ stored values or 2,000 epochs, whichever comes first, at least 10.
     tol : float, default=1e-4
@@ -162,13 +167,13 @@ class MultilayerPerceptron(EpochwiseClassifier):
     beta_2: float
     epsilon: float
     batch_size: int
+    order: Any
     tol: float
     record_errors: bool
     _kept: Answers
     _state: Network
     _derived = ("coefs_", "intercepts_")
-    _needs_memory = "it draws each of its batches from all rows"
-
+    _needs_memory = None
     _parameter_constraints = NETWORK
 
     def __init__(
@@ -185,6 +190,7 @@ class MultilayerPerceptron(EpochwiseClassifier):
         beta_2: float = 0.999,
         epsilon: float = 1e-8,
         batch_size: int = 200,
+        order: str | Sequence[int] = "shuffle",
         max_epochs: int | None = None,
         tol: float = 1e-4,
         n_iter_no_change: int = 10,
@@ -198,6 +204,10 @@ class MultilayerPerceptron(EpochwiseClassifier):
 
     def _check(self) -> None:
         self._layers()
+        checked_order(self.order)
+
+    def _plan(self) -> Plan:
+        return Plan(rule=PerceptronRule(), order=checked_order(self.order), record_errors=self.record_errors)
 
     def _most_epochs(self, examples: Examples) -> int:
         return self.max_epochs or min(MOST_EPOCHS, super()._most_epochs(examples))
@@ -207,7 +217,7 @@ class MultilayerPerceptron(EpochwiseClassifier):
         given = [given] if isinstance(given, int | np.integer | Layer) else list(given)
         layers = []
         for one in given:
-            if not isinstance(one, int | np.integer | Layer):
+            if not isinstance(one, int | np.integer | Layer) or isinstance(one, bool):
                 raise ValueError(f"hidden_layer_sizes holds numbers of units and layers, got {one!r}.")
             layers.append(one if isinstance(one, Layer) else Layer(int(one), self.activation))
         return layers
@@ -218,8 +228,8 @@ class MultilayerPerceptron(EpochwiseClassifier):
         net = Net(examples.n_features, (*self._layers(), last), self.loss, float(self.alpha))
         return new_network(net, self._new_seed(), examples.dtype)
 
-    def _train(self, examples: Examples, state: Network) -> Generator[EpochRecord, None, None]:
-        optimiser = Optimiser(
+    def _optimiser(self) -> Optimiser:
+        return Optimiser(
             self.solver,
             float(self.learning_rate_init),
             float(self.momentum),
@@ -227,13 +237,27 @@ class MultilayerPerceptron(EpochwiseClassifier):
             float(self.beta_2),
             float(self.epsilon),
         )
+
+    def _train(self, examples: Examples, state: Network) -> Generator[EpochRecord, None, None]:
         patience = np.iinfo(np.int64).max if self.early_stopping else self.n_iter_no_change
-        return train(examples, state, optimiser, int(self.batch_size), float(self.tol), patience, self.record_errors)
+        return train(examples, state, self._optimiser(), self._plan(), int(self.batch_size), float(self.tol), patience)
 
     def _conclude(
         self, outcome: str, records: list[EpochRecord], examples: Examples, state: Network, seconds: float
     ) -> Report:
-        errors = count_wrong(examples, state.kept())
+        return self._conclude_parts(outcome, records, lambda: [examples], examples, state, seconds)
+
+    def _conclude_parts(
+        self,
+        outcome: str,
+        records: list[EpochRecord],
+        parts: Callable[[], Iterable[Examples]],
+        examples: Examples,
+        state: Network,
+        seconds: float,
+    ) -> Report:
+        """The report after a scan of all parts; of `examples` only what is true of all rows is asked."""
+        errors = sum(count_wrong(part, state.kept()) for part in parts())
         common = {
             **self.report_.__dict__,
             "outcome": outcome,

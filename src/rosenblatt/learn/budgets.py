@@ -28,7 +28,7 @@ from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, columns_of, errors_of, largest_diagonal, sides_of
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.orders import visited
 from rosenblatt.learn.similarity import Kernel
 from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
 
@@ -217,9 +217,7 @@ def train(examples: Examples, plan: Plan, state: Budgeted) -> Generator[EpochRec
     while True:
         began, before, bad, loss = time.perf_counter(), state.updates, 0.0, 0.0
         for begin in range(0, order.size, BLOCK):
-            index = order.piece(state.epoch, begin, min(begin + BLOCK, order.size))
-            if problem.present is not None and not isinstance(order, Explicit):
-                index = problem.present[index]
+            index = visited(order, problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
             X = take(examples.rows, index, examples.n_features)
             G = state.kernel.block(X, X).astype(np.float64) / state.reach2
             sides = sides_of(examples.target[index], state.scheme, state.classes)

@@ -24,7 +24,7 @@ from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.evaluation import wrong
 from rosenblatt.learn.kept import History, pair_scores, take
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.orders import visited
 from rosenblatt.learn.similarity import COLUMNS_AT_ONCE, Gathered, Kernel
 from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
 from rosenblatt.learn.visits import rival
@@ -333,9 +333,7 @@ def train(examples: Examples, plan: Plan, state: Machines, memory: float) -> Gen
     while True:
         began, counts, before = time.perf_counter(), np.zeros(7), state.updates
         for begin in range(0, order.size, BLOCK):
-            index = order.piece(state.epoch, begin, min(begin + BLOCK, order.size))
-            if problem.present is not None and not isinstance(order, Explicit):
-                index = problem.present[index]
+            index = visited(order, problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
             counts += _block(examples, state, cache, index, places)
         state.epoch += 1
         converged = counts[VIOLATIONS] == 0 and (order.covers or errors_of(examples, state.last()) == 0)

@@ -38,7 +38,7 @@ from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
 from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
-from rosenblatt.learn.orders import Blocks, Explicit
+from rosenblatt.learn.orders import visited
 from rosenblatt.learn.penalties import PENALTIES, Penalty
 from rosenblatt.learn.training import EpochRecord, Plan, problems
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, is_on
@@ -216,9 +216,7 @@ def passes(
 def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
     run, order = Pass(aim, state, problem.rows, problem.total), aim.make_order(problem, state.seed)
     for begin, end in spans(order.size, problem.per_row * machine.intercept.size):
-        piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit | Blocks):
-            piece = problem.present[piece]
+        piece = visited(order, problem.present, state.epoch, begin, end)
         run.visit(problem, piece)
     run.end()
 

@@ -12,19 +12,20 @@ g = δWᵀ for the layer below. All weights lie in one vector, so that an optimi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit
 
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.evaluation import wrong
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.orders import Shuffled
-from rosenblatt.learn.training import EpochRecord, whole_problem
+from rosenblatt.learn.orders import visited
+from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
@@ -83,8 +84,11 @@ class Layer:
     def __post_init__(self) -> None:
         if not isinstance(self.units, int | np.integer) or isinstance(self.units, bool) or self.units < 1:
             raise ValueError(f"A layer has a whole number of units, at least 1, got {self.units!r}.")
-        if self.activation not in ACTIVATIONS:
+        if not isinstance(self.activation, str) or self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}.")
+        for name in ("bias", "nonnegative", "gain_control"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} of a layer is True or False, got {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True)
@@ -308,6 +312,7 @@ class Answers:
 
     net: Net
     flat: Array
+    scheme = "multinomial"
 
     @property
     def classes(self) -> int:
@@ -334,38 +339,73 @@ def count_wrong(examples: Examples, kept: Any) -> int:
     return wrong(whole_problem(examples, "multinomial"), kept, labels=examples.target.ndim == 2)[0]
 
 
-def train(
-    examples: Examples, state: Network, optimiser: Optimiser, batch: int, tol: float, patience: int, count_errors: bool
-) -> Generator[EpochRecord, None, None]:
-    """Epochs of mini-batches in a fresh order each, until the loss no longer falls.
-
-    The loss of an epoch is the mean over its batches, each before its step. It no longer falls when `patience` epochs
-    did not bring it down by `tol`.
-    """
-    order, least, waited = Shuffled(examples.size, state.seed), np.inf, 0
-    batch = min(batch, examples.size)
-    gradient = np.empty_like(state.flat)
-    while True:
-        began, before, total, mass = time.perf_counter(), state.steps, 0.0, 0.0
-        places = order.piece(state.epoch, 0, order.size)
-        for begin in range(0, places.size, batch):
-            index = places[begin : begin + batch]
-            index = index if examples.present is None else examples.present[index]
-            weight = None if examples.weights is None else examples.weights[index]
-            X = take(examples.rows, index, examples.n_features)
-            loss = descend(state.net, state.flat, gradient, X, examples.target[index], weight)
-            optimiser.step(state, gradient)
-            share = float(index.size if weight is None else weight.sum())
-            total, mass = total + share * loss, mass + share
-        loss = total / mass
-        if not (np.isfinite(loss) and np.isfinite(state.flat).all()):
-            raise ValueError(
-                f"The loss is {loss} in epoch {state.epoch + 1}: scale the features, or lower learning_rate_init "
-                f"from {optimiser.rate}."
-            )
-        state.epoch += 1
+def stalled(losses: Sequence[float | None], tol: float, patience: int) -> bool:
+    """Whether the last `patience` of these losses did not bring the least one before them down by `tol`."""
+    least, waited = np.inf, 0
+    for loss in losses:
+        assert loss is not None
         waited = waited + 1 if loss >= least - tol else 0
         least = loss if waited == 0 else least
-        errors = count_wrong(examples, state.kept()) if count_errors else None
-        stalled = waited >= patience
-        yield EpochRecord(state.epoch, state.steps - before, errors, loss, time.perf_counter() - began, stalled)
+    return waited >= patience
+
+
+class Pass:
+    """One pass of mini-batches over rows that may come in pieces: a batch may span them."""
+
+    def __init__(self, state: Network, optimiser: Optimiser, batch: int) -> None:
+        self.state, self.optimiser, self.batch = state, optimiser, batch
+        self.gradient = np.empty_like(state.flat)
+        self.waiting: list[tuple[Any, Array, Array | None]] = []  # rows, codes and weights that fill no batch yet
+        self.count, self.total, self.mass = 0, 0.0, 0.0
+
+    def visit(self, examples: Examples, index: Array) -> None:
+        """Learn from these rows; what does not fill a batch waits for the next ones."""
+        at = 0
+        while at < index.size:
+            some = index[at : at + self.batch - self.count]
+            weight = None if examples.weights is None else examples.weights[some]
+            self.waiting.append((take(examples.rows, some, examples.n_features), examples.target[some], weight))
+            at, self.count = at + some.size, self.count + some.size
+            if self.count == self.batch:
+                self._step()
+
+    def _step(self) -> None:
+        X, codes, weight = self.waiting[0]
+        if len(self.waiting) > 1:
+            parts, each, weights = zip(*self.waiting, strict=True)
+            X = sp.vstack(parts, format="csr") if sp.issparse(X) else np.concatenate(parts)
+            codes = np.concatenate(each)
+            weight = None if weight is None else np.concatenate(weights)
+        self.waiting, self.count = [], 0
+        loss = descend(self.state.net, self.state.flat, self.gradient, X, codes, weight)
+        self.optimiser.step(self.state, self.gradient)
+        share = float(codes.size if weight is None else weight.sum())
+        self.total, self.mass = self.total + share * loss, self.mass + share
+
+    def end(self) -> float:
+        """The last batch, however short; the mean loss of all, each before its step."""
+        if self.waiting:
+            self._step()
+        loss = self.total / self.mass
+        if not (np.isfinite(loss) and np.isfinite(self.state.flat).all()):
+            raise ValueError(
+                f"The loss is {loss} in epoch {self.state.epoch + 1}: scale the features, or lower "
+                f"learning_rate_init from {self.optimiser.rate}."
+            )
+        self.state.epoch += 1
+        return loss
+
+
+def train(
+    examples: Examples, state: Network, optimiser: Optimiser, plan: Plan, batch: int, tol: float, patience: int
+) -> Generator[EpochRecord, None, None]:
+    """Epochs of mini-batches, until `patience` of them did not bring the loss down by `tol`."""
+    problem = whole_problem(examples, "multinomial")
+    order, losses = plan.make_order(problem, state.seed), []
+    while True:
+        began, before, run = time.perf_counter(), state.steps, Pass(state, optimiser, batch)
+        run.visit(examples, visited(order, examples.present, state.epoch, 0, order.size))
+        losses.append(run.end())
+        errors = count_wrong(examples, state.kept()) if plan.record_errors else None
+        done, seconds = stalled(losses, tol, patience), time.perf_counter() - began
+        yield EpochRecord(state.epoch, state.steps - before, errors, losses[-1], seconds, done)

@@ -31,6 +31,7 @@ class Cyclic:
 
     size: int
     covers = True  # a whole epoch visits every row
+    names_rows = False  # positions count the rows that take part
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The positions visited from `begin` to `end` of this epoch."""
@@ -45,6 +46,7 @@ class Shuffled:
     seed: int
     part: int = 0  # tells the shuffles of one epoch apart, where there are several
     covers = True
+    names_rows = False
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The positions visited from `begin` to `end` of this epoch."""
@@ -67,6 +69,7 @@ class Random:
     size: int
     seed: int
     covers = False
+    names_rows = False
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The positions visited from `begin` to `end` of this epoch."""
@@ -81,6 +84,7 @@ class Explicit:
 
     rows: Array
     covers = False
+    names_rows = True
 
     @property
     def size(self) -> int:
@@ -113,6 +117,7 @@ class Blocks:
     seed: int
     present: Array | None = None  # the rows that take part, None for all
     covers = True
+    names_rows = True
 
     @property
     def size(self) -> int:
@@ -154,6 +159,12 @@ def block_bounds(starts: Array) -> Array:
 
 
 Order = Cyclic | Shuffled | Random | Explicit | Blocks
+
+
+def visited(order: Order, present: Array | None, epoch: int, begin: int, end: int) -> Array:
+    """The rows visited from `begin` to `end` of this epoch, of which `present` take part (None: all)."""
+    piece = order.piece(epoch, begin, end)
+    return piece if present is None or order.names_rows else present[piece]
 
 
 @functools.lru_cache(maxsize=4)  # an epoch asks for each of its pieces

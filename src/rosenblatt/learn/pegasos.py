@@ -24,7 +24,7 @@ from rosenblatt.learn.descent import SMALLEST_SCALE
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import Machine, State
 from rosenblatt.learn.minimising import Aim, passes
-from rosenblatt.learn.orders import Blocks, Explicit
+from rosenblatt.learn.orders import visited
 from rosenblatt.learn.rows import add, dot, norm
 from rosenblatt.learn.training import EpochRecord
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
@@ -100,9 +100,7 @@ def _pass(machine: Machine, problem: Problem, plan: PegasosPlan, state: State) -
     run, order = Pass(plan, state), plan.make_order(problem, state.seed)
     problem = run.turned(problem)
     for begin, end in spans(order.size, problem.per_row * machine.intercept.size * max(1, plan.batch_size // 1024)):
-        piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit | Blocks):
-            piece = problem.present[piece]
+        piece = visited(order, problem.present, state.epoch, begin, end)
         run.learn(problem, piece)
     run.end()
 

@@ -45,7 +45,11 @@ class Kernel:
 
     def _called(self, A: Any, B: Any) -> Array:
         assert callable(self.kind)
-        values = np.array(self.kind(A, B), dtype=A.dtype, order="C")
+        said = self.kind(A, B)
+        try:
+            values = np.array(said, dtype=A.dtype, order="C")
+        except (TypeError, ValueError):
+            raise ValueError(f"kernel must return a matrix of numbers, got {said!r:.200}.") from None
         if values.shape != (A.shape[0], B.shape[0]):
             raise ValueError(f"kernel returned shape {values.shape} for {A.shape[0]} and {B.shape[0]} rows.")
         if not np.isfinite(values).all():

@@ -21,7 +21,7 @@ from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_lo
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, Piece, State, learner, lengthened, new_machine
-from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds
+from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.visits import (
     BEST,
@@ -271,9 +271,7 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
     # A visit to a full Σ reads and writes all of it, whatever the row holds.
     visits = max(1, VALUES_AT_ONCE // (2 * machine.spread.size)) if machine.spread.ndim == 3 else order.size
     for begin, end in spans(order.size, problem.per_row * K):
-        piece = order.piece(state.epoch, begin, end)
-        if problem.present is not None and not isinstance(order, Explicit | Blocks):
-            piece = problem.present[piece]
+        piece = visited(order, problem.present, state.epoch, begin, end)
         tally[POSITION] = 0.0
         while tally[POSITION] < piece.size:
             row = int(piece[int(tally[POSITION])])

@@ -12,7 +12,7 @@ and τx is added to the nodes of y's path that are not on ŷ's, and taken from t
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from rosenblatt.learn.evaluation import Problem, wrong
 from rosenblatt.learn.kept import Planes, decide
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import NO_LOG
-from rosenblatt.learn.orders import Blocks, Explicit
+from rosenblatt.learn.orders import visited
 from rosenblatt.learn.rules import CONSTANT
 from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
@@ -97,7 +97,9 @@ def _parents(given: Any) -> dict[Any, Any]:
     """The parent of every node, None for a child of the root."""
     if isinstance(given, Mapping):
         found = dict(given)
-        for parent in given.values():
+        for child, parent in given.items():
+            if not isinstance(parent, Hashable):
+                raise ValueError(f"tree maps each node to the name of its parent; {child!r} is mapped to {parent!r}.")
             if parent is not None:
                 found.setdefault(parent, None)
         return found
@@ -220,9 +222,7 @@ def train(examples: Examples, plan: Plan, state: Grown) -> Generator[EpochRecord
         began, before = time.perf_counter(), state.updates
         tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
         for begin, end in spans(order.size, problem.per_row * state.intercept.size):
-            piece = order.piece(state.epoch, begin, end)
-            if problem.present is not None and not isinstance(order, Explicit | Blocks):
-                piece = problem.present[piece]
+            piece = visited(order, problem.present, state.epoch, begin, end)
             visit_rows(problem, piece, plan, state)
         state.epoch += 1
         converged = tally[VIOLATIONS] == 0 and (order.covers or wrong(problem, state.last(), labels=False)[0] == 0)

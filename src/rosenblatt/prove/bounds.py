@@ -163,6 +163,8 @@ def paum_bounds(
     >>> paum_bounds(1.0, 0.5, (1.0, 1.0), fit_intercept=False)
     PAUMBounds(updates=12.0, margins=(0.16666666666666666, 0.16666666666666666))
     """
+    if np.shape(tau) != (2,) or np.asarray(tau).dtype.kind not in "iuf":
+        raise ValueError(f"tau is a pair of numbers, for the negative and the positive class, got {tau!r}.")
     if not (radius > 0 and margin > 0 and learning_rate > 0 and min(tau) >= 0):
         raise ValueError(
             f"radius={radius}, margin={margin} and learning_rate={learning_rate} must be above 0, tau not below."

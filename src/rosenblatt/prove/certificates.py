@@ -370,6 +370,12 @@ class Separability(Record):
             _refuse("aliased", "the other columns are not independent")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
 def signed(table: Table, positive: Any, fit_intercept: bool) -> Signed:
     """The rows z of a table, positive for one class."""
     found = np.flatnonzero(table.classes == positive)

@@ -21,6 +21,7 @@ from rosenblatt.data.records import Later
 from rosenblatt.prove.certificates import (
     Separability,
     SeparabilityByClass,
+    check_flag,
     column_names,
     geometric_margin,
     infinite_of,
@@ -214,6 +215,7 @@ def separability(X: Any, y: Any, *, fit_intercept: bool = True) -> Separability 
       infinite in a logistic regression: 0 +∞, intercept −∞
     >>> quasi.verify([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])
     """
+    check_flag("fit_intercept", fit_intercept)
     table = read_table(X, y)
     if table.classes.size <= 2:
         return decide(table, table.classes[-1], bool(fit_intercept))

@@ -7,12 +7,21 @@ is measured exactly.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.labelled import Table, read_table
-from rosenblatt.prove.certificates import Separability, WidestPlane, geometric_margin, label, signed, upper_margin
+from rosenblatt.prove.certificates import (
+    Separability,
+    WidestPlane,
+    check_flag,
+    geometric_margin,
+    label,
+    signed,
+    upper_margin,
+)
 from rosenblatt.prove.hulls import plane_of
 from rosenblatt.prove.separability import decide
 
@@ -98,8 +107,9 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
     (0.707106781, True)
     >>> plane.verify([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
     """
-    if not 0 < tol < 1:
+    if not (isinstance(tol, Real) and 0 < tol < 1):
         raise ValueError(f"tol must be between 0 and 1, got {tol!r}.")
+    check_flag("fit_intercept", fit_intercept)
     table = read_table(X, y)
     if table.classes.size != 2:
         raise ValueError(

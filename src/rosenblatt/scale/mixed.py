@@ -34,7 +34,8 @@ from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.mixing import MIXINGS, Mixer, outgoing, refusal
 from rosenblatt.learn.training import EpochRecord, Plan, default_epochs
 from rosenblatt.scale.ahead import ahead
-from rosenblatt.scale.files import LEAST_MEMORY, Progress, _resumed, _taught, mean_loss, taking_part
+from rosenblatt.scale.jobs import LEAST_MEMORY, Progress, as_it_was, resumed
+from rosenblatt.scale.rows import taught_to
 from rosenblatt.scale.shards import (
     TABLES,
     Contain,
@@ -53,7 +54,6 @@ from rosenblatt.scale.shards import (
     cut_up,
     file_groups,
     look_payload,
-    no_examples,
 )
 
 Array = np.ndarray[Any, Any]
@@ -206,7 +206,7 @@ class Job:
         if self.plan.record_errors:
             kept = self.state.kept(self.plan.rule)
             errors = self.look(self.state.last(self.plan.rule), kept).errors
-        loss = mean_loss(mixer.losses, self.cut.contents, self.opening.taught, self.state.scheme)
+        loss = self.opening.taught.mean_loss(mixer.losses, self.cut.contents, self.state.scheme)
         if isinstance(self.plan, Aim):
             loss += self.plan.penalty_of(self.state.machines[0].coef)
             converged = stalled([*(record.loss for record in records), loss], self.plan)
@@ -236,11 +236,11 @@ class Job:
     @property
     def size(self) -> int:
         """Rows that take part."""
-        return taking_part(self.cut.contents, self.opening.taught)
+        return self.opening.taught.size(self.cut.contents)
 
     def about(self) -> Examples:
         """Examples that hold no rows, only what is true of all."""
-        return no_examples(self.opening, self.cut.contents)
+        return self.opening.no_rows(self.cut.contents)
 
     def publish(self, records: list[EpochRecord], began: float, outcome: str) -> None:
         """Put the model, as it is now, into its attributes."""
@@ -379,8 +379,7 @@ def training(
     if resume and checkpoint is None:
         raise ValueError("resume needs to know the checkpoint.")
     engine = make_engine(client, n_jobs, memory, deadline)
-    before, done = dict(vars(estimator)), False
-    try:
+    with as_it_was(estimator):
         groups, how = groups_of(source, shards, client, settings)
         cut = cut_source(engine, groups, how, shards)
         if isinstance(engine, Threads) and isinstance(cut.shards[0], FileShard):
@@ -388,14 +387,7 @@ def training(
         job = _job(estimator, engine, cut, plan, mixing)
         path = None if checkpoint is None else Path(checkpoint)
         records = _continued(job, path) if resume and path is not None and path.exists() else []
-        for progress in _passes(job, records, path):
-            done = done or progress.record is not None
-            yield progress
-    except BaseException as error:
-        if not (done and isinstance(error, KeyboardInterrupt | GeneratorExit)):
-            estimator.__dict__.clear()
-            estimator.__dict__.update(before)
-        raise
+        yield from _passes(job, records, path)
 
 
 def _fits(engine: Threads, cut: Cut) -> None:
@@ -409,12 +401,12 @@ def _fits(engine: Threads, cut: Cut) -> None:
 
 
 def _job(model: Any, engine: Engine, cut: Cut, plan: Plan, mixing: str) -> Job:
-    taught = _taught(model, cut.contents)
+    taught = taught_to(model, cut.contents)
     opening = Opening(taught, cut.asked, cut.shift, cut.single).named()
     model.n_features_in_ = taught.n_features
     vars(model).pop("feature_names_in_", None)
     classes = 1 if taught.classes is None else taught.classes.size
-    about = no_examples(opening, cut.contents)
+    about = opening.no_rows(cut.contents)
     state = model._start(about, plan, classes, bool(taught.how.multilabel), None, None)
     if taught.shares is None or taught.shares.all():
         state.radius2 = max(state.radius2, cut.contents.radius2)  # R² of all shards, from the first step on
@@ -426,7 +418,7 @@ def _job(model: Any, engine: Engine, cut: Cut, plan: Plan, mixing: str) -> Job:
 
 def _continued(job: Job, path: Path) -> list[EpochRecord]:
     """Go on where the checkpoint stopped, if it is one of the same shards."""
-    other = _resumed(job, path)
+    other = resumed(job, path)
     told = other.report_.sharding
     if told is None or (told.mixing, told.rows) != (job.sharding.mixing, job.sharding.rows):
         raise FileError("a checkpoint of training in other shards: train without resume", path)

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Dense, Examples, encode_rows
+from rosenblatt.data.examples import Examples, encode_rows
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, pieces
 from rosenblatt.data.sources import CHUNK, stamps
 from rosenblatt.estimators.report import scan
@@ -34,7 +34,7 @@ from rosenblatt.learn.minimising import Aim, total_loss
 from rosenblatt.learn.mixing import Part, one_pass
 from rosenblatt.learn.training import Plan, errors_of
 from rosenblatt.scale.cache import cached, cut, read_blocks
-from rosenblatt.scale.files import Taught
+from rosenblatt.scale.rows import Taught
 
 Array = np.ndarray[Any, Any]
 NO_ROWS = "expected rows, found none"
@@ -284,8 +284,16 @@ class Opening:
             return shard.examples(self.taught, self.asked, self.shift)
         piece = shard.piece(self.asked, store)
         store.drop((shard.name, self.asked))  # its examples take its place
-        kind = np.float32 if self.single else np.float64
-        return self.taught.of_piece(replace(piece, X=piece.X.astype(kind, copy=False)))
+        return self.taught.of_piece(replace(piece, X=piece.X.astype(self.dtype, copy=False)))
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the rows."""
+        return np.float32 if self.single else np.float64
+
+    def no_rows(self, contents: Contents) -> Examples:
+        """Examples that hold no rows, only what is true of all."""
+        return self.taught.no_rows(contents, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -393,12 +401,3 @@ def array_shards(X: Any, y: Any, shards: int) -> list[HeldShard]:
     n = X.shape[0]
     bounds = [n * k // shards for k in range(shards + 1)]
     return [HeldShard(f"rows {a:,} to {b:,}", Slice(X, y, a, b)) for a, b in itertools.pairwise(bounds) if b > a]
-
-
-def no_examples(opening: Opening, contents: Contents) -> Examples:
-    """Examples that hold no rows, only what is true of all."""
-    taught = opening.taught
-    d, several = taught.n_features, taught.how.multilabel
-    truth = np.zeros((0, taught.classes.size) if several and taught.classes is not None else 0, np.int8)
-    kind = np.float32 if opening.single else np.float64
-    return Examples(Dense(np.zeros((0, d), kind)), d, truth, taught.classes, None, None, contents.radius2)

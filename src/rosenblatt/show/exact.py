@@ -15,7 +15,7 @@ import numpy as np
 
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.orders import Explicit
+from rosenblatt.learn.orders import visited
 from rosenblatt.learn.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
 from rosenblatt.learn.training import Plan, problems
 from rosenblatt.show.numbers import as_fraction
@@ -227,9 +227,7 @@ def _epoch(
         piece, covers = np.array([row]), False
     else:
         order = plan.make_order(problem, seed)
-        piece, covers = order.piece(epoch, 0, order.size), order.covers
-        if problem.present is not None and not isinstance(order, Explicit):
-            piece = problem.present[piece]
+        piece, covers = visited(order, problem.present, epoch, 0, order.size), order.covers
     before, calm = machine.updates, True
     for row in piece:
         calm &= _show(X, machine, problem, number, int(row), epoch, watch)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.learn.losses import LOSSES, curve
 from rosenblatt.prove.margins import margins as measured
-from rosenblatt.show.pictures.drawing import COLOURS, axes
+from rosenblatt.show.pictures.drawing import COLOURS, Display
 
 if TYPE_CHECKING:
     from rosenblatt.show.trace import Trace
@@ -23,7 +23,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
 
 @dataclass
-class EpochsDisplay:
+class EpochsDisplay(Display):
     """Updates made in each epoch, and errors left at its end: two things, told apart.
 
     Use `from_estimator` or `from_report`.
@@ -39,8 +39,6 @@ class EpochsDisplay:
     epochs: Array
     updates: Array
     errors: Array
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> EpochsDisplay:
@@ -77,29 +75,16 @@ class EpochsDisplay:
         numbers = np.array([record.epoch for record in records])
         return cls(numbers, np.array([record.updates for record in records]), errors).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> EpochsDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         ax.plot(self.epochs, self.updates, color=COLOURS[0], marker="o", markersize=4, label="updates during the epoch")
         ax.plot(self.epochs, self.errors, color=COLOURS[1], marker="s", markersize=4, label="errors after the epoch")
         ax.set(xlabel="epoch", ylabel="rows", ylim=(0, None))
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 @dataclass
-class MistakesDisplay:
+class MistakesDisplay(Display):
     """Mistakes so far against Novikoff's bound.
 
     Use `from_trace`.
@@ -115,8 +100,6 @@ class MistakesDisplay:
     visits: Array
     mistakes: Array
     bound: float | None
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_trace(cls, trace: Trace, *, ax: Any = None) -> MistakesDisplay:
@@ -135,18 +118,7 @@ class MistakesDisplay:
         bound = None if trace.bound is None else float(trace.bound)
         return cls(np.arange(counts.size), counts, bound).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> MistakesDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         ax.step(self.visits, self.mistakes, where="post", color=COLOURS[0], label="mistakes so far")
         if self.bound is not None:
             ax.axhline(self.bound, color=COLOURS[4], linestyle="--", label=f"bound {self.bound:.4g}")
@@ -155,12 +127,10 @@ class MistakesDisplay:
         ax.set(xlabel="rows visited", ylabel="mistakes", ylim=(0, None))
         ax.set_title("" if self.bound is not None else "no bound holds for this run")
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 @dataclass
-class MarginsDisplay:
+class MarginsDisplay(Display):
     """The distribution of margins: for each value, the share of rows whose margin is no larger.
 
     Use `from_estimator` or `from_predictions`.
@@ -178,8 +148,6 @@ class MarginsDisplay:
     margins: Array
     shares: Array
     geometric: bool
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> MarginsDisplay:
@@ -223,26 +191,13 @@ class MarginsDisplay:
         shares = np.arange(1, margins.size + 1) / margins.size
         return cls(np.sort(margins), shares, geometric).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> MarginsDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         ax.step(self.margins, self.shares, where="post", color=COLOURS[0])
         ax.axvline(0, color="black", linewidth=0.8)
         ax.axvspan(min(self.margins[0], 0), 0, color=COLOURS[4], alpha=0.15, label="on the wrong side")
         kind = "geometric margin" if self.geometric else "margin"
         ax.set(xlabel=kind, ylabel="share of rows up to this margin", ylim=(0, 1.02))
         ax.legend(loc="lower right")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def titled(loss: str) -> str:
@@ -266,7 +221,7 @@ def margins_of(y: Any, scores: Any, classes: Array) -> Array:
 
 
 @dataclass
-class LossesDisplay:
+class LossesDisplay(Display):
     """Loss functions of the margin (or of the residual), and where rows lie on them.
 
     Use `from_losses`, `from_estimator` or `from_predictions`.
@@ -287,8 +242,6 @@ class LossesDisplay:
     curves: dict[str, Array]
     points: Array
     label: str
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_losses(
@@ -363,26 +316,13 @@ class LossesDisplay:
         """
         return cls.from_losses(losses, points=margins_of(y, scores, np.unique(np.asarray(y))), ax=ax)
 
-    def plot(self, ax: Any = None) -> LossesDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         for k, (name, values) in enumerate(self.curves.items()):
             ax.plot(self.margin, values, color=COLOURS[k % 8], linestyle=DASHES[k % 7], linewidth=2, label=titled(name))
             on = np.clip(self.points, self.margin[0], self.margin[-1])
             ax.scatter(on, np.interp(on, self.margin, values), s=14, color=COLOURS[k % 8], zorder=3)
         ax.set(xlabel=self.label, ylabel="loss", ylim=(-0.1, 4))
         ax.legend()
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def plot_epochs(report: Any, *, ax: Any = None) -> Any:

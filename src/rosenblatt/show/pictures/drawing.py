@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,11 +25,36 @@ def matplotlib() -> Any:
     return plt
 
 
-def axes(ax: Any = None, size: tuple[float, float] = (6.0, 4.5)) -> Any:
-    """The axes to draw on: those given, or new ones."""
-    if ax is not None:
-        return ax
-    return matplotlib().subplots(figsize=size, layout="constrained")[1]
+@dataclass(kw_only=True)
+class Display:
+    """A picture: the data it shows, and once it is drawn its axes and figure, as scikit-learn's displays have them."""
+
+    ax_: Any = field(default=None, repr=False)
+    figure_: Any = field(default=None, repr=False)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default new ones.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = matplotlib().subplots(figsize=self._size(), layout="constrained")[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self._draw(self.ax_)
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Inches across and up, for new axes."""
+        return 6.0, 4.5
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
 
 
 Frame = tuple[float, float, float, float]

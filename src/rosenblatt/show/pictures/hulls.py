@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from rosenblatt.show.pictures.drawing import COLOURS, axes, frame_of, line, scatter, two_features, window
+from rosenblatt.show.pictures.drawing import COLOURS, Display, frame_of, line, scatter, two_features, window
 from rosenblatt.show.verdict import Verdict, look
 
 Array = np.ndarray[Any, Any]
@@ -27,7 +27,7 @@ def hull(points: Array) -> Array:
 
 
 @dataclass
-class HullsDisplay:
+class HullsDisplay(Display):
     """The hulls of two classes, and what they say about separability.
 
     Use `from_data`.
@@ -48,8 +48,6 @@ class HullsDisplay:
     verdict: Verdict
     hulls: tuple[Array, Array]
     crossing: Array | None
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_data(cls, X: Any, y: Any, *, ax: Any = None) -> HullsDisplay:
@@ -74,18 +72,7 @@ class HullsDisplay:
         hulls = hull(rows[labels == classes[0]]), hull(rows[labels == classes[1]])
         return cls(rows, labels, verdict, hulls, crossing).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> HullsDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         frame = frame_of(self.X)
         for k, corners in enumerate(self.hulls):
             ax.fill(*corners.T, facecolor=COLOURS[k], edgecolor=COLOURS[k], alpha=0.2, linewidth=1.5)
@@ -104,8 +91,6 @@ class HullsDisplay:
         window(ax, frame)
         ax.set_title(str(self.verdict))
         ax.legend(loc="best", fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def crossing_of(X: Array, positive: Array, verdict: Verdict) -> Array | None:

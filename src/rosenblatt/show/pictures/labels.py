@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.show.pictures.drawing import COLOURS, MARKERS, axes, frame_of, line, two_features, window
+from rosenblatt.show.pictures.drawing import COLOURS, MARKERS, Display, frame_of, line, two_features, window
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass
-class NormalisedDisplay:
+class NormalisedDisplay(Display):
     """Label normalisation: each row x becomes y·x, and a plane through the origin must have all on one side.
 
     Use `from_data` or `from_estimator`.
@@ -32,8 +32,6 @@ class NormalisedDisplay:
     y: Array
     turned: Array
     coef: Array | None
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_data(cls, X: Any, y: Any, *, ax: Any = None) -> NormalisedDisplay:
@@ -79,18 +77,7 @@ class NormalisedDisplay:
             raise ValueError(f"Rows are multiplied by labels of two classes; y has {classes.size}.")
         return cls(rows, labels, np.where(labels == classes[1], 1.0, -1.0)[:, None] * rows, coef)
 
-    def plot(self, ax: Any = None) -> NormalisedDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         frame = frame_of(np.vstack([self.X, self.turned, np.zeros((1, 2))]))
         for k, name in enumerate(np.unique(self.y)):
             mine = self.y == name
@@ -107,12 +94,10 @@ class NormalisedDisplay:
             ax.set_title(f"{wrong} of {len(self.y)} rows on the wrong side" if wrong else "all rows on one side")
         window(ax, frame)
         ax.legend(loc="best", fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 @dataclass
-class LogisticDisplay:
+class LogisticDisplay(Display):
     """The logistic curve 1/(1 + e^−f), and rows by their score and label.
 
     Use `from_estimator` or `from_predictions`.
@@ -132,8 +117,6 @@ class LogisticDisplay:
     at: Array
     curve: Array
     positive: Any
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, ax: Any = None) -> LogisticDisplay:
@@ -177,18 +160,7 @@ class LogisticDisplay:
         at = np.linspace(-reach, reach, 401)
         return cls(found, labels == classes[1], at, 0.5 * (1 + np.tanh(at / 2)), classes[1])
 
-    def plot(self, ax: Any = None) -> LogisticDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         ax.plot(self.at, self.curve, color="black", linewidth=1.6, label="1/(1 + e^−f)")
         ax.axvline(0, color="black", linewidth=0.6)
         for k, (side, name) in enumerate(((False, "the other class"), (True, f"class {self.positive}"))):
@@ -199,8 +171,6 @@ class LogisticDisplay:
             ax.vlines(mine, np.minimum(told, side), np.maximum(told, side), color=COLOURS[k], linewidth=0.8, alpha=0.6)
         ax.set(xlabel="score f = w·x + b", ylabel=f"probability of class {self.positive}", ylim=(-0.06, 1.06))
         ax.legend(loc="center right", fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def plot_normalised(X: Any, y: Any, *, ax: Any = None) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rosenblatt.show.numbers import vector, written
 from rosenblatt.show.pictures.drawing import (
     COLOURS,
     GRID,
-    axes,
+    Display,
     crossing,
     frame_of,
     line,
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass
-class RegionsDisplay:
+class RegionsDisplay(Display):
     """Regions of a model over two features, with its plane, margins and the rows that hold them.
 
     Use `from_estimator`.
@@ -65,8 +65,6 @@ class RegionsDisplay:
     margin: float | None
     support: Array
     slack: Array | None = None
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> RegionsDisplay:
@@ -108,20 +106,9 @@ class RegionsDisplay:
         shown = cls(rows, labels, classes, (across, up), codes, coef, intercept, margin, support, short)
         return shown.plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> RegionsDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
+    def _draw(self, ax: Any) -> None:
         from matplotlib.colors import ListedColormap
 
-        ax = axes(ax)
         across, up = self.grid
         colours = ListedColormap([COLOURS[k % 8] for k in range(max(2, self.classes.size))])
         ax.pcolormesh(
@@ -149,8 +136,6 @@ class RegionsDisplay:
             ax.set_title(f"{np.count_nonzero(self.slack)} rows short of y·f = 1, by {self.slack.sum():.4g} in all")
         elif self.margin is not None:
             ax.set_title(f"margin {self.margin:.4g}" if self.margin > 0 else "rows on the wrong side")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
     def _draw_slack(self, ax: Any, w: Array, b: float, frame: Any) -> None:
         """The lines y·f = 1, and how far rows are short of theirs."""
@@ -167,7 +152,7 @@ class RegionsDisplay:
 
 
 @dataclass
-class RunDisplay:
+class RunDisplay(Display):
     """The planes of a run, one after each update, the early ones faint.
 
     Use `from_trace`.
@@ -187,8 +172,7 @@ class RunDisplay:
     coef: Array
     intercept: Array
     rows: list[int | None]
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
+    _last: int = field(init=False, repr=False)
 
     @classmethod
     def from_trace(cls, trace: Trace, *, ax: Any = None) -> RunDisplay:
@@ -213,7 +197,7 @@ class RunDisplay:
         W, b = trace.planes()
         return cls(X, np.array(trace.y), W[:, 0], b[:, 0], [step.row for step in trace.updates])
 
-    def plot(self, ax: Any = None, until: int | None = None) -> RunDisplay:
+    def plot(self, ax: Any = None, until: int | None = None) -> Self:
         """Draw the planes up to an update.
 
         Parameters
@@ -226,9 +210,12 @@ class RunDisplay:
         -------
         self
         """
-        ax = axes(ax)
+        self._last = len(self.rows) if until is None else min(until, len(self.rows))
+        return super().plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        last = self._last
         frame = frame_of(self.X)
-        last = len(self.rows) if until is None else min(until, len(self.rows))
         for k in range(last + 1):
             share = (k + 1) / (last + 1)
             style = {"color": "black", "alpha": 0.12 + 0.88 * share**3, "linewidth": 0.8 + share}
@@ -247,8 +234,6 @@ class RunDisplay:
         window(ax, frame)
         ax.legend(loc="best", fontsize="small")
         ax.set_title(f"update {last} of {len(self.rows)}: w = {vector(w)}, b = {written(b)}", fontsize="medium")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> Any:

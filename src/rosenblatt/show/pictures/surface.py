@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.learn.losses import LOSSES, curve
 from rosenblatt.show.pictures.curves import OF_MARGIN, titled
-from rosenblatt.show.pictures.drawing import COLOURS, axes, two_features
+from rosenblatt.show.pictures.drawing import COLOURS, Display, two_features
 
 if TYPE_CHECKING:
     from rosenblatt.show.trace import Trace
@@ -19,7 +19,7 @@ SIDE = 160  # points a side; an even number leaves out w = 0, where every row is
 
 
 @dataclass
-class SurfaceDisplay:
+class SurfaceDisplay(Display):
     """The mean loss of rows of two features for every w = (w₁, w₂), with b fixed.
 
     Use `from_data` or `from_trace`.
@@ -40,8 +40,6 @@ class SurfaceDisplay:
     w2: Array
     values: Array
     path: Array
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_data(
@@ -111,18 +109,7 @@ class SurfaceDisplay:
             values += curve(loss, sign * (places @ x + intercept))
         return cls(loss, at, at, (values / len(rows)).reshape(SIDE, SIDE), path)
 
-    def plot(self, ax: Any = None) -> SurfaceDisplay:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax)
+    def _draw(self, ax: Any) -> None:
         # Cividis is read alike with and without colour vision.
         seen = ax.pcolormesh(self.w1, self.w2, self.values, cmap="cividis", shading="nearest", rasterized=True)
         if self.loss != "zero_one":
@@ -135,8 +122,6 @@ class SurfaceDisplay:
         reach = float(self.w1[-1])
         ax.set(xlabel="w₁", ylabel="w₂", xlim=(-reach, reach), ylim=(-reach, reach))
         ax.set_aspect("equal", adjustable="box")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def plot_surface(X: Any, y: Any, loss: str = "perceptron", *, reach: float = 2.0, ax: Any = None) -> Any:

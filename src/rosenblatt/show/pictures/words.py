@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.show.pictures.drawing import COLOURS, axes
+from rosenblatt.show.pictures.drawing import COLOURS, Display
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass
-class WordsDisplay:
+class WordsDisplay(Display):
     """The words that speak most for and against a class.
 
     Use `from_estimator`.
@@ -30,8 +30,6 @@ class WordsDisplay:
     words: list[str]
     weights: Array
     label: Any
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(
@@ -74,25 +72,15 @@ class WordsDisplay:
         chosen = [*low, *high]
         return cls([str(names[j]) for j in chosen], weights[chosen], label).plot(ax=ax)
 
-    def plot(self, ax: Any = None) -> WordsDisplay:
-        """Draw.
+    def _size(self) -> tuple[float, float]:
+        return 6.0, max(2.5, 0.26 * len(self.words) + 1)
 
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        self
-        """
-        ax = axes(ax, size=(6.0, max(2.5, 0.26 * len(self.words) + 1)))
+    def _draw(self, ax: Any) -> None:
         places = np.arange(len(self.words))
         ax.barh(places, self.weights, color=[COLOURS[0] if weight > 0 else COLOURS[1] for weight in self.weights])
         ax.set_yticks(places, self.words)
         ax.axvline(0, color="black", linewidth=0.8)
         ax.set(xlabel=f"weight for class {self.label}", ylabel="word")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
 def plot_words(model: Any, names: Any = None, *, label: Any = None, most: int = 10, ax: Any = None) -> Any:

@@ -1,0 +1,234 @@
+"""The rows of files as examples for a learner, piece by piece.
+
+Pieces are parsed, or read from the cache and shuffled, wherever the caller likes: `Rows.tasks` yields what makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import Dense, Examples, Sparse, check_labels, class_weights, encode_rows, radius2
+from rosenblatt.data.gathering import gather
+from rosenblatt.data.reading import Contents, Piece, Reading, target, tasks
+from rosenblatt.data.sources import expand
+from rosenblatt.estimators.classifier import OnlineClassifier
+from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.linear import Minimiser
+from rosenblatt.learn.orders import POOL, Blocks, Pool
+from rosenblatt.scale.cache import Block, Cache, read_blocks
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Taught:
+    """How rows become examples for one estimator."""
+
+    how: Reading
+    classes: Array | None  # None for regression
+    shares: Array | None  # one weight a class
+    n_features: int
+
+    def size(self, contents: Contents) -> int:
+        """How many rows have a weight."""
+        return contents.rows if self.shares is None else int(np.array(contents.counts)[self.shares > 0].sum())
+
+    def mass(self, contents: Contents) -> float:
+        """The weight of all rows."""
+        return float(contents.rows) if self.shares is None else float(np.dot(contents.counts, self.shares))
+
+    def mean_loss(self, losses: Array, contents: Contents, scheme: str) -> float:
+        """The loss of each machine by the weight of the rows that it learns from, summed."""
+        if scheme != "ovo":
+            return float(losses.sum() / max(self.mass(contents), 1e-300))
+        masses = np.array(contents.counts, dtype=np.float64) * (1.0 if self.shares is None else self.shares)
+        pairs = [masses[a] + masses[b] for a in range(masses.size) for b in range(a + 1, masses.size)]
+        return float((losses / np.maximum(pairs, 1e-300)).sum())
+
+    def no_rows(self, contents: Contents, dtype: Any = np.float64) -> Examples:
+        """Examples that hold no rows, only what is true of all."""
+        truth = np.zeros((0, self.classes.size) if self.how.multilabel and self.classes is not None else 0, np.int8)
+        values = np.zeros((0, self.n_features), dtype)
+        return Examples(Dense(values), self.n_features, truth, self.classes, None, None, contents.radius2)
+
+    def examples(self, rows: Dense | Sparse, truth: Any, reach: float) -> Examples:
+        """Examples of these rows and labels (numbers, codes of `classes`, or an indicator)."""
+        weights = present = None
+        if self.shares is not None:
+            weights = self.shares[truth]
+            if not weights.all():
+                present = np.flatnonzero(weights).astype(np.uint64)
+                reach = radius2(rows, present)
+        return Examples(rows, self.n_features, truth, self.classes, weights, present, reach)
+
+    def truth(self, labels: Array, names: tuple[str, ...] | None = None) -> Array:
+        """Labels as codes, or as numbers for regression."""
+        if self.classes is None:
+            return labels.astype(np.float64)
+        if names is not None:  # codes in the order in which names were first seen
+            return np.searchsorted(self.classes, np.array(names)).astype(np.int32)[labels]
+        if labels.dtype.kind == "O":
+            labels = labels.astype(str if self.classes.dtype.kind == "U" else self.classes.dtype)
+        codes = np.searchsorted(self.classes, labels).astype(np.int32)
+        unknown = self.classes[np.minimum(codes, self.classes.size - 1)] != labels
+        if unknown.any():
+            raise strange_label(labels[unknown][0])
+        return codes
+
+    def of_piece(self, piece: Piece) -> Examples:
+        """Examples of a piece as it was parsed."""
+        if self.how.multilabel:
+            truth = target(piece, self.how)
+        else:
+            assert piece.labels is not None
+            truth = self.truth(piece.labels)
+        rows, reach = encode_rows(piece.X)
+        return self.examples(rows, truth, reach)
+
+    def of_blocks(self, blocks: list[Block], cache: Cache, order: Array | None) -> Examples:
+        """Examples of blocks of the cache, their rows in this order."""
+        values = np.concatenate([block.values for block in blocks]).astype(np.float64, copy=False)
+        labels = np.concatenate([block.labels for block in blocks])
+        lengths = np.concatenate([block.lengths for block in blocks])
+        if self.how.multilabel:
+            counts = [b.label_counts if b.label_counts.size else np.ones(b.lengths.size, np.uint32) for b in blocks]
+            starts = np.concatenate([[0], np.cumsum(np.concatenate(counts), dtype=np.int64)])
+            truth = target(Piece(np.empty((lengths.size, 0)), labels, starts), self.how)
+        else:
+            truth = self.truth(labels, cache.names)
+        truth = truth if order is None else truth[order]
+        rows: Dense | Sparse
+        if cache.contents.dense:
+            grid = values.reshape(lengths.size, -1)
+            rows = Dense(grid if order is None else grid[order])
+        else:
+            columns = np.concatenate([block.columns for block in blocks]) - np.uint32(cache.shift)
+            starts = np.zeros(lengths.size + 1, np.uint32 if values.size < 1 << 32 else np.uint64)
+            np.cumsum(lengths, out=starts[1:], dtype=starts.dtype)
+            rows = Sparse(values, columns, starts) if order is None else Sparse(*gather(values, columns, starts, order))
+        return self.examples(rows, truth, cache.contents.radius2)
+
+
+def taught_to(model: Any, contents: Contents) -> Taught:
+    """How these rows become examples for this estimator."""
+    how, d = contents.how, contents.how.n_features
+    assert d is not None
+    if not isinstance(model, OnlineClassifier):
+        if how.multilabel or (contents.labels is not None and isinstance(contents.labels[0], str)):
+            raise ValueError(f"{type(model).__name__} learns numbers, and the labels are names or sets.")
+        return Taught(how, None, None, d)
+    if how.multilabel:
+        if model.class_weight is not None:
+            raise ValueError("class_weight weighs classes; rows with several labels have none.")
+        return Taught(how, np.arange(len(how.labels or ())), None, d)
+    if contents.labels is None:
+        raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
+    classes = np.array(contents.labels)
+    check_labels(classes, classes)
+    if classes.size < 2:
+        name = type(model).__name__
+        raise ValueError(f"{name} needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
+    counts = np.array(contents.counts, dtype=np.float64)
+    if isinstance(model.class_weight, str) and not counts.all():
+        raise ValueError(f'class_weight="balanced" needs rows of every class; {classes[counts == 0][0]!r} has none.')
+    shares = class_weights(model.class_weight, classes, np.arange(classes.size), counts)
+    if shares is not None and not shares.any():
+        raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
+    if shares is not None and not shares.all() and measures(model):
+        raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
+    return Taught(how, classes, shares, d)
+
+
+def measures(model: Any) -> bool:
+    """Whether R must be known before the first step, or is not found on the way."""
+    return isinstance(model, Minimiser | EpochwiseClassifier) or model._plan().bias == "radius"
+
+
+def strange_label(label: Any) -> ValueError:
+    """That the label is none of the classes."""
+    label = label.item() if isinstance(label, np.generic) else label
+    return ValueError(f"The label {label!r} is none of the classes that were given.")
+
+
+class Rows:
+    """The rows of a source, as often as they are asked for."""
+
+    contents: Contents
+
+    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """What makes the examples of a pass, piece by piece."""
+        raise NotImplementedError
+
+
+@dataclass
+class Parsed(Rows):
+    """Rows that are parsed anew each time, in the order of the file."""
+
+    source: Any
+    contents: Contents
+    size: int
+
+    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """What makes the examples of a pass, piece by piece."""
+        for task in tasks(self.source, self.contents.how, self.size):
+            yield partial(_parsed, task, taught)
+
+
+def _parsed(task: Callable[[], Piece], taught: Taught) -> Examples:
+    return taught.of_piece(task())
+
+
+@dataclass
+class Kept(Rows):
+    """Rows from a cache, in the order of the file or shuffled."""
+
+    cache: Cache
+    contents: Contents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.contents = self.cache.contents
+
+    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """What makes the examples of a pass, piece by piece."""
+        if order is not None:
+            for pool in order.pools(epoch):
+                yield partial(self._shuffled, pool, epoch, taught)
+            return
+        count = self.cache.table.shape[0]
+        for begin in range(0, count, POOL):
+            yield partial(self._in_turn, np.arange(begin, min(begin + POOL, count)), taught)
+
+    def _in_turn(self, numbers: Array, taught: Taught) -> Examples:
+        return taught.of_blocks(read_blocks(self.cache, numbers), self.cache, None)
+
+    def _shuffled(self, pool: Pool, epoch: int, taught: Taught) -> Examples:
+        order = pool.order.piece(epoch, 0, pool.order.size)
+        return taught.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
+
+
+@dataclass
+class Census:
+    """What a first scan would have told, gathered in the only pass."""
+
+    classes: Array | None
+    rows: int = 0
+    counts: Any = 0
+
+    def add(self, examples: Examples) -> None:
+        """Take note of a piece."""
+        self.rows += examples.target.shape[0]
+        if self.classes is not None:
+            self.counts = self.counts + np.bincount(examples.target, minlength=self.classes.size)
+
+    def contents(self, rows: Rows) -> Contents:
+        """What was found."""
+        if not self.rows:
+            raise FileError("expected rows, found none", expand(rows.source)[0] if isinstance(rows, Parsed) else None)
+        counts = () if self.classes is None else tuple(self.counts.tolist())
+        return replace(rows.contents, rows=self.rows, counts=counts)
