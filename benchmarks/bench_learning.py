@@ -73,7 +73,7 @@ def accuracy() -> None:
 
     head("Time to a test accuracy (fit alone, best of several)")
     for name, load, target, goal, ours in (
-        ("20 Newsgroups TF-IDF", datasets.news, 0.857, 5, PassiveAggressive(C=0.3, fit_intercept=False, max_epochs=3)),
+        ("20 Newsgroups TF-IDF", datasets.news, 0.857, 5, PassiveAggressive(C=0.3, fit_intercept=False, max_epochs=2)),
         ("MNIST", datasets.mnist, 0.920, 15, AveragedPerceptron(max_epochs=1)),
         ("a9a", datasets.a9a, 0.8495, 8, PassiveAggressive(C=0.01, keep="average", max_epochs=1)),
     ):
@@ -119,14 +119,6 @@ def peers(name: str, X: Any, y: Any, T: Any, u: Any) -> list[tuple[str, Callable
             loss="perceptron", penalty=None, learning_rate="constant", eta0=1.0, average=True, max_iter=3, tol=None,
             random_state=0,
         ),
-        "SGD PA-I, averaged, 3 epochs": SGDClassifier(
-            loss="hinge", penalty=None, learning_rate="pa1", eta0=0.01 if name == "a9a" else 0.3, average=True,
-            max_iter=3, tol=None, random_state=0,
-        ),
-        "SGD PA-I, 3 epochs": SGDClassifier(
-            loss="hinge", penalty=None, learning_rate="pa1", eta0=0.01 if name == "a9a" else 0.3, max_iter=3, tol=None,
-            random_state=0,
-        ),
     }  # fmt: skip
     if name == "MNIST":
         models = {
@@ -144,6 +136,16 @@ def peers(name: str, X: Any, y: Any, T: Any, u: Any) -> list[tuple[str, Callable
     else:
         models["SGD hinge, 5 epochs"] = SGDClassifier(alpha=alpha, max_iter=5, tol=None, random_state=0)
         models["LinearSVC"] = LinearSVC(C=C, random_state=0)
+        # Those that get there with the fewest epochs, of many settings that were tried.
+        for rule, size, average, count in {
+            "20 Newsgroups TF-IDF": (("pa1", 1.0, False, 2), ("pa2", 0.5, False, 1), ("pa2", 0.5, False, 2)),
+            "a9a": (("pa1", 0.03, True, 1), ("pa1", 0.01, True, 1), ("pa2", 0.003, True, 1)),
+        }[name]:
+            label = f"SGD {rule}, eta0={size}, {'averaged, ' if average else ''}{count} epoch{'s' * (count > 1)}"
+            models[label] = SGDClassifier(
+                loss="hinge", penalty=None, learning_rate=rule, eta0=size, average=average, max_iter=count, tol=None,
+                random_state=0,
+            )  # fmt: skip
     made: list[Any] = []
     for label, model in models.items():
         made.append((f"scikit-learn {label}", lambda m=model: m.fit(X, y), lambda m=model: m.score(T, u)))

@@ -160,6 +160,12 @@ def spans(total: int, per_row: float) -> Iterator[tuple[int, int]]:
         yield begin, min(begin + step, total)
 
 
+def per_row(rows: Dense | Sparse) -> float:
+    """Stored values a row."""
+    count = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
+    return float(rows.values.size / max(count, 1))
+
+
 @compiled
 def _largest_dense(values: Array, index: Array) -> float:
     largest = 0.0
@@ -185,7 +191,7 @@ def _largest_sparse(values: Array, starts: Array, index: Array) -> float:
 def radius2(rows: Dense | Sparse, index: Array) -> float:
     """R² over the given rows."""
     largest = 0.0
-    for begin, end in spans(index.size, rows.values.size / max(index.size, 1)):
+    for begin, end in spans(index.size, per_row(rows)):
         if isinstance(rows, Dense):
             largest = max(largest, _largest_dense(rows.values, index[begin:end]))
         else:
@@ -313,8 +319,9 @@ def _distinct(y: Array) -> Array:
     """np.unique, by counting where the labels are whole numbers close together."""
     if y.dtype.kind in "iu" and y.size and int(y.max()) - int(y.min()) < 1 << 12:
         low = y.min()
-        places = (y.astype(np.int64) if y.dtype.kind == "i" else y) - low  # in int8, 100 − (−100) would overflow
-        found: Array = np.flatnonzero(np.bincount(places.astype(np.intp))).astype(y.dtype)
+        # In int8, 100 − (−100) would overflow.
+        places = (y.astype(np.int64, copy=False) if y.dtype.kind == "i" else y) - low
+        found: Array = np.flatnonzero(np.bincount(places.astype(np.intp, copy=False))).astype(y.dtype)
         found += low
         return found
     return np.unique(y)
@@ -343,6 +350,9 @@ def check_labels(y: Array, classes: Array) -> None:
 
 def encode_labels(y: Array, classes: Array) -> Array:
     """Codes of y into the sorted classes, which hold every label of y."""
+    if y.dtype.kind == classes.dtype.kind == "i" and int(classes[-1]) - int(classes[0]) == classes.size - 1:
+        offsets: Array = np.subtract(y, classes[0], dtype=np.int64)  # all whole numbers from the least on
+        return offsets.astype(np.int32)
     codes = np.empty(y.shape[0], dtype=np.int32)
     for begin in range(0, y.shape[0], LABELS_AT_ONCE):
         codes[begin : begin + LABELS_AT_ONCE] = np.searchsorted(classes, y[begin : begin + LABELS_AT_ONCE])

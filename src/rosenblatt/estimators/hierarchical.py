@@ -19,7 +19,7 @@ from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.evaluation import Evaluation, evaluate
-from rosenblatt.learn.kept import Planes, decide
+from rosenblatt.learn.kept import Planes, decide, lengths2
 from rosenblatt.learn.rules import PassiveAggressiveRule, PerceptronRule
 from rosenblatt.learn.training import EpochRecord, Plan, problems
 from rosenblatt.learn.tree import Grown, make_tree, new_grown, train, tree_distance
@@ -194,7 +194,7 @@ class HierarchicalPerceptron(EpochwiseClassifier):
             for problem in problems(part, kept.scheme, kept.classes)
         ]
         scan = functools.reduce(Evaluation.joined, scans)
-        length = math.sqrt(float(np.einsum("kj,kj->", kept.coef, kept.coef, dtype=np.float64)))
+        length = math.sqrt(float(lengths2(kept.coef).sum()))
         if outcome == "budget" and scan.errors == 0 and self.keep == "last":
             outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
         return TreeReport(

@@ -11,7 +11,7 @@ import numpy as np
 
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.evaluation import Evaluation, evaluate
-from rosenblatt.learn.kept import Kept, Planes
+from rosenblatt.learn.kept import Kept, Planes, lengths2
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.records import frozen
 from rosenblatt.learn.rules import PerceptronRule
@@ -249,7 +249,7 @@ def _scan_part(examples: Examples, plan: Plan, state: State, planes: Planes) -> 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
     """The smallest functional margin of each plane, or of all together where they decide together."""
     shifts = planes.intercept.astype(np.float64) ** 2
-    norms = np.einsum("kj,kj->k", planes.coef, planes.coef, dtype=np.float64)  # in double, without a copy in double
+    norms = lengths2(planes.coef)
     lows = np.concatenate([scan.lows for scan in scans]).astype(np.float64)
     if planes.scheme == "multinomial":
         return [Separator(float(lows[0]), float(norms.sum()), float(shifts.sum()))]

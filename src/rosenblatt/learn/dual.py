@@ -33,10 +33,9 @@ from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, spans
 from rosenblatt.learn.descent import add_all, code_of
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.loops import AHEAD, FURTHER
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.orders import Shuffled
-from rosenblatt.learn.rows import add, add_class, dot, dots, fetch, fetch_label, fetch_start, norm, prefetch
+from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, prefetch
 from rosenblatt.learn.training import EpochRecord, Plan, problems
 from rosenblatt.learn.visits import UPDATES, is_on
 
@@ -128,13 +127,11 @@ def pass_one(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) ->
     """Two classes: one step for each active row, in order; rows that stay are moved to the front."""
     w, kept, n = duals.w, 0, np.uint64(active.size)
     for t in range(n):
-        if t + FURTHER < n:
-            far = active[t + FURTHER]
-            fetch_start(rows, far)
-            fetch_label(y, far)
+        fetch_ahead(rows, y, active, t)
+        if t + STARTS < n:
+            far = active[t + STARTS]
             prefetch(duals.alpha, far)
             prefetch(duals.rows, far * np.uint64(2))
-            fetch(rows, active[t + AHEAD])
         i = active[t]
         side = np.float64(y[i])
         m = side * (np.float64(dot(rows, i, w)) + duals.b[0])
@@ -153,9 +150,7 @@ def pass_many(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) -
     """One-vs-rest: the same for K columns at once; a row stays while any column needs it."""
     W, scores, kept, n = duals.w, duals.scores, 0, np.uint64(active.size)
     for t in range(n):
-        if t + FURTHER < n:
-            fetch_start(rows, active[t + FURTHER])
-            fetch(rows, active[t + AHEAD])
+        fetch_ahead(rows, y, active, t)
         i = active[t]
         dots(rows, i, W, scores)
         moved, stays = 0, False
@@ -206,9 +201,7 @@ def pass_together(duals: Duals, rows: Any, y: Array, active: Array, how: Setting
     """Crammer and Singer: all α of a row at once."""
     G, n, kept = duals.scores, np.uint64(active.size), 0
     for t in range(n):
-        if t + FURTHER < n:
-            fetch_start(rows, active[t + FURTHER])
-            fetch(rows, active[t + AHEAD])
+        fetch_ahead(rows, y, active, t)
         i = active[t]
         true, a = code_of(y, i), duals.alpha[i]
         q, cap = duals.rows[i, CURVE], duals.rows[i, CAP]

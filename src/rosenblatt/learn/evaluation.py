@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Sparse, spans
+from rosenblatt.data.examples import Dense, Sparse, per_row, spans
 from rosenblatt.learn.kept import Kept, Planes, decide, take
 from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
 from rosenblatt.learn.visits import edge
@@ -45,7 +45,7 @@ class Problem:
     @property
     def per_row(self) -> float:
         """Stored values a row."""
-        return float(self.rows.values.size / max(self.truth.shape[0], 1))
+        return per_row(self.rows)
 
     def mass(self, index: Array) -> Array:
         """The weights of these rows."""

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, signed, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, per_row, signed, spans
 from rosenblatt.learn.loops import score_many, score_one
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +33,23 @@ def lay(coef: Array, rows: Dense | Sparse) -> Array:
     if coef.shape[0] == 1:
         return np.ascontiguousarray(coef[0], dtype=rows.values.dtype)
     return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
+
+
+@compiled
+def _squares_across(W: Array, out: Array) -> None:
+    for j in range(W.shape[0]):
+        for k in range(W.shape[1]):
+            out[k] += np.float64(W[j, k]) * np.float64(W[j, k])
+
+
+def lengths2(coef: Array) -> Array:
+    """‖w‖² of each plane, in double, read as it lies in memory."""
+    if coef.shape[0] > 1 and coef.flags.f_contiguous:
+        out = np.zeros(coef.shape[0])
+        for begin, end in spans(coef.shape[1], coef.shape[0]):
+            _squares_across(coef.T[begin:end], out)
+        return out
+    return np.asarray(np.einsum("kj,kj->k", coef, coef, dtype=np.float64))
 
 
 def pair_scores(pairs: Array, classes: int) -> Array:
@@ -69,7 +86,7 @@ class Planes:
         K = self.coef.shape[0]
         w, b = lay(self.coef, rows), self.intercept.astype(rows.values.dtype)
         out = np.empty(index.size if K == 1 else (index.size, K), dtype=rows.values.dtype)
-        for begin, end in spans(index.size, K * rows.values.size / max(index.size, 1)):
+        for begin, end in spans(index.size, K * per_row(rows)):
             (score_one if K == 1 else score_many)(rows, index[begin:end], w, b, out[begin:end])
         return out
 
@@ -243,9 +260,8 @@ class Ballot:
     def _votes(self, history: History, rows: Dense | Sparse, index: Array) -> Array:
         """Some updates after the other, and some rows after the other for each, so that Ctrl-C is heard."""
         (K, d), support, n = history.coef.shape, history.rows, index.size
-        per_row = rows.values.size / max(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1, 1)
         first = np.empty((n, K))
-        for begin, end in spans(n, K * per_row):
+        for begin, end in spans(n, K * per_row(rows)):
             first[begin:end] = take(rows, index[begin:end], d) @ history.coef.T + history.intercept
         poll = Poll(history, first, self.scheme)
         for updates in self._some(history, n):
@@ -258,7 +274,7 @@ class Ballot:
                 part = support[distinct]
             turned = part.T.tocsr() if sp.issparse(part) else part.T
             # What a row costs: a score or K of them for each update, and products, which BLAS has far quicker.
-            products = per_row * stored(part) / d
+            products = per_row(rows) * stored(part) / d
             quick = isinstance(rows, Dense) and not sp.issparse(part)
             each = which.size * (K if poll.together else 1) + products / (64 if quick else 1)
             step = max(1, int(VALUES_AT_ONCE / each))

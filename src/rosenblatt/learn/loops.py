@@ -18,7 +18,7 @@ from rosenblatt.data.compiling import compiled, verb
 from rosenblatt.learn.branches import visit_branches
 from rosenblatt.learn.curved import visit_curved
 from rosenblatt.learn.descent import visit_falling, visit_falling_many
-from rosenblatt.learn.rows import dot, dots, fetch, fetch_label, fetch_start
+from rosenblatt.learn.rows import dot, dots, fetch_ahead
 from rosenblatt.learn.visits import (
     BEST,
     CHECKED,
@@ -36,7 +36,6 @@ from rosenblatt.learn.visits import (
 )
 
 Array = np.ndarray[Any, Any]
-AHEAD, FURTHER = np.uint64(4), np.uint64(12)  # rows fetched ahead, and their starts and labels
 
 # Show row i to the learner; whether w changed. Inlined: the call would cost more than a short row.
 visit = verb(
@@ -70,10 +69,7 @@ def sweep(
     begin = np.uint64(tally[POSITION])
     room = log.rows.size // 2  # a row may make an entry a class: leave the loop while all still fit
     for t in range(begin, n):
-        if t + FURTHER < n:
-            fetch_start(rows, order[t + FURTHER])
-            fetch_label(y, order[t + FURTHER])
-            fetch(rows, order[t + AHEAD])
+        fetch_ahead(rows, y, order, t)
         i = order[t]
         left = 1.0
         if weights.size > 0:

@@ -3,8 +3,9 @@
 A row is row i of `Dense` or `Sparse`. Each verb has a dense and a sparse body (`compiling.verb`). What was measured:
 
 - the columns of a sparse row are unsigned, since numba tests a signed index for wrap-around at every value;
-- rows in random order are bound by cache misses, so a loop that knows its order fetches rows ahead (`fetch`), and
-  the place where a sparse row starts further ahead still (`fetch_start`);
+- rows in random order are bound by cache misses, so a loop that knows its order fetches rows ahead (`fetch_ahead`), in
+  two steps: from memory into the second cache long before the visit, into the first shortly before it. In one step,
+  the misses on their way from memory hold up w, which comes from the second cache: a third more time an epoch;
 - the weights of many classes lie feature by feature, (d, K), for sparse rows, where a stored value then touches one
   run of memory, and class by class, (K, d), for dense rows, where a dot product runs along memory.
 """
@@ -17,37 +18,55 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from rosenblatt.data.compiling import compiled, verb
+from rosenblatt.data.compiling import verb
 
 Array = np.ndarray[Any, Any]
 Rows = Any
-ONE = np.uint64(1)
+ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+FOURS = ~THREE  # n & FOURS: the fours in n
 LINE = np.uint64(16)  # values between two prefetches: a cache line of float32
+MOST = np.uint64(1024)  # values of a row that are fetched: the processor itself fetches what follows in memory
+NEAR, FAR, STARTS = np.uint64(6), np.uint64(16), np.uint64(32)  # visits ahead: into each cache; where rows start
 
 
-@intrinsic
-def _prefetch(_: Any, array: Any, index: Any) -> Any:  # pragma: no cover
-    from llvmlite import ir
+def _hint(level: int) -> Any:
+    @intrinsic
+    def hint(_: Any, array: Any, index: Any) -> Any:  # pragma: no cover
+        from llvmlite import ir
 
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(array)(context, builder, args[0]).data
-        byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.bitcast(builder.gep(data, [args[1]]), byte)
-        shape = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
-        hint = builder.module.declare_intrinsic("llvm.prefetch", [byte], shape)
-        builder.call(hint, [address, i32(0), i32(3), i32(1)])  # read, keep in every cache, data
-        return context.get_dummy_value()
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(array)(context, builder, args[0]).data
+            byte, i32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+            address = builder.bitcast(builder.gep(data, [args[1]]), byte)
+            shape = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
+            call = builder.module.declare_intrinsic("llvm.prefetch", [byte], shape)
+            builder.call(call, [address, i32(0), i32(level), i32(1)])  # read, how near, data
+            return context.get_dummy_value()
 
-    return types.void(array, index), emit
+        return types.void(array, index), emit
+
+    return hint
+
+
+_to_first, _to_second = _hint(3), _hint(2)
 
 
 def prefetch(array: Array, index: Any) -> None:
-    """Ask the processor to bring array.flat[index] nearer, without waiting for it."""
+    """Ask the processor to bring array.flat[index] into its nearest cache, without waiting for it."""
 
 
 @overload(prefetch, strict=False)
 def _prefetch_compiled(array: Any, index: Any) -> Any:  # pragma: no cover
-    return lambda array, index: _prefetch(array, index)  # type: ignore[call-arg]
+    return lambda array, index: _to_first(array, index)
+
+
+def bring(array: Array, index: Any) -> None:
+    """Ask for array.flat[index] as far as the second cache."""
+
+
+@overload(bring, strict=False)
+def _bring_compiled(array: Any, index: Any) -> Any:  # pragma: no cover
+    return lambda array, index: _to_second(array, index)
 
 
 # -- w·x -------------------------------------------------------------------------------------------------------------
@@ -62,12 +81,25 @@ def _dot_dense(rows: Rows, i: Any, w: Array) -> Any:
 
 
 def _dot_sparse(rows: Rows, i: Any, w: Array) -> Any:
-    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
-    x, column = rows.values[start:end], rows.columns[start:end]
-    total = w.dtype.type(0)
-    for j in range(x.size):
-        total += x[j] * w[column[j]]
-    return total
+    x, column = rows.values, rows.columns
+    j, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    a = b = c = e = zero = w.dtype.type(0)
+    if j == end:
+        return zero
+    whole, last = j + ((end - j) & FOURS), end - ONE
+    while j < whole:
+        a += x[j] * w[column[j]]
+        b += x[j + ONE] * w[column[j + ONE]]
+        c += x[j + TWO] * w[column[j + TWO]]
+        e += x[j + THREE] * w[column[j + THREE]]
+        j += FOUR
+    # The rest without a loop, whose end the processor would guess wrongly.
+    k, m, n = min(j, last), min(j + ONE, last), min(j + TWO, last)
+    p, q, r = x[k] * w[column[k]], x[m] * w[column[m]], x[n] * w[column[n]]
+    a += p if j <= last else zero
+    b += q if j + ONE <= last else zero
+    c += r if j + TWO <= last else zero
+    return (a + b) + (c + e)
 
 
 dot = verb({"Dense": _dot_dense, "Sparse": _dot_sparse})  # w·x_i
@@ -96,21 +128,23 @@ def _dots_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
 
 
 def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
-    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
-    x, column = rows.values[start:end], rows.columns[start:end]
+    x, column = rows.values, rows.columns
+    j, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     K = W.shape[1]
     for k in range(K):
         scores[k] = 0
-    whole = x.size - x.size % 4
-    for j in range(0, whole, 4):  # four values at once: the scores are read and written a quarter as often
-        a, b, c, e = x[j], x[j + 1], x[j + 2], x[j + 3]
-        p, q, r, s = W[column[j]], W[column[j + 1]], W[column[j + 2]], W[column[j + 3]]
+    whole = j + ((end - j) & FOURS)
+    while j < whole:  # four values at once: the scores are read and written a quarter as often
+        a, b, c, e = x[j], x[j + ONE], x[j + TWO], x[j + THREE]
+        p, q, r, s = W[column[j]], W[column[j + ONE]], W[column[j + TWO]], W[column[j + THREE]]
         for k in range(K):
             scores[k] += (a * p[k] + b * q[k]) + (c * r[k] + e * s[k])
-    for j in range(whole, x.size):
+        j += FOUR
+    while j < end:
         a, p = x[j], W[column[j]]
         for k in range(K):
             scores[k] += a * p[k]
+        j += ONE
 
 
 dots = verb({"Dense": _dots_dense, "Sparse": _dots_sparse})  # scores_k = w_k·x_i for every class k
@@ -155,6 +189,26 @@ def _add_class_sparse(rows: Rows, i: Any, step: Any, W: Array, k: Any) -> None:
 add_class = verb({"Dense": _add_class_dense, "Sparse": _add_class_sparse})  # w_k += step·x_i
 
 
+def _add_pair_dense(rows: Rows, i: Any, step: Any, W: Array, up: Any, down: Any) -> None:
+    x, v, w = rows.values[i], W[up], W[down]
+    size = W.dtype.type(step)
+    for j in range(x.size):
+        v[j] += size * x[j]
+        w[j] -= size * x[j]
+
+
+def _add_pair_sparse(rows: Rows, i: Any, step: Any, W: Array, up: Any, down: Any) -> None:
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    x, column = rows.values[start:end], rows.columns[start:end]
+    size = W.dtype.type(step)
+    for j in range(x.size):
+        W[column[j], up] += size * x[j]
+        W[column[j], down] -= size * x[j]
+
+
+add_pair = verb({"Dense": _add_pair_dense, "Sparse": _add_pair_sparse})  # w_up += step·x_i, w_down −= step·x_i
+
+
 # -- ‖x‖² ------------------------------------------------------------------------------------------------------------
 
 
@@ -175,19 +229,33 @@ def _norm_sparse(rows: Rows, i: Any) -> Any:
 norm = verb({"Dense": _norm_dense, "Sparse": _norm_sparse})  # ‖x_i‖², in double precision
 
 
-# -- prefetching: nothing to do when compilation is off --------------------------------------------------------------
+# -- fetching rows ahead: nothing to do when compilation is off ------------------------------------------------------
 
 
 def _fetch_dense(rows: Rows, i: Any) -> None:
     d = np.uint64(rows.values.shape[1])
-    for j in range(i * d, (i + ONE) * d, LINE):
+    for j in range(i * d, i * d + min(d, MOST), LINE):
         prefetch(rows.values, j)
 
 
 def _fetch_sparse(rows: Rows, i: Any) -> None:
-    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE]), LINE):
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    for j in range(start, min(end, start + MOST), LINE):
         prefetch(rows.values, j)
         prefetch(rows.columns, j)
+
+
+def _bring_dense(rows: Rows, i: Any) -> None:
+    d = np.uint64(rows.values.shape[1])
+    for j in range(i * d, i * d + min(d, MOST), LINE):
+        bring(rows.values, j)
+
+
+def _bring_sparse(rows: Rows, i: Any) -> None:
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    for j in range(start, min(end, start + MOST), LINE):
+        bring(rows.values, j)
+        bring(rows.columns, j)
 
 
 def _fetch_start_dense(rows: Rows, i: Any) -> None:
@@ -198,11 +266,19 @@ def _fetch_start_sparse(rows: Rows, i: Any) -> None:
     prefetch(rows.starts, i)
 
 
-fetch = verb({"Dense": _fetch_dense, "Sparse": _fetch_sparse})  # bring the values of row i nearer
-fetch_start = verb({"Dense": _fetch_start_dense, "Sparse": _fetch_start_sparse})  # and the place where it starts
+fetch_row = verb({"Dense": _fetch_dense, "Sparse": _fetch_sparse})  # the values of row i into the first cache
+bring_row = verb({"Dense": _bring_dense, "Sparse": _bring_sparse})  # or the second
+fetch_start = verb({"Dense": _fetch_start_dense, "Sparse": _fetch_start_sparse})  # the place where it starts
 
 
-@compiled
-def fetch_label(y: Array, i: Any) -> None:
-    """Bring the label of row i nearer; of an indicator, its first column."""
-    prefetch(y, i * np.uint64(y.size // y.shape[0]))
+def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any) -> None:
+    """Before the visit to row order[t]: bring later rows nearer, and labels (of an indicator, the first column)."""
+    if t + STARTS < np.uint64(order.size) and order[t + STARTS] != order[t] + STARTS:  # rows in turn come by themselves
+        fetch_start(rows, order[t + STARTS])
+        prefetch(y, order[t + STARTS] * np.uint64(y.size // y.shape[0]))
+        bring_row(rows, order[t + FAR])
+        fetch_row(rows, order[t + NEAR])
+
+
+# Inlined: a call would cost more than reading a short row.
+fetch_ahead = verb({"Dense": _fetch_ahead, "Sparse": _fetch_ahead}, inline="always")

@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import overload
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.learn.rows import add, add_class, dot, dots, norm
+from rosenblatt.learn.rows import add, add_class, add_pair, dot, dots, norm
 from rosenblatt.learn.rules import HARMONIC, PA, PA1, PA2, PERCEPTRON, ROOT, Encoded
 
 Array = np.ndarray[Any, Any]
@@ -234,8 +234,16 @@ def visit_multinomial(
     if step == 0.0:
         return False
     learner.mass[0] += share
-    move(learner, rows, i, true, step, share, rule, tally, log)
-    move(learner, rows, i, wrong, -step, share, rule, tally, log)
+    add_pair(rows, i, step, learner.dw, true, wrong)
+    learner.db[true] += step * rule.bias
+    learner.db[wrong] -= step * rule.bias
+    if learner.v.size > 0:
+        late = tally[CLOCK] * step
+        add_pair(rows, i, late, learner.u, true, wrong)
+        learner.v[true] += late * rule.bias
+        learner.v[wrong] -= late * rule.bias
+    count(tally, log, i, true, step, share)
+    count(tally, log, i, wrong, -step, share)
     tally[UPDATES] += 1.0
     return True
 

@@ -24,12 +24,11 @@ import numpy as np
 
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.exact import Signed
-from rosenblatt.learn.rows import add, dot, fetch, fetch_start, norm
+from rosenblatt.learn.rows import add, dot, fetch_ahead, norm
 
 Array = np.ndarray[Any, Any]
 EPOCHS = 24  # at least so many
 VISITS = 3e8  # values gone through, where so many epochs are fewer: a few seconds
-AHEAD, FURTHER = np.uint64(4), np.uint64(12)  # rows fetched ahead, and their starts
 LAYERS = 30
 
 
@@ -85,9 +84,7 @@ def descend(rows: Any, y: Array, order: Array, alpha: Array, w: Array, b: Array,
     wrong = 0
     n = np.uint64(order.size)
     for t in range(n):
-        if t + FURTHER < n:
-            fetch_start(rows, order[t + FURTHER])
-            fetch(rows, order[t + AHEAD])
+        fetch_ahead(rows, y, order, t)
         i = order[t]
         side = np.float64(y[i])
         f = side * (dot(rows, i, w) + b[0])
