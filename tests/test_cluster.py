@@ -390,6 +390,17 @@ def test_rows_that_a_worker_lost_are_made_again(inside):
     same(here, there)
 
 
+def test_rows_that_are_held_are_not_made_for_another_fit(inside, monkeypatch):
+    X, y = rows()
+    lazy = da.from_array(X, chunks=(ROWS, -1)), da.from_array(y, chunks=ROWS)
+    made, make = [], rosenblatt.scale.shards.HeldShard._made
+    monkeypatch.setattr("rosenblatt.scale.shards.HeldShard._made", lambda self, how: made.append(1) or make(self, how))
+    first = fit(learner(), lazy, client=inside)
+    assert len(made) == SHARDS
+    same(first, fit(learner(), lazy, client=inside))
+    assert len(made) == SHARDS
+
+
 def test_a_store_takes_half_of_the_memory_of_a_worker():
     class Memory:
         memory_limit = 1000

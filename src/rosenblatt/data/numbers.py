@@ -187,6 +187,9 @@ def number(data: Array, at: int) -> Any:
         at += 1
         c = data[at]
     m, e, seen, count = U0, np.int64(0), np.int64(0), np.int64(8)
+    if data[at + 1] == 46 and 48 <= c <= 57:  # one digit before the point, as most have: its end need not be looked for
+        m, seen, count = np.uint64(c - 48), np.int64(1), np.int64(0)
+        at += 1
     while count == 8:
         count, value = eight(data, at)
         if seen + count <= DIGITS:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from rosenblatt.data.compiling import exactly
 from rosenblatt.data.disk import cannot
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.numbers import PADDING
@@ -160,21 +161,38 @@ class Chunk:
 def chunks(path: str, size: int = CHUNK) -> Iterator[Chunk]:
     """The lines of a file, about `size` bytes at a time, each line ending with a line feed."""
     with opened(path) as file:
-        kept, line = b"", 1
+        kept, line = np.empty(0, np.uint8), 1
         while True:
-            buffer = bytearray(len(kept) + size + 1 + PADDING)
-            buffer[: len(kept)] = kept
-            used = len(kept) + _fill(file, memoryview(buffer)[len(kept) : len(kept) + size])
-            last = used < len(kept) + size
+            buffer = np.empty(kept.size + size + 1 + PADDING, np.uint8)
+            buffer[: kept.size], buffer[-1 - PADDING :] = kept, 0
+            used = kept.size + _fill(file, buffer.data[kept.size : kept.size + size])
+            last = used < kept.size + size
             if last and used and buffer[used - 1] != 10:
                 buffer[used], used = 10, used + 1
-            cut = buffer.rfind(b"\n", 0, used) + 1
-            kept = bytes(buffer[cut:used])
+            cut = _last_end(buffer, used)
+            kept = buffer[cut:used].copy()
             if cut:
-                yield Chunk(np.frombuffer(buffer, np.uint8), cut, line)
-                line += buffer.count(b"\n", 0, cut)
+                yield Chunk(buffer, cut, line)
+                line += line_ends(buffer[:cut])
             if last:
                 return
+
+
+@exactly
+def line_ends(data: Array) -> int:
+    """How many line feeds there are."""
+    count = 0
+    for c in data:
+        count += c == 10
+    return count
+
+
+@exactly
+def _last_end(data: Array, at: int) -> int:
+    """Where the last whole line of data[:at] ends, 0 where none does."""
+    while at > 0 and data[at - 1] != 10:
+        at -= 1
+    return at
 
 
 def _fill(file: Any, room: memoryview) -> int:

@@ -74,8 +74,10 @@ class Store:
             self.held -= self.kept.pop(key, (None, 0))[1]
 
 
-def size_of(value: Examples | Piece) -> int:
-    """The bytes that rows take."""
+def size_of(value: Examples | Piece | Found) -> int:
+    """The bytes that rows take, or what is said of them."""
+    if isinstance(value, Found):
+        return 1000
     if isinstance(value, Examples):
         others = (value.target, value.weights, value.present)
         return sum(array.nbytes for array in (*value.rows, *others) if array is not None)
@@ -249,10 +251,15 @@ class Contain:
     how: Reading
 
     def __call__(self, shard: Shard, store: Store, payload: Any) -> Found:
-        """Look through a shard."""
+        """Look through a shard; of one that is held, once: its rows need not be there a second time."""
+        if isinstance(shard, FileShard):
+            return Found(shard.contents(self.how, store), False)
+        found: Found = store.get((self.how, "holds", shard.key()), lambda: self._looked(shard, store))
+        return found
+
+    def _looked(self, shard: HeldShard, store: Store) -> Found:
         contents = shard.contents(self.how, store)
-        single = isinstance(shard, HeldShard) and shard.piece(self.how, store).X.dtype == np.float32
-        return Found(contents, bool(single))
+        return Found(contents, bool(shard.piece(self.how, store).X.dtype == np.float32))
 
 
 @dataclass(frozen=True)
