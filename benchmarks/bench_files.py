@@ -21,12 +21,14 @@ SPEAKS = (
     "for epochs in (1, 2): rosenblatt.fit(make(epochs), small, memory=memory)\n"
     "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3\n"
     "before = peak()\n"
-    "began = time.perf_counter()\n"
-    "first = rosenblatt.fit(make(1), path, memory=memory)\n"
-    "once = time.perf_counter() - began\n"
-    "several = rosenblatt.fit(make(4), path, memory=memory)\n"
-    "later = min(record.seconds for record in several.report_.epochs)\n"
-    "print(once, later, peak() - before, first.coef_.size * 8 / 1e6)\n"
+    "def timed(epochs, **told):\n"
+    "    began = time.perf_counter()\n"
+    "    model = rosenblatt.fit(make(epochs), path, memory=memory, **told)\n"
+    "    return time.perf_counter() - began, [record.seconds for record in model.report_.epochs], model.coef_.size\n"
+    "told = min(timed(1, classes=[-1, 1], n_features=50_001, zero_based=False)[0] for _ in range(2))\n"
+    "untold = min(timed(1)[0] for _ in range(2))\n"
+    "several, passes, size = timed(4)\n"
+    "print(told, untold, several - sum(passes[1:]), min(passes), peak() - before, size * 8 / 1e6)\n"
 )
 
 
@@ -93,22 +95,19 @@ def training(folder: Path, megabytes: float = 2000) -> None:
     out = subprocess.run(
         [sys.executable, "-c", SPEAKS, str(path), "256MB", str(small)], capture_output=True, text=True, check=True
     )
-    once, later, peak, model = map(float, out.stdout.split())
+    told, untold, first, later, peak, model = map(float, out.stdout.split())
     theirs = _vowpal(vw)
     for file in folder.iterdir():
         file.unlink()
-    say(
-        f"train one pass from {size:,.0f} MB of svmlight",
-        f"{once:.2f} s",
-        "Vowpal Wabbit " + (f"{theirs:.2f} s" if theirs else "left out: it did not run"),
-        f"{theirs / once:.1f} ×" if theirs else "",
-        "≥ 3 ×",
-    )
+    peer = f"Vowpal Wabbit {theirs:.2f} s" if theirs else "Vowpal Wabbit left out: it did not run"
+    for what, ours in (("features and classes told, as to the peer", told), ("nothing told: a first scan", untold)):
+        ratio = f"{theirs / ours:.1f} ×" if theirs else ""
+        say(f"train one pass from {size:,.0f} MB of svmlight, {what}", f"{ours:.2f} s", peer, ratio, "≥ 3 ×")
     say(
         "the same, a later pass from the cache",
         f"{later:.2f} s",
-        f"first pass {once:.2f} s",
-        f"{once / later:.1f} ×",
+        f"first of several passes, which writes the cache {first:.2f} s",
+        f"{first / later:.1f} ×",
         "≥ 5 ×",
     )
     say("the same, memory above imports and compilation", f"{peak:.0f} MB", "", "", f"≤ {256 + model:.0f} MB")
@@ -121,11 +120,14 @@ def _vowpal(path: Path) -> float | None:
         "vw = Workspace(f'--data {sys.argv[1]} --loss_function hinge --quiet -b 18 --no_stdin')\n"
         "vw.finish()\nprint(time.perf_counter() - began)\n"
     )
-    out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
-    if out.returncode:
-        print(f"Vowpal Wabbit did not run: {out.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
-        return None
-    return float(out.stdout.split()[-1])
+    found = []
+    for _ in range(2):
+        out = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True)
+        if out.returncode:
+            print(f"Vowpal Wabbit did not run: {out.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+            return None
+        found.append(float(out.stdout.split()[-1]))
+    return min(found)
 
 
 def hashing(megabytes: float = 20) -> None:
