@@ -44,13 +44,13 @@ PEAK = """
 import sys, warnings
 sys.path.insert(0, sys.argv[1])
 warnings.simplefilter("ignore")
-import datasets, resource
+import datasets
 from rosenblatt import KernelPerceptron
 X, y, T, u = datasets.mnist()
 settings = dict(degree=2, gamma=1.0, coef0=1.0, keep="vote", multiclass="ovr", order="cyclic", max_epochs=1)
 model = KernelPerceptron("poly", **settings)
 model.fit(X, y).predict(T[:2000])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024)
 """
 
 

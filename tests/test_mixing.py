@@ -357,7 +357,7 @@ def test_what_does_not_mix_is_refused(model, match, parts):
         ({"shards": 2, "n_jobs": 0}, "number of threads"),
         ({"n_jobs": 2}, "into how many shards"),
         ({"shards": 2, "mixing": "loud"}, "mixing is one of"),
-        ({"shards": 2, "memory": "1MB"}, "at least 128MB"),
+        ({"shards": 2, "memory": "1MB"}, "at least 160MB"),
         ({"shards": 2, "resume": True}, "checkpoint"),
         ({"shards": 2, "classes": [0, 1]}, "leave classes as it is"),
     ],

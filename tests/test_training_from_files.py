@@ -41,7 +41,7 @@ def _quiet(monkeypatch):
 def _small_blocks(monkeypatch):
     """Blocks and pools so small that a small file has many."""
     monkeypatch.setattr("rosenblatt.learn.orders.BLOCK", 64)
-    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.rows.POOL"):
+    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.rows.AT_ONCE"):
         monkeypatch.setattr(home, 5)
     for home in ("rosenblatt.scale.files.CHUNK", "rosenblatt.scale.files.PIECE"):
         monkeypatch.setattr(home, 2000)
@@ -610,7 +610,7 @@ from rosenblatt.learn import orders
 from rosenblatt.scale import cache, rows
 
 warnings.simplefilter("ignore")
-orders.BLOCK, orders.POOL, rows.POOL, cache.RACY = 64, 5, 5, 0
+orders.BLOCK, orders.POOL, rows.AT_ONCE, cache.RACY = 64, 5, 5, 0
 path, point = sys.argv[1:]
 
 def learn():
@@ -730,9 +730,9 @@ def test_memory_stays_within_its_limit(tmp_path):
         for _ in range(50):
             file.write(part)
     script = """
-import resource, sys, warnings, numpy as np, rosenblatt, pathlib
+import sys, warnings, numpy as np, rosenblatt, pathlib
 warnings.simplefilter("ignore")
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def peak(): return next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM')) * 1024
 small = pathlib.Path(sys.argv[1] + ".small.svm")
 small.write_text("1 1:1\\n0 2:1\\n" * 10)
 for order, most in (("cyclic", 1), ("shuffle", 2)):
@@ -740,36 +740,49 @@ for order, most in (("cyclic", 1), ("shuffle", 2)):
 before = peak()
 for order, most in (("cyclic", 1), ("shuffle", 2)):
     model = rosenblatt.AveragedPerceptron(max_epochs=most, order=order, random_state=0)
-    rosenblatt.fit(model, sys.argv[1], memory="128MB")
+    rosenblatt.fit(model, sys.argv[1], memory="160MB")
 print(peak() - before)
 """
     run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
     assert path.stat().st_size > 300_000_000
-    assert int(run.stdout) < 128_000_000, f"{int(run.stdout):,}"
+    print(f"{int(run.stdout):,} bytes")
+    assert int(run.stdout) < 160_000_000
 
 
 @pytest.mark.compiled
 def test_memory_stays_within_its_limit_with_one_large_batch(tmp_path):
-    """An Arrow file that is a single batch, larger than the limit."""
+    """An Arrow file that is a single batch, larger than the limit.
+
+    It is mapped: its own pages, which the system takes back whenever it likes, are not counted.
+    """
     rng = np.random.default_rng(0)
     table = pa.table({f"f{j}": rng.random(300_000) for j in range(60)} | {"label": np.arange(300_000) % 2})
     for name, part in (("large", table), ("small", table.slice(0, 200))):
         with pa.OSFile(str(tmp_path / f"{name}.arrow"), "wb") as file, pa.ipc.new_file(file, part.schema) as writer:
             writer.write_table(part)
     script = """
-import resource, sys, warnings, rosenblatt
+import sys, threading, warnings, rosenblatt
 warnings.simplefilter("ignore")
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 def fit(name): rosenblatt.fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), f"{sys.argv[1]}/{name}.arrow",
-                              memory="128MB")
+                              memory="160MB")
+KINDS = ("RssAnon:", "RssShmem")
+def own(): return sum(int(line.split()[1]) for line in open('/proc/self/status') if line[:8] in KINDS)
+peaks, done = [0], threading.Event()
+def watch():
+    while not done.wait(0.001): peaks.append(own())
 fit("small")
-before = peak()
+before = own()
+watcher = threading.Thread(target=watch)
+watcher.start()
 fit("large")
-print(peak() - before)
+done.set()
+watcher.join()
+print((max(peaks) - before) * 1024)
 """
     run = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
     assert (tmp_path / "large.arrow").stat().st_size > 140_000_000
-    assert int(run.stdout) < 128_000_000, f"{int(run.stdout):,}"
+    print(f"{int(run.stdout):,} bytes")
+    assert int(run.stdout) < 160_000_000
 
 
 def test_standard_input(svm, tmp_path):

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def ahead(tasks: Iterable[Callable[[], T]], workers: int = 2, depth: int = 1) -> Iterator[T]:
-    """The results of `tasks`, in order. At most `workers` are at work, and `depth` more results wait.
+    """The results of `tasks`, in order. At most `workers` are at work, and `depth` more results wait or are in use.
 
     A task that raises, or `tasks` itself, raises here in its turn. When the iterator is closed, the work stops.
     """
@@ -37,9 +37,15 @@ def ahead(tasks: Iterable[Callable[[], T]], workers: int = 2, depth: int = 1) ->
         feeder = threading.Thread(target=feed, daemon=True)
         feeder.start()
         try:
+            first = True
             while (result := results.get()) is not None:
-                yield result.result()
-                room.release()
+                value = result.result()
+                if not first:
+                    room.release()  # whoever asks for this one is about to let go of the one before
+                first = False
+                del result
+                yield value
+                del value
         finally:
             stop.set()
             room.release()

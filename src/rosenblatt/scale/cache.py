@@ -17,7 +17,7 @@ import time
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from rosenblatt.data.disk import cannot, replaced
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import encode_rows
+from rosenblatt.data.gathering import give_back, room
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, prepared, tasks
 from rosenblatt.data.sources import STDIN, Stamp, cache_folder, expand, stamps
 from rosenblatt.estimators.encoding import Arrays, decode, encode
@@ -53,8 +54,7 @@ class Cache:
         return np.concatenate([[0], np.cumsum(self.table[:, ROWS])])
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Rows as they are stored."""
 
     values: Array
@@ -205,6 +205,8 @@ def convert(source: Any, how: Reading, path: Path, size: int) -> Cache:
         text = json.dumps(footer, separators=(",", ":")).encode()
         writer.write(text)
         writer.write(len(text).to_bytes(8, "little") + hashlib.sha256(table.tobytes() + text).digest() + MAGIC)
+    del writer
+    give_back()
     return load_cache(path)
 
 
@@ -272,13 +274,30 @@ def cached(source: Any, how: Reading, size: int) -> Cache:
     return fresh(source, how) or convert(source, how, place(source, how), size)
 
 
-def read_blocks(cache: Cache, numbers: Array) -> list[Block]:
-    """These blocks, each checked."""
+def read_blocks(cache: Cache, numbers: Array) -> Block:
+    """These blocks, each checked, as one; nothing of the file is held beside them."""
+    table = cache.table[numbers]
+    rows, stored, single = int(table[:, 1].sum()), int(table[:, 2].sum()), bool(table[:, 4].all())
+    several = bool((table[:, 3] >= 0).any())
+    labels = int(np.where(table[:, 3] < 0, table[:, 1], table[:, 3]).sum())
+    whole = Block(
+        room(stored, np.float32 if single else np.float64),
+        room(0 if cache.contents.dense else stored, np.uint32),
+        np.empty(rows, np.uint32),
+        np.empty(labels, np.float64 if cache.names is None else np.int32),
+        np.ones(rows if several else 0, np.uint32),
+    )
+    ends = [0, 0, 0, 0, 0]
     try:
         with open(cache.path, "rb", buffering=0) as file:
-            return [_read_block(cache, file.fileno(), number) for number in numbers]
+            for number in numbers:
+                for k, part in enumerate(_read_block(cache, file.fileno(), number)):
+                    count = part.size if k < 4 or not several else int(cache.table[number, 1])
+                    whole[k][ends[k] : ends[k] + count] = part if part.size else 1  # no counts: one label a row
+                    ends[k] += count
     except OSError as error:
         raise FileError(cannot("read", error), cache.path) from error
+    return whole
 
 
 def _read_block(cache: Cache, file: int, number: int) -> Block:

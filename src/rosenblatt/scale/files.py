@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.errors import FileError
+from rosenblatt.data.gathering import give_back
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, in_bytes, looked_through, prepared, reading
 from rosenblatt.data.sources import CHUNK, STDIN, expand, spooled
 from rosenblatt.estimators.classifier import OnlineClassifier, named_classes
@@ -172,6 +173,7 @@ def training(
         if resume and path is not None and path.exists():
             records = list(resumed(job, path).report_.epochs)
         yield from _passes(job, records, path)
+    give_back()
 
 
 def _passes(job: Job, records: list[EpochRecord], checkpoint: Path | None) -> Iterator[Progress]:

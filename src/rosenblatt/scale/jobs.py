@@ -32,7 +32,7 @@ from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, VIOLATIONS
 from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.rows import Census, Parsed, Rows, Taught
 
-LEAST_MEMORY = 128_000_000
+LEAST_MEMORY = 160_000_000
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class Job:
         """All rows, in the order of the file."""
         pieces = ahead(self.rows.tasks(self.taught, None, 0))
         with closing(pieces):  # type: ignore[type-var]
-            yield from (part for part in pieces if part.size)
+            yield from _filled(pieces)
 
     @contextmanager
     def pieces(self, epoch: int) -> Iterator[Iterator[Examples]]:
         """The rows of a pass, in its order; nothing is read ahead any more at the end of the block."""
         pieces = ahead(self.rows.tasks(self.taught, self.order, epoch), workers=2 if self.order is None else 1)
         with closing(pieces):  # type: ignore[type-var]
-            yield (piece for piece in pieces if piece.size)
+            yield _filled(pieces)
 
     def epoch(self, records: list[EpochRecord]) -> Iterator[tuple[int, int] | EpochRecord]:
         """One pass: yields the rows and updates of each piece that was learned from, and at last the record."""
@@ -162,6 +162,14 @@ class Job:
     def about(self) -> Examples:
         """Examples that hold no rows, only what is true of all."""
         return self.taught.no_rows(self.rows.contents)
+
+
+def _filled(pieces: Iterator[Examples]) -> Iterator[Examples]:
+    """Those that have rows, none of them held on to."""
+    for piece in pieces:
+        if piece.size:
+            yield piece
+        del piece
 
 
 @dataclass

@@ -20,10 +20,11 @@ from rosenblatt.data.sources import expand
 from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.linear import Minimiser
-from rosenblatt.learn.orders import POOL, Blocks, Pool
+from rosenblatt.learn.orders import Blocks, Pool
 from rosenblatt.scale.cache import Block, Cache, read_blocks
 
 Array = np.ndarray[Any, Any]
+AT_ONCE = 16  # blocks read together, where they follow each other
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,13 @@ class Taught:
         rows, reach = encode_rows(piece.X)
         return self.examples(rows, truth, reach)
 
-    def of_blocks(self, blocks: list[Block], cache: Cache, order: Array | None) -> Examples:
-        """Examples of blocks of the cache, their rows in this order."""
-        values = np.concatenate([block.values for block in blocks]).astype(np.float64, copy=False)
-        labels = np.concatenate([block.labels for block in blocks])
-        lengths = np.concatenate([block.lengths for block in blocks])
+    def of_blocks(self, blocks: Block, cache: Cache, order: Array | None) -> Examples:
+        """Examples of blocks of the cache that were joined, their rows in this order."""
+        values, columns, lengths, labels, counts = blocks
+        columns -= np.uint32(cache.shift)
         if self.how.multilabel:
-            counts = [b.label_counts if b.label_counts.size else np.ones(b.lengths.size, np.uint32) for b in blocks]
-            starts = np.concatenate([[0], np.cumsum(np.concatenate(counts), dtype=np.int64)])
+            counts = counts if counts.size else np.ones(lengths.size, np.uint32)
+            starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
             truth = target(Piece(np.empty((lengths.size, 0)), labels, starts), self.how)
         else:
             truth = self.truth(labels, cache.names)
@@ -106,12 +106,14 @@ class Taught:
         rows: Dense | Sparse
         if cache.contents.dense:
             grid = values.reshape(lengths.size, -1)
-            rows = Dense(grid if order is None else grid[order])
+            rows = Dense((grid if order is None else grid[order]).astype(np.float64, copy=False))
         else:
-            columns = np.concatenate([block.columns for block in blocks]) - np.uint32(cache.shift)
             starts = np.zeros(lengths.size + 1, np.uint32 if values.size < 1 << 32 else np.uint64)
             np.cumsum(lengths, out=starts[1:], dtype=starts.dtype)
-            rows = Sparse(values, columns, starts) if order is None else Sparse(*gather(values, columns, starts, order))
+            if order is None:
+                rows = Sparse(values.astype(np.float64, copy=False), columns, starts)
+            else:
+                rows = Sparse(*gather(values, columns, starts, order))
         return self.examples(rows, truth, cache.contents.radius2)
 
 
@@ -201,8 +203,8 @@ class Kept(Rows):
                 yield partial(self._shuffled, pool, epoch, taught)
             return
         count = self.cache.table.shape[0]
-        for begin in range(0, count, POOL):
-            yield partial(self._in_turn, np.arange(begin, min(begin + POOL, count)), taught)
+        for begin in range(0, count, AT_ONCE):
+            yield partial(self._in_turn, np.arange(begin, min(begin + AT_ONCE, count)), taught)
 
     def _in_turn(self, numbers: Array, taught: Taught) -> Examples:
         return taught.of_blocks(read_blocks(self.cache, numbers), self.cache, None)

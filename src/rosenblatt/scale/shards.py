@@ -122,11 +122,8 @@ class FileShard:
         ends = cache.bounds
         first, end = (int(ends[-1]) * k // self.parts for k in (self.part, self.part + 1))
         low, high = int(np.searchsorted(ends, first, side="right")) - 1, int(np.searchsorted(ends, end))
-        blocks = read_blocks(cache, np.arange(low, high))
-        if blocks:
-            blocks[-1] = cut(blocks[-1], 0, end - int(ends[high - 1]))
-            blocks[0] = cut(blocks[0], first - int(ends[low]), blocks[0].lengths.size)
-        return taught.of_blocks(blocks, replace(cache, shift=shift), None)
+        rows = cut(read_blocks(cache, np.arange(low, high)), first - int(ends[low]), end - int(ends[low]))
+        return taught.of_blocks(rows, replace(cache, shift=shift), None)
 
     def key(self) -> Any:
         """What rows are held under: other files, or files that have changed, are other rows."""
