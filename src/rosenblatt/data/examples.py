@@ -350,12 +350,13 @@ def check_labels(y: Array, classes: Array) -> None:
 
 def encode_labels(y: Array, classes: Array) -> Array:
     """Codes of y into the sorted classes, which hold every label of y."""
-    if y.dtype.kind == classes.dtype.kind == "i" and int(classes[-1]) - int(classes[0]) == classes.size - 1:
-        offsets: Array = np.subtract(y, classes[0], dtype=np.int64)  # all whole numbers from the least on
-        return offsets.astype(np.int32)
     codes = np.empty(y.shape[0], dtype=np.int32)
+    # Where the classes are all whole numbers from the least on, the difference is the place.
+    plain = y.dtype.kind == classes.dtype.kind == "i" and int(classes[-1]) - int(classes[0]) == classes.size - 1
     for begin in range(0, y.shape[0], LABELS_AT_ONCE):
-        codes[begin : begin + LABELS_AT_ONCE] = np.searchsorted(classes, y[begin : begin + LABELS_AT_ONCE])
+        part = y[begin : begin + LABELS_AT_ONCE]
+        found = np.subtract(part, classes[0], dtype=np.int64) if plain else np.searchsorted(classes, part)
+        codes[begin : begin + LABELS_AT_ONCE] = found
     return codes
 
 
