@@ -35,25 +35,28 @@ def epochs() -> None:
             "peer in order": lambda: Peer(max_iter=5, tol=None, shuffle=False).fit(X, y),
         }
 
-    def epoch(X: Any, y: Any, **how: Any) -> float:
-        """The best epoch alone, as the report has it, without checks and the last look."""
-        model = Perceptron(max_epochs=5, **how)
-        return min(record.seconds for _ in range(REPEATS) for record in model.fit(X, y).report_.epochs)
+    def against(read: Callable[[], Any], X: Any, y: Any, **how: Any) -> float:
+        """The best time of `read` over the best epoch alone, without checks and the last look; both in turns."""
+        model, best, mine = Perceptron(max_epochs=5, **how), float("inf"), float("inf")
+        for _ in range(2 * REPEATS):
+            best = min(best, fastest({"read": read}, repeats=3)["read"])
+            mine = min(mine, *(record.seconds for record in model.fit(X, y).report_.epochs))
+        return best / mine
 
     X, y = datasets.text_like()
-    best = fastest({**pair(X, y), "stream": lambda: (X.data.sum(), X.indices.max())})
+    best = fastest(pair(X, y))
     _rows("text-like CSR 200,000 × 47,236", best, "≥ 3 ×")
     for name, how, goal in (("random order", {"random_state": 0}, 0.18), ("file order", {"order": "cyclic"}, 0.35)):
-        share = best["stream"] / epoch(X, y, **how)
+        share = against(lambda X=X: (X.data.sum(), X.indices.max()), X, y, **how)
         say(
             f"the same, {name}, against a streaming read", f"{share:.2f} of its speed", "1", f"{share:.2f}", f"≥ {goal}"
         )
 
     X, y = datasets.dense()
     w = np.ones(X.shape[1], np.float32)
-    best = fastest({**pair(X, y), "product": lambda: X @ w})
+    best = fastest(pair(X, y))
     _rows("dense 1,000,000 × 64", best, "≥ 5 ×")
-    share = best["product"] / epoch(X, y, order="cyclic")
+    share = against(lambda: X @ w, X, y, order="cyclic")
     say("the same, file order, against X @ w", f"{share:.2f} of its speed", "1", f"{share:.2f}", "≥ 0.6")
 
 
