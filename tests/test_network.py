@@ -527,3 +527,11 @@ def test_bad_wiring_is_refused(parameters, message):
     for estimator in (RandomWiring, MarkI):
         with pytest.raises(ValueError, match=message):
             estimator(**parameters).fit(XOR, XOR_SIDES)
+
+
+def test_an_order_that_names_no_row_that_takes_part_teaches_nothing():
+    X, y = np.eye(4), [0, 1, 0, 1]
+    model = MultilayerPerceptron(order=[0], max_epochs=1, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y, sample_weight=[0, 1, 1, 1])
+    assert (model.report_.updates, model.report_.loss) == (0, 0.0)

@@ -7,7 +7,7 @@ state begins (`_begin`), how it learns (`_train`), and what can be said of it af
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -63,6 +63,18 @@ class EpochwiseClassifier(OnlineClassifier):
     def _conclude(
         self, outcome: str, records: list[EpochRecord], examples: Examples, state: Any, seconds: float
     ) -> Report:
+        return self._conclude_parts(outcome, records, lambda: [examples], examples, state, seconds)
+
+    def _conclude_parts(
+        self,
+        outcome: str,
+        records: list[EpochRecord],
+        parts: Callable[[], Iterable[Examples]],
+        examples: Examples,
+        state: Any,
+        seconds: float,
+    ) -> Report:
+        """The report after a scan of all parts; of `examples` only what is true of all rows is asked."""
         raise NotImplementedError
 
     def _reach(self, examples: Examples, state: Any) -> float:

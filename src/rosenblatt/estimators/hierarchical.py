@@ -172,11 +172,6 @@ class HierarchicalPerceptron(EpochwiseClassifier):
         found = super()._attributes(state, plan, examples)
         return {**found, "coef_": found["_kept"].coef, "intercept_": found["_kept"].intercept}
 
-    def _conclude(
-        self, outcome: str, records: list[EpochRecord], examples: Examples, state: Grown, seconds: float
-    ) -> Report:
-        return self._conclude_parts(outcome, records, lambda: [examples], examples, state, seconds)
-
     def _conclude_parts(
         self,
         outcome: str,

@@ -242,11 +242,6 @@ class MultilayerPerceptron(EpochwiseClassifier):
         patience = np.iinfo(np.int64).max if self.early_stopping else self.n_iter_no_change
         return train(examples, state, self._optimiser(), self._plan(), int(self.batch_size), float(self.tol), patience)
 
-    def _conclude(
-        self, outcome: str, records: list[EpochRecord], examples: Examples, state: Network, seconds: float
-    ) -> Report:
-        return self._conclude_parts(outcome, records, lambda: [examples], examples, state, seconds)
-
     def _conclude_parts(
         self,
         outcome: str,

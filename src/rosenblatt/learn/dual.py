@@ -130,8 +130,8 @@ def pass_one(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) ->
         fetch_ahead(rows, y, active, t)
         if t + STARTS < n:
             far = active[t + STARTS]
-            prefetch(duals.alpha, far)
-            prefetch(duals.rows, far * np.uint64(2))
+            prefetch(duals.alpha, far, True)
+            prefetch(duals.rows, far * np.uint64(2), True)
         i = active[t]
         side = np.float64(y[i])
         m = side * (np.float64(dot(rows, i, w)) + duals.b[0])

@@ -386,7 +386,7 @@ class Pass:
         """The last batch, however short; the mean loss of all, each before its step."""
         if self.waiting:
             self._step()
-        loss = self.total / self.mass
+        loss = self.total / max(self.mass, 1e-300)  # 0 where an order names none of the rows that take part
         if not (np.isfinite(loss) and np.isfinite(self.state.flat).all()):
             raise ValueError(
                 f"The loss is {loss} in epoch {self.state.epoch + 1}: scale the features, or lower "

@@ -51,22 +51,19 @@ def _hint(level: int) -> Any:
 _to_first, _to_second = _hint(3), _hint(2)
 
 
-def prefetch(array: Array, index: Any) -> None:
-    """Ask the processor to bring array.flat[index] into its nearest cache, without waiting for it."""
+def prefetch(array: Array, index: Any, near: bool) -> None:
+    """Ask the processor to bring array.flat[index] into its first cache, or its second, without waiting for it."""
 
 
 @overload(prefetch, strict=False)
-def _prefetch_compiled(array: Any, index: Any) -> Any:  # pragma: no cover
-    return lambda array, index: _to_first(array, index)
+def _prefetch_compiled(array: Any, index: Any, near: Any) -> Any:  # pragma: no cover
+    def body(array: Any, index: Any, near: Any) -> Any:
+        if near:
+            _to_first(array, index)
+        else:
+            _to_second(array, index)
 
-
-def bring(array: Array, index: Any) -> None:
-    """Ask for array.flat[index] as far as the second cache."""
-
-
-@overload(bring, strict=False)
-def _bring_compiled(array: Any, index: Any) -> Any:  # pragma: no cover
-    return lambda array, index: _to_second(array, index)
+    return body
 
 
 # -- w·x -------------------------------------------------------------------------------------------------------------
@@ -232,30 +229,17 @@ norm = verb({"Dense": _norm_dense, "Sparse": _norm_sparse})  # ‖x_i‖², in d
 # -- fetching rows ahead: nothing to do when compilation is off ------------------------------------------------------
 
 
-def _fetch_dense(rows: Rows, i: Any) -> None:
+def _fetch_dense(rows: Rows, i: Any, near: bool) -> None:
     d = np.uint64(rows.values.shape[1])
     for j in range(i * d, i * d + min(d, MOST), LINE):
-        prefetch(rows.values, j)
+        prefetch(rows.values, j, near)
 
 
-def _fetch_sparse(rows: Rows, i: Any) -> None:
+def _fetch_sparse(rows: Rows, i: Any, near: bool) -> None:
     start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     for j in range(start, min(end, start + MOST), LINE):
-        prefetch(rows.values, j)
-        prefetch(rows.columns, j)
-
-
-def _bring_dense(rows: Rows, i: Any) -> None:
-    d = np.uint64(rows.values.shape[1])
-    for j in range(i * d, i * d + min(d, MOST), LINE):
-        bring(rows.values, j)
-
-
-def _bring_sparse(rows: Rows, i: Any) -> None:
-    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
-    for j in range(start, min(end, start + MOST), LINE):
-        bring(rows.values, j)
-        bring(rows.columns, j)
+        prefetch(rows.values, j, near)
+        prefetch(rows.columns, j, near)
 
 
 def _fetch_start_dense(rows: Rows, i: Any) -> None:
@@ -263,11 +247,10 @@ def _fetch_start_dense(rows: Rows, i: Any) -> None:
 
 
 def _fetch_start_sparse(rows: Rows, i: Any) -> None:
-    prefetch(rows.starts, i)
+    prefetch(rows.starts, i, True)
 
 
-fetch_row = verb({"Dense": _fetch_dense, "Sparse": _fetch_sparse})  # the values of row i into the first cache
-bring_row = verb({"Dense": _bring_dense, "Sparse": _bring_sparse})  # or the second
+fetch_row = verb({"Dense": _fetch_dense, "Sparse": _fetch_sparse})  # the values of row i
 fetch_start = verb({"Dense": _fetch_start_dense, "Sparse": _fetch_start_sparse})  # the place where it starts
 
 
@@ -275,9 +258,9 @@ def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any) -> None:
     """Before the visit to row order[t]: bring later rows nearer, and labels (of an indicator, the first column)."""
     if t + STARTS < np.uint64(order.size) and order[t + STARTS] != order[t] + STARTS:  # rows in turn come by themselves
         fetch_start(rows, order[t + STARTS])
-        prefetch(y, order[t + STARTS] * np.uint64(y.size // y.shape[0]))
-        bring_row(rows, order[t + FAR])
-        fetch_row(rows, order[t + NEAR])
+        prefetch(y, order[t + STARTS] * np.uint64(y.size // y.shape[0]), True)
+        fetch_row(rows, order[t + FAR], False)
+        fetch_row(rows, order[t + NEAR], True)
 
 
 # Inlined: a call would cost more than reading a short row.
