@@ -1,4 +1,4 @@
-"""Learners with kernels: the slow twins, exact counts, budgets, the SVM against its quadratic program."""
+"""The perceptron with kernels: the slow twins, exact counts, budgets."""
 
 import pickle
 import warnings
@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
@@ -541,131 +540,3 @@ def test_later_calls_must_agree_with_the_first():
     for change in ({"keep": "vote"}, {"budget": 5}):
         with pytest.raises(ValueError, match="first call"):
             clone(model).partial_fit(X, y).set_params(**change).partial_fit(X, y)
-
-
-# -- the support vector machine --------------------------------------------------------------------------------------
-
-
-def quadratic_program(G, y, limit):
-    """max Σα − ½αᵀQα within the box, by a general solver."""
-    Q = G * np.outer(y, y)
-    found = minimize(
-        lambda a: 0.5 * a @ Q @ a - a.sum(),
-        np.zeros(len(y)),
-        jac=lambda a: Q @ a - 1,
-        bounds=[(0, u) for u in limit],
-        method="L-BFGS-B",
-        options={"maxiter": 50000, "maxfun": 500000, "ftol": 1e-15, "gtol": 1e-10},
-    )
-    return found.x, -found.fun
-
-
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("weighed", [False, True])
-@pytest.mark.parametrize("C", [0.1, 10.0])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_svm_reaches_the_optimum_of_its_quadratic_program(fit_intercept, C, weighed, form):
-    X, y = make_moons(70, noise=0.3, random_state=0)
-    weight = np.random.default_rng(0).integers(0, 4, 70).astype(float) if weighed else np.ones(70)
-    sides = 2.0 * y - 1
-    G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)) + fit_intercept
-    _, best = quadratic_program(G, sides, C * weight)
-    model = KernelSVM(C, gamma=1.0, fit_intercept=fit_intercept, tol=1e-8, random_state=0)
-    model.fit(form(X), y, sample_weight=weight)
-    assert model.report_.outcome == "gap"
-    assert model.report_.gap <= 1e-8
-    mine = np.zeros(70)
-    mine[model.support_] = model.dual_coef_[0]
-    f = G @ mine
-    dual = np.abs(mine).sum() - 0.5 * mine @ f
-    primal = 0.5 * mine @ f + C * weight @ np.maximum(0, 1 - sides * f)
-    assert dual == pytest.approx(best, rel=1e-6)
-    assert primal == pytest.approx(best, rel=1e-6)
-    assert model.report_.epochs[-1].loss == pytest.approx(primal)
-    assert (sides * mine >= 0).all()
-    assert (np.abs(mine) <= C * weight + 1e-12).all()
-    assert np.allclose(model.decision_function(X), f)
-    assert model.intercept_[0] == pytest.approx(fit_intercept * mine.sum())
-    assert model.report_.errors == np.count_nonzero(((sides * f) <= 0) & (weight > 0))
-
-
-@pytest.mark.parametrize("kind", ["linear", "poly"])
-def test_svm_with_other_kernels(kind):
-    X, y = make_moons(60, noise=0.2, random_state=1)
-    G = {"linear": X @ X.T, "poly": (X @ X.T + 1) ** 3}[kind] + 1
-    _, best = quadratic_program(G, 2.0 * y - 1, np.ones(60))
-    model = KernelSVM(kernel=kind, gamma=1.0, coef0=1.0, tol=1e-6).fit(X, y)
-    assert model.report_.epochs[-1].loss == pytest.approx(best, rel=1e-5)
-    own = KernelSVM(kernel=lambda A, B: (A @ B.T + 1) ** 3, tol=1e-6).fit(X, y)
-    if kind == "poly":
-        assert np.allclose(own.decision_function(X), model.decision_function(X), atol=1e-3)
-
-
-@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
-def test_svm_of_many_classes_is_one_a_plane(multiclass):
-    X, y = load_iris(return_X_y=True)
-    X = X[:, :2]
-    model = KernelSVM(gamma=1.0, multiclass=multiclass, tol=1e-7, random_state=0).fit(X, y)
-    raw = model._kept.raw(model._rows(X)[0], np.arange(150, dtype=np.uint64), 2)
-    for k, (a, b) in enumerate([(None, 0), (None, 1), (None, 2)] if multiclass == "ovr" else [(0, 1), (0, 2), (1, 2)]):
-        part = np.ones(150, bool) if a is None else (y == a) | (y == b)
-        alone = KernelSVM(gamma=1.0, tol=1e-7, random_state=0).fit(X[part], y[part] == b)
-        assert np.allclose(raw[part, k], alone.decision_function(X[part]), atol=1e-3)
-    labels = KernelSVM(gamma=1.0, tol=1e-7).fit(X, np.eye(3, dtype=int)[y])
-    if multiclass == "ovr":
-        assert np.allclose(labels.decision_function(X), raw, atol=1e-3)
-    assert model.report_.margin < 0
-
-
-def test_svm_in_small_memory_and_small_rounds(monkeypatch):
-    from rosenblatt.learn import kernel_dual as dual
-
-    X, y = make_moons(90, noise=0.3, random_state=0)
-    plain = KernelSVM(gamma=1.0, tol=1e-6, random_state=0).fit(X, y)
-    monkeypatch.setattr(dual, "WORKING", 10)
-    monkeypatch.setattr(dual, "BLOCK", 4)
-    for cache in (0, 0.01, 200):
-        model = KernelSVM(gamma=1.0, tol=1e-6, cache_size=cache, random_state=0).fit(X, y)
-        assert model.report_.gap <= 1e-6
-        assert np.allclose(model.decision_function(X), plain.decision_function(X), atol=1e-2)
-    with pytest.warns(ConvergenceWarning, match="duality gap"):
-        short = KernelSVM(gamma=1.0, tol=1e-9, max_epochs=2).fit(X, y)
-    assert short.report_.outcome == "budget"
-    assert short.report_.gap > 1e-9
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_svm_refuses_what_it_cannot_do():
-    X, y = make_moons(40, random_state=0)
-    assert not hasattr(KernelSVM(), "partial_fit")
-    for parameters in ({"C": 0.0}, {"C": -1.0}, {"tol": 0.0}, {"kernel": "cosine"}, {"multiclass": "multinomial"}):
-        with pytest.raises(ValueError, match=next(iter(parameters))):
-            KernelSVM(**parameters).fit(X, y)
-    with pytest.raises(ValueError, match="kernel returned NaN"):
-        KernelSVM(kernel=lambda A, B: np.full((len(A), len(B)), np.nan)).fit(X, y)
-    with pytest.raises(ValueError, match="overflows"):
-        KernelSVM(kernel="poly", degree=40, gamma=1.0).fit(1000 * X.astype(np.float32), y)
-    model = KernelSVM().fit(X, y)
-    copy = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(copy.predict(X), model.predict(X))
-    assert "_state" not in vars(model)
-    flat = KernelSVM(kernel="linear", fit_intercept=False).fit(np.zeros((4, 2)), [0, 1, 0, 1])
-    assert flat.predict([[0.0, 0.0]]).tolist() == [0]
-
-
-def test_svm_hard_case_of_the_lectures():
-    """XOR: not separable by a plane, by a square it is."""
-    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), [-1, -1, 1, 1]
-    model = KernelSVM(1e6, kernel="poly", degree=2, gamma=1.0, coef0=1.0, tol=1e-6).fit(X, y)
-    assert model.predict(X).tolist() == y
-    assert (np.abs(model.decision_function(X)) >= 1 - 1e-3).all()
-    assert model.support_.tolist() == [0, 1, 2, 3]
-
-
-def test_each_class_against_the_rest_votes_as_two_classes_do():
-    X, y = load_iris(return_X_y=True)
-    settings = {"keep": "vote", "order": "cyclic", "max_epochs": 3}
-    scores = KernelPerceptron(multiclass="ovr", **settings).fit(X, y).decision_function(X)
-    for k in range(3):
-        alone = KernelPerceptron(**settings).fit(X, y == k)
-        assert np.array_equal(scores[:, k], alone.decision_function(X))
