@@ -24,7 +24,7 @@ test: $(VENV)/.test  ## run every test, and every example in the docstrings
 	$(BIN)/python -m pytest -n $(JOBS)
 
 fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test mutates a few hundred
-	ROSENBLATT_FUZZ=10000 $(BIN)/python -m pytest -n $(JOBS) tests/test_reading.py tests/test_model_files.py -k "mutated or forged"
+	ROSENBLATT_FUZZ=10000 $(BIN)/python -m pytest -n $(JOBS) tests -k "mutated or forged"
 
 coverage: $(VENV)/.test  ## measure lines and branches with compilation off
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not browser" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json

@@ -1,8 +1,5 @@
 """Tables: CSV, Parquet and Arrow, each the same rows; what is malformed is refused, and the place named."""
 
-import csv
-import io
-import random
 import re
 import sys
 
@@ -12,12 +9,11 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-import scipy.sparse as sp
 import zstandard
 
 from rosenblatt import FileError, read
 from rosenblatt.data.reading import prepared, reading
-from written import FUZZ, NUMBER, ROWS, TABLE, mutated, written
+from written import ROWS, TABLE, written
 
 
 def test_every_table_says_the_same(tmp_path):
@@ -139,39 +135,3 @@ def test_missing_extras_are_explained(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(FileError, match=re.escape("pip install 'rosenblatt[arrow]'")):
         read(written(tmp_path, zstandard.compress(b"1 1:1\n"), "t.svm.zst"))
-
-
-def slow_csv(data):
-    """The cells of a table, by Python's csv."""
-    return [line for line in csv.reader(io.StringIO(data.decode(), newline="")) if line]
-
-
-def slow_features(cells):
-    """One column of cells as features: its numbers, or a column for each of its names, which are in order."""
-    plain = [cell.strip(" \t\r") for cell in cells]
-    if all(cell.isascii() and NUMBER.fullmatch(cell.encode()) for cell in plain):
-        return [[float(cell) for cell in plain]]
-    return [[float(cell == name) for cell in cells] for name in sorted(set(cells))]
-
-
-@pytest.mark.parametrize("cell", [b"%d.5", b"n%d"])
-def test_mutated_csv_says_what_it_says_or_is_refused(tmp_path, cell):
-    row = b"%d," + cell + b",%s\n"
-    whole = b"a,b,label\n" + b"".join(row % (k, k // 2, b"xy"[k % 2 : k % 2 + 1]) for k in range(12))
-    rng, refused, right = random.Random(0), 0, 0
-    for _ in range(FUZZ):
-        data = mutated(whole, rng)
-        path = written(tmp_path, data, "t.csv")
-        try:
-            X, y = read(path, label=2)
-        except FileError:
-            refused += 1
-            continue
-        columns = list(zip(*slow_csv(data)[1:], strict=True))
-        expected = [feature for cells in columns[:2] for feature in slow_features(cells)]
-        assert (X.toarray() if sp.issparse(X) else X).T.tolist() == expected, data
-        labels = list(columns[2]) if y.dtype.kind == "U" else [float(cell) for cell in columns[2]]
-        assert y.tolist() == labels, data
-        right += 1
-    assert refused
-    assert right

@@ -1,5 +1,8 @@
 """Small sets of each kind, and verdicts that have been checked."""
 
+import dataclasses
+import pickle
+
 import pytest
 from hypothesis import strategies as st
 

@@ -2,7 +2,8 @@
 
 numba's cache notices an edit of the file that defines a kernel, not of another file whose functions the kernel
 inlines, and would run the old machine code. It does put the values of a function's closure into the cache's key,
-so `compiled` gives each function one more closure cell, which holds a hash of every source that may be compiled.
+so `compiled` gives each function one more closure cell, which holds a hash of every source that may be compiled, and
+of whether compiled code checks its bounds (NUMBA_BOUNDSCHECK).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _fingerprint() -> int:
     package = Path(__file__).resolve().parent.parent
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr(numba.config.BOUNDSCHECK).encode())  # type: ignore[attr-defined]
     for room in ("data", "learn", "prove"):
         for source in sorted((package / room).glob("*.py")):
             digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")

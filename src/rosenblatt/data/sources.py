@@ -27,6 +27,7 @@ from rosenblatt.data.numbers import PADDING
 Array = np.ndarray[Any, Any]
 CHUNK = 1 << 22
 STDIN = "-"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # with which some programs begin UTF-8; it is no part of the text
 SUFFIXES = {
     ".svm": "svmlight",
     ".svmlight": "svmlight",
@@ -76,7 +77,8 @@ def detect(path: str) -> str:
         return told
     with opened(path) as file:
         head = file.read(1 << 16)
-    lines = [line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#")]
+    lines = head.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
     if not lines:
         raise FileError("expected rows, found none", path)
     if LOOKS_SVMLIGHT.fullmatch(lines[0]) or (len(head) == 1 << 16 and len(lines) == 1):
@@ -161,7 +163,7 @@ class Chunk:
 def chunks(path: str, size: int = CHUNK) -> Iterator[Chunk]:
     """The lines of a file, about `size` bytes at a time, each line ending with a line feed."""
     with opened(path) as file:
-        kept, line = np.empty(0, np.uint8), 1
+        kept, line = _begin(file), 1
         while True:
             buffer = np.empty(kept.size + size + 1 + PADDING, np.uint8)
             buffer[: kept.size], buffer[-1 - PADDING :] = kept, 0
@@ -176,6 +178,13 @@ def chunks(path: str, size: int = CHUNK) -> Iterator[Chunk]:
                 line += line_ends(buffer[:cut])
             if last:
                 return
+
+
+def _begin(file: Any) -> Array:
+    """The first bytes of a file; none where they are a byte order mark."""
+    head = bytearray(len(BYTE_ORDER_MARK))
+    head = head[: _fill(file, memoryview(head))]
+    return np.frombuffer(b"" if head == BYTE_ORDER_MARK else head, np.uint8)
 
 
 @exactly

@@ -9,7 +9,7 @@ starts with a space may have no label, which makes sense where rows have several
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +17,21 @@ import numpy as np
 
 from rosenblatt.data.compiling import exactly
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.numbers import BAD, GOOD, HARD, PADDING, eight, number
+from rosenblatt.data.numbers import BAD, GOOD, HARD, PADDING, double, eight, number
 
 Array = np.ndarray[Any, Any]
 
 # What a parse leaves in its tally:
-ROWS, STORED, LABELS, HARDS, WHERE, WHAT, LEAST, MOST, SEVERAL, BEGAN = range(10)
-TALLY = 10
+ROWS, STORED, LABELS, HARDS, WHERE, WHAT, LEAST, MOST, SEVERAL = range(9)
+TALLY = 9
 POWERS_OF_TEN = tuple(10**k for k in range(9))
 HIGHEST = (1 << 31) - 1
+# A number that Python has to read: a NaN, which no number in a file is, with the place where it begins in its low bits.
+UNREAD = np.uint64(0x7FF8 << 48)
+UNREAD_AT = np.uint64((1 << 51) - 1)
+NUMBER = re.compile(rb"[-+.\deE]+")
 
-(FINE, NO_LABEL, NO_SPACE, NO_INDEX, NO_COLON, NO_VALUE, FALLING, TOO_HIGH, NO_QID, FULL) = range(10)
+(FINE, NO_LABEL, NO_SPACE, NO_INDEX, NO_COLON, NO_VALUE, FALLING, TOO_HIGH, NO_QID) = range(9)
 EXPECTED = {
     NO_LABEL: "expected a label, which is a number",
     NO_SPACE: "expected a space here",
@@ -82,47 +86,44 @@ def _whole(data: Array, at: int) -> Any:
 
 
 @exactly
-def _labels(data: Array, at: int, labels: Array, hard: Array, tally: Array) -> Any:
+def _labels(data: Array, at: int, labels: Array, tally: Array) -> Any:
     """The labels of a line; where they end, and FINE or what is wrong."""
     while True:
         slot = tally[LABELS]
         labels[slot], end, state = number(data, at)
         if state == BAD:
             return at, NO_LABEL
+        more = data[end] == 44
+        if not (more or _ends(data[end])):
+            return end, NO_LABEL
         if state == HARD:
-            if tally[HARDS] == hard.shape[0]:
-                return at, FULL
-            hard[tally[HARDS], 0], hard[tally[HARDS], 1], hard[tally[HARDS], 2] = -1 - slot, at, end
+            labels[slot] = double(UNREAD | np.uint64(at))
             tally[HARDS] += 1
         tally[LABELS] += 1
-        at = end
-        if data[at] != 44:
-            break
+        if not more:
+            return end, FINE
         tally[SEVERAL] = 1
-        at += 1
-    return at, FINE if _ends(data[at]) else NO_LABEL
+        at = end + 1
 
 
 @exactly
-def _line(
-    data: Array, at: int, limit: int, base: int, values: Array, columns: Array, hard: Array, tally: Array
-) -> Any:  # fmt: skip
-    """The index:value pairs of a line; where they end, and FINE or what is wrong."""
+def _line(data: Array, at: int, limit: int, base: int, values: Array, columns: Array, tally: Array) -> Any:
+    """The index:value pairs of a line; where they end, how many are stored now, and FINE or what is wrong."""
     k, last = tally[STORED], np.int64(-1)
     while True:
         at = _skip(data, at)
         if data[at] == 10 or data[at] == 35:
-            tally[STORED], tally[MOST] = k, max(tally[MOST], last)
-            return at, FINE
+            tally[MOST] = max(tally[MOST], last)
+            return at, k, FINE
         index, end = _whole(data, at)
         if end == at:
-            return at, NO_INDEX
+            return at, k, NO_INDEX
         if data[end] != 58:
-            return (end, NO_COLON) if end - at < 16 else (at, TOO_HIGH)
+            return (end, k, NO_COLON) if end - at < 16 else (at, k, TOO_HIGH)
         if index <= last:
-            return at, FALLING
+            return at, k, FALLING
         if index - base > limit or index < base:
-            return at, TOO_HIGH if index >= base else NO_INDEX
+            return at, k, TOO_HIGH if index >= base else NO_INDEX
         if last < 0 and index < tally[LEAST]:
             tally[LEAST] = index
         last = index
@@ -130,11 +131,9 @@ def _line(
         at = end + 1
         values[k], end, state = number(data, at)
         if state == BAD or not _ends(data[end]):
-            return at, NO_VALUE
+            return at, k, NO_VALUE
         if state == HARD:
-            if tally[HARDS] == hard.shape[0]:
-                return at, FULL
-            hard[tally[HARDS], 0], hard[tally[HARDS], 1], hard[tally[HARDS], 2] = k, at, end
+            values[k] = double(UNREAD | np.uint64(at))
             tally[HARDS] += 1
         at = end
         k += 1
@@ -142,22 +141,21 @@ def _line(
 
 @exactly
 def _parse(
-    data: Array, size: int, at: int, limit: int, base: int, values: Array, columns: Array, starts: Array,
-    labels: Array, label_starts: Array, queries: Array, hard: Array, tally: Array,
+    data: Array, size: int, limit: int, base: int, values: Array, columns: Array, starts: Array,
+    labels: Array, label_starts: Array, queries: Array, tally: Array,
 ) -> None:  # fmt: skip
-    """Parse whole lines from `at` on, until all are read, something is wrong or `hard` is full.
+    """Parse whole lines, until all are read or something is wrong.
 
     Every byte loop stops at a line feed at the latest, and the data end with one.
     """
-    state = FINE
+    at, state = 0, FINE
     while at < size:
-        begin = at
-        row, stored, listed, hards = tally[ROWS], tally[STORED], tally[LABELS], tally[HARDS]
+        begin, row = at, tally[ROWS]
         at = _skip(data, at)
         if data[at] != 10 and data[at] != 35:
             _, colon = _whole(data, at)
             if not (at > begin and colon > at and data[colon] == 58):  # else a line without labels
-                at, state = _labels(data, at, labels, hard, tally)
+                at, state = _labels(data, at, labels, tally)
             else:
                 tally[SEVERAL] = 1
                 at -= 1
@@ -172,11 +170,7 @@ def _parse(
                         queries[row] = query
                         at = end
             if state == FINE:
-                at, state = _line(data, at, limit, base, values, columns, hard, tally)
-            if state == FULL and hards > 0:  # what is hard so far must be settled first
-                tally[ROWS], tally[STORED], tally[LABELS], tally[HARDS] = row, stored, listed, hards
-                at = begin
-                break
+                at, tally[STORED], state = _line(data, at, limit, base, values, columns, tally)
             if state != FINE:
                 break
             tally[ROWS] = row + 1
@@ -185,7 +179,7 @@ def _parse(
         while data[at] != 10:  # a comment
             at += 1
         at += 1
-    tally[WHERE], tally[WHAT], tally[BEGAN] = at, state, 0
+    tally[WHERE], tally[WHAT] = at, state
 
 
 @exactly
@@ -275,32 +269,34 @@ def parse(data: Array, size: int, path: Any, line: int, *, base: int = 0, limit:
     values, columns = np.empty(colons + 1), np.empty(colons + 1, np.uint32)
     labels, queries = np.empty(count + commas + 1), np.empty(count + 1, np.int64)
     starts, label_starts = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    hard, at = np.empty((1 << 12, 3), np.int64), 0
-    while at < size:
-        tally[HARDS] = 0
-        _parse(
-            data, size, at, limit, base, values, columns, starts, labels, label_starts, queries, hard, tally
-        )  # fmt: skip
-        at = int(tally[WHERE])
-        for slot, begin, end in hard[: tally[HARDS]].tolist():
-            value = float(bytes(data[begin:end]))
-            if not math.isfinite(value):
-                raise error_at(data, begin, NO_VALUE if slot >= 0 else NO_LABEL, path, line, limit)
-            (values if slot >= 0 else labels)[slot if slot >= 0 else -1 - slot] = value
-        if tally[WHAT] not in (FINE, FULL):
-            raise error_at(data, at, int(tally[WHAT]), path, line, limit + base)
-    rows, stored = int(tally[ROWS]), int(tally[STORED])
+    _parse(data, size, limit, base, values, columns, starts, labels, label_starts, queries, tally)
+    rows, stored, listed = int(tally[ROWS]), int(tally[STORED]), int(tally[LABELS])
+    if tally[HARDS]:
+        wrong = [(at, NO_LABEL) for at in _settle(labels[:listed], data)]
+        wrong += [(at, NO_VALUE) for at in _settle(values[:stored], data)]
+        if wrong:
+            raise error_at(data, *min(wrong), path, line, limit)
+    if tally[WHAT] != FINE:
+        raise error_at(data, int(tally[WHERE]), int(tally[WHAT]), path, line, limit + base)
     return Lines(
         values[:stored],
         columns[:stored],
         starts[: rows + 1],
-        labels[: int(tally[LABELS])],
+        labels[:listed],
         label_starts[: rows + 1],
         queries[:rows],
         bool(tally[SEVERAL]),
         int(tally[LEAST]),
         int(tally[MOST]),
     )
+
+
+def _settle(values: Array, data: Array) -> list[int]:
+    """Let Python read the numbers that are still unread; where those that are not finite begin."""
+    unread = np.flatnonzero(np.isnan(values))
+    places = (values.view(np.uint64)[unread] & UNREAD_AT).tolist()
+    values[unread] = [float(NUMBER.match(data.data, at)[0]) for at in places]  # type: ignore[index]
+    return [at for at, finite in zip(places, np.isfinite(values[unread]), strict=True) if not finite]
 
 
 def error_at(data: Array, at: int, what: int, path: Any, line: int, limit: int) -> FileError:
