@@ -92,6 +92,45 @@ def check_scheme(kept: Any, classes: int, labels: Any) -> None:
     must(not labels or kept.scheme == "ovr", "labels one by one")
 
 
+# -- what users may have assigned -------------------------------------------------------------------------------------
+
+
+def check_assigned(model: Any, planes: Any, width: int) -> None:
+    """Refuse `classes_` or a number of features that is no longer that of the planes, or votes, that were learned."""
+    if width != planes.width:
+        raise ValueError(
+            f"{type(model).__name__} learned {planes.width} features and now has {width}: n_features_in_ is set by fit."
+        )
+    classes = vars(model).get("classes_")
+    if classes is not None and not (isinstance(classes, np.ndarray) and classes.shape == (planes.classes,)):
+        raise ValueError(
+            f"classes_ is now {_described(classes)}; {type(model).__name__} learned {planes.classes} classes: "
+            f"assign an array of shape ({planes.classes},)."
+        )
+
+
+def assigned(model: Any, name: str, shape: tuple[int, ...]) -> Array:
+    """An attribute that users may have set, as an array of real numbers of this shape, or refused."""
+    value = getattr(model, name)
+    array = np.asarray(value)
+    array = array if array.ndim == len(shape) else array.reshape(1, *array.shape) if array.ndim < len(shape) else array
+    if array.shape != shape or array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} is now {_described(value)}: assign real numbers of shape {shape}.")
+    return array
+
+
+def planes_now(model: Any, kept: Planes) -> Planes:
+    """The planes with `coef_` and `intercept_` as they are now."""
+    coef, intercept = assigned(model, "coef_", kept.coef.shape), assigned(model, "intercept_", kept.intercept.shape)
+    return Planes(coef, intercept, kept.scheme, kept.classes)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    return f"a {type(value).__name__}"
+
+
 # -- linear machines -------------------------------------------------------------------------------------------------
 
 

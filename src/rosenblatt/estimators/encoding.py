@@ -212,9 +212,9 @@ def is_ours(model: Any) -> bool:
 
 
 def describe(model: Any, arrays: Arrays) -> dict[str, Any]:
-    """An estimator: its class, its parameters, and its attributes but for those that follow from others."""
+    """An estimator: its class, its parameters and its attributes."""
     kind, parameters = type(model), model.get_params(deep=False)
-    left_out = {*parameters, *MACHINERY, *getattr(kind, "_derived", ())}
+    left_out = {*parameters, *MACHINERY}
     attributes = {name: value for name, value in vars(model).items() if name not in left_out}
     for name in attributes:
         if not _may_be_set(kind, name, parameters):
@@ -235,7 +235,7 @@ def build(path: str, about: Any, arrays: Arrays) -> Any:
     attributes = {name: decode(value, arrays) for name, value in about["attributes"].items()}
     model = kind(**parameters)
     for name, value in attributes.items():
-        if not _may_be_set(kind, name, parameters) or name in getattr(kind, "_derived", ()):
+        if not _may_be_set(kind, name, parameters):
             raise ValueError(f"{name} is no attribute of {kind.__name__}")
         vars(model)[name] = value
     return model

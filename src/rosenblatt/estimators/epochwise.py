@@ -147,6 +147,8 @@ class EpochwiseClassifier(OnlineClassifier):
         if getattr(self, "early_stopping", False):
             raise ValueError("early_stopping needs all rows: use fit, or partial_fit with early_stopping=False.")
         first = not hasattr(self, "_state")
+        if not first:
+            self._check_assigned()
         known = None if first else self.classes_
         if classes is not None:
             named = distinct(column_or_1d(classes))

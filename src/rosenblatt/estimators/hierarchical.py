@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import Examples, encode_labels, encode_weights
+from rosenblatt.estimators.consistency import assigned, planes_now
 from rosenblatt.estimators.consistency_layers import check_tree_model
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
@@ -166,7 +167,7 @@ class HierarchicalPerceptron(EpochwiseClassifier):
 
     def _kept_now(self, rows: Any) -> Planes:
         """The planes with `coef_` and `intercept_` as they are now: users may have set them."""
-        return Planes(np.asarray(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
+        return planes_now(self, self._kept)
 
     def _attributes(self, state: Any, plan: Any, examples: Examples) -> dict[str, Any]:
         found = super()._attributes(state, plan, examples)
@@ -227,5 +228,6 @@ class HierarchicalPerceptron(EpochwiseClassifier):
         if unknown.any():
             raise ValueError(f"The class {truth[unknown].tolist()[0]!r} was not there in fit.")
         weights = encode_weights(sample_weight, truth.shape[0])
-        distances = self.distances_[encode_labels(truth, self.classes_), said]
+        distances = assigned(self, "distances_", (self.classes_.size, self.classes_.size))
+        distances = distances[encode_labels(truth, self.classes_), said]
         return float(np.average(distances, weights=weights))

@@ -62,13 +62,9 @@ class KernelClassifier(EpochwiseClassifier):
     gamma: float | str
     coef0: float
     cache_size: float
-    support_vectors_: Any
-    dual_coef_: Array
-    intercept_: Array
     _kept: Dual
     _takes_labels = True
     _needs_memory = "its support may be the whole file"
-    _derived = ("support_vectors_", "dual_coef_", "intercept_")
 
     def _kernel(self, examples: Examples) -> Kernel:
         """The kernel for such rows, without a bias."""
@@ -79,15 +75,23 @@ class KernelClassifier(EpochwiseClassifier):
         few = 10 if getattr(self, "keep", "last") == "vote" else max(10, MOST_KERNELS // examples.size**2)
         return self.max_epochs or min(1_000, few)
 
-    def _publish(self, kept: Any) -> None:
-        self.support_vectors_ = kept.support
-        self.dual_coef_ = kept.coef.T
-        self.intercept_ = kept.kernel.shift * kept.coef.sum(axis=0)
+    @property
+    def support_vectors_(self) -> Any:
+        """The support rows."""
+        return self._kept.support
 
-    def _renew(self) -> None:
-        """What follows from the support rows is not in the file."""
-        if "_kept" in vars(self):
-            KernelClassifier._publish(self, self._kept)
+    @property
+    def dual_coef_(self) -> Array:
+        """The coefficients of the support rows, (planes, S)."""
+        return self._kept.coef.T
+
+    @property
+    def intercept_(self) -> Array:  # type: ignore[override]
+        """The bias of each plane, which is part of the kernel."""
+        return np.asarray(self._kept.kernel.shift * self._kept.coef.sum(axis=0))
+
+    def _publish(self, kept: Any) -> None:
+        """Nothing more: what users see follows from the support rows."""
 
     def _check_learned(self) -> None:
         check_kernel_model(self)
@@ -421,7 +425,6 @@ class KernelSVM(KernelClassifier):
         return dual.train(examples, state, float(self.tol), self.cache_size * MEGABYTE)
 
     def _publish(self, kept: Any) -> None:
-        super()._publish(kept)
         self.support_ = self._state.support_rows()
         del self._state  # it holds the training rows; the support is enough to predict
 

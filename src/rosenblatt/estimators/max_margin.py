@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
 from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
-from rosenblatt.estimators.consistency import check_attributes, check_planes, must
+from rosenblatt.estimators.consistency import assigned, check_attributes, check_planes, must
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
 from rosenblatt.estimators.validation import validated
@@ -200,7 +200,11 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         must(all(isinstance(one, WidestPlane | Separability) for one in self.certificates_), "certificates")
 
     def _scores(self, X: Any) -> Array:
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        classes = self.classes_
+        must(isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.size > 1, "classes_ to be an array")
+        planes = 1 if classes.size == 2 else int(classes.size)
+        coef = assigned(self, "coef_", (planes, self.n_features_in_))
+        scores = np.asarray(X @ coef.T) + assigned(self, "intercept_", (planes,))
         return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
 
     def decision_function(self, X: Any) -> Array:

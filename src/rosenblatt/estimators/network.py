@@ -172,7 +172,6 @@ class MultilayerPerceptron(EpochwiseClassifier):
     record_errors: bool
     _kept: Answers
     _state: Network
-    _derived = ("coefs_", "intercepts_")
     _needs_memory = None
     _parameter_constraints = NETWORK
 
@@ -265,17 +264,17 @@ class MultilayerPerceptron(EpochwiseClassifier):
     def _check_learned(self) -> None:
         check_network(self)
 
-    def _renew(self) -> None:
-        """The weights of layers are parts of the vector of all, in a model from a file too."""
-        if "_kept" in vars(self):
-            self._show(self._kept)
+    @property
+    def coefs_(self) -> list[Array]:
+        """The weights of each layer, (fan in, units)."""
+        return [weights for weights, _ in self._kept.net.views(self._kept.flat)]
 
-    def _show(self, kept: Answers) -> None:
-        views = kept.net.views(kept.flat)
-        self.coefs_, self.intercepts_ = [weights for weights, _ in views], [shift for _, shift in views]
+    @property
+    def intercepts_(self) -> list[Array]:
+        """The biases of each layer; empty where it has none."""
+        return [shift for _, shift in self._kept.net.views(self._kept.flat)]
 
     def _publish(self, kept: Any) -> None:
-        self._show(kept)
         self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
 
     def _warn(self, report: Report) -> None:
@@ -300,8 +299,7 @@ class MultilayerPerceptron(EpochwiseClassifier):
         -------
         ndarray of shape (n, K)
         """
-        check_is_fitted(self, "_kept")
-        rows, _ = self._rows(X)
+        rows = self._known_rows(X)
         n = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
         s = self._kept.outputs(rows, np.arange(n, dtype=np.uint64))
         s -= s.max(axis=1, keepdims=True)
@@ -436,6 +434,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
+        self._check_wiring()
         return (_sums(X, self.wiring_) > self.thresholds_).astype(X.dtype)
 
     def _renew(self) -> None:
@@ -446,10 +445,14 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_attributes(self)
         if not {"wiring_", "thresholds_", "_n_features_out"} & vars(self).keys():
             return
+        self._check_wiring()
+
+    def _check_wiring(self) -> None:
         wiring, units = self.wiring_, self._n_features_out
-        must(sp.issparse(wiring) and wiring.format == "csc" and wiring.dtype.kind == "f", "wiring")
-        must(wiring.shape == (self.n_features_in_, units), f"wiring to {units} units")
-        must(is_array(self.thresholds_, (units,)), f"{units} thresholds")
+        must(sp.issparse(wiring) and wiring.format == "csc" and wiring.dtype.kind == "f", "wiring_ to be CSC of floats")
+        wiring.check_format(full_check=True)
+        must(wiring.shape == (self.n_features_in_, units), f"wiring_ of shape {(self.n_features_in_, units)}")
+        must(is_array(self.thresholds_, (units,)), f"thresholds_ of shape {(units,)}, of floats")
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome; float32 stays float32."""
@@ -558,7 +561,7 @@ n_iter_no_change, record_errors, class_weight, random_state
             retina, _ = super()._rows(X, reset, dtype)
             self.wiring_ = wiring.fit(_whole(retina, self.n_features_in_), sample_weight=sample_weight)
         examples = super()._examples(X, y, sample_weight, reset=reset, dtype=dtype, known=known)
-        return replace(examples, n_features=int(self.n_units))
+        return replace(examples, n_features=self._width())
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
         """The answers of the association units."""
@@ -569,13 +572,15 @@ n_iter_no_change, record_errors, class_weight, random_state
         return {**super()._attributes(*args), "wiring_": self.wiring_}
 
     def _check_learned(self) -> None:
-        must(isinstance(self.wiring_, RandomWiring), "wiring")
+        self._width()
         self.wiring_._check_whole()
         must(self.wiring_.n_features_in_ == self.n_features_in_, "wiring from the retina")
         super()._check_learned()
 
     def _width(self) -> int:
-        return int(self.wiring_.wiring_.shape[1])
+        fitted = isinstance(self.wiring_, RandomWiring) and hasattr(self.wiring_, "_n_features_out")
+        must(fitted, "wiring_ to be a fitted RandomWiring")
+        return int(self.wiring_._n_features_out)
 
 
 def _whole(rows: Dense | Sparse, n_features: int) -> Any:

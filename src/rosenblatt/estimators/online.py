@@ -26,7 +26,7 @@ from rosenblatt.data.examples import (
     encode_weights,
     radius2,
 )
-from rosenblatt.estimators.consistency import check_attributes, check_online, must
+from rosenblatt.estimators.consistency import check_assigned, check_attributes, check_online, must, planes_now
 from rosenblatt.estimators.report import Report, looked_at, unseen
 from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.kept import Ballot, Kept, Planes
@@ -164,6 +164,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             raise ValueError("early_stopping needs all rows at once: use fit, not partial_fit.")
         if not hasattr(self, "_state"):
             return True
+        self._check_assigned()
         if self._state.keep != plan.keep:
             raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
         full = self._state.machines[0].spread.ndim == 3
@@ -382,17 +383,25 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     # -- use ---------------------------------------------------------------------------------------------------------
 
-    def _scores(self, X: Any) -> Array:
+    def _check_assigned(self) -> None:
+        """Refuse attributes that were set so that compiled code would read outside the model."""
+        check_assigned(self, self._kept, self._width())
+
+    def _known_rows(self, X: Any) -> Dense | Sparse:
+        """Rows to answer, once it is certain that the model is for such rows."""
         check_is_fitted(self, "_kept")
-        rows, _ = self._rows(X)
+        self._check_assigned()
+        return self._rows(X)[0]
+
+    def _scores(self, X: Any) -> Array:
+        rows = self._known_rows(X)
         n = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
         return self._kept_now(rows).scores(rows, np.arange(n, dtype=np.uint64))
 
     def _kept_now(self, rows: Any) -> Kept:
         """The kept model with `coef_` and `intercept_` as they are now: users may have set them."""
-        if isinstance(self._kept, Ballot):
-            return self._kept
-        return Planes(np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_), self._kept.scheme, self._kept.classes)
+        kept = self._kept
+        return kept if isinstance(kept, Ballot) else planes_now(self, kept)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""

@@ -63,6 +63,10 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
             "themselves, and a runtime that adds in another order would answer otherwise",
             path,
         )
+    try:
+        model._check_whole()
+    except Exception as error:
+        raise FileError(f"this {type(model).__name__} is not as `fit` leaves it: {error}", path) from error
     coef = np.atleast_2d(coef)
     if getattr(getattr(model, "_kept", None), "scheme", None) == "ovo" or getattr(model, "_by_labels", False):
         raise FileError("one-vs-one and labels by indicator have no ONNX form here: train multinomial or ovr", path)

@@ -81,6 +81,11 @@ class Planes:
     scheme: str
     classes: int
 
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.coef.shape[1])
+
     def raw(self, rows: Dense | Sparse, index: Array) -> Array:
         """w·x + b of the rows in `index`, (n,) for a single plane, (n, K) for more."""
         K = self.coef.shape[0]
@@ -251,6 +256,11 @@ class Ballot:
     histories: tuple[History, ...]
     scheme: str
     classes: int
+
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.histories[0].coef.shape[1])
 
     def raw(self, rows: Dense | Sparse, index: Array) -> Array:
         """The weighted votes of the rows in `index`, (n,) for two classes, (n, K) for more."""

@@ -147,6 +147,11 @@ class Dual:
     classes: int
     histories: tuple[History, ...] = ()
 
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.support.shape[1])
+
     def raw(self, rows: Dense | Sparse, index: Array, n_features: int) -> Array:
         """The f, or the votes, of rows, (n, columns)."""
         out = np.empty((index.size, self.coef.shape[1]))

@@ -319,6 +319,11 @@ class Answers:
         """How many classes."""
         return int(self.net.layers[-1].units)
 
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.net.inputs)
+
     def outputs(self, rows: Dense | Sparse, index: Array) -> Array:
         """The last layer's answers, (n, K)."""
         out = np.empty((index.size, self.net.layers[-1].units), self.flat.dtype)
