@@ -292,6 +292,86 @@ def test_places_are_checked_before_training(folder, monkeypatch):
     assert "cannot be both" in run("train", "-", "--test", "-")[2]
 
 
+def test_inputs_are_never_outputs(folder, monkeypatch):
+    """By inode: under a link's name, within a pattern, and as standard input too; not even by force."""
+    rows, more, table = folder / "rows.svm", folder / "more.svm", folder / "table.csv"
+    rosenblatt.save(rosenblatt.Perceptron().fit([[1.0], [-1.0]], [0, 1]), folder / "m")
+    (folder / "soft.svm").symlink_to(rows)
+    os.link(rows, folder / "hard.svm")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    monkeypatch.setattr("rosenblatt.scale.files.steps", lambda *given, **more: pytest.fail("it read"))
+    for arguments in [
+        ("train", rows, "-o", rows),
+        ("train", rows, "--checkpoint", rows),
+        ("train", rows, "--checkpoint", rows, "--resume"),
+        ("train", rows, "--test", more, "-o", more),
+        ("train", rows, "--test", folder / "m*.svm", "--checkpoint", more),
+        ("train", rows, "-o", folder / "soft.svm"),
+        ("train", folder / "soft.svm", "-o", rows),
+        ("train", rows, "-o", folder / "hard.svm"),
+        ("train", folder / "*.svm", "-o", more),
+        ("train", table, "--label", "churned", "-o", folder / "." / "table.csv"),
+        ("export", folder / "m", folder / "m"),
+    ]:
+        for force in ((), ("--force",)):
+            code, _, error = run(*arguments, *force)
+            assert code == 2, arguments
+            assert "it would be overwritten, and it is read as" in error
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_standard_input_is_not_overwritten_either(folder):
+    rows = folder / "rows.svm"
+    before = rows.read_bytes()
+    run("train", rows, "-o", folder / "m", "--epochs", 2)
+    for words, out in ((("train", "-", "-o", rows), None), (("predict", folder / "m", rows), "ab")):
+        with open(rows, "rb") as into, open(rows, out or "rb") as onto:
+            command = [*COMMAND, *map(str, words)]
+            done = subprocess.run(
+                command, stdin=into, stdout=onto if out else subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            )
+        assert done.returncode == 2
+        assert "it would be overwritten" in done.stderr
+        assert rows.read_bytes() == before
+
+
+def test_only_models_are_replaced(folder, monkeypatch):
+    rows, notes, point = folder / "rows.svm", folder / "notes.txt", folder / "point"
+    notes.write_text("precious")
+    for option in ("-o", "--checkpoint"):
+        code, _, error = run("train", rows, option, notes, "--epochs", 2)
+        assert code == 2
+        assert error == f"{notes}: this file is there and is no model of rosenblatt: name another, or give --force."
+        assert notes.read_text() == "precious"
+        code, _, error = run("train", rows, option, "/dev/null", "--force")
+        assert code == 2
+        assert "this is a device" in error
+    assert run("train", rows, "-o", notes, "--force", "--epochs", 2)[0] == 0
+    assert run("train", rows, "-o", notes, "--epochs", 3)[0] == 0
+    assert rosenblatt.load(notes).max_epochs == 3
+    (folder / "empty").touch()  # as mktemp makes it: nothing is lost
+    assert run("train", rows, "-o", folder / "empty", "--epochs", 2)[0] == 0
+    for epochs in (2, 4):
+        assert run("train", rows, "--checkpoint", point, "--resume", "--epochs", epochs, "--set", "margin=1e9")[0] == 0
+    assert rosenblatt.load(point).n_iter_ == 4
+
+
+def test_only_exports_are_replaced_by_exports(folder):
+    run("train", folder / "rows.svm", "-o", folder / "m", "--epochs", 2)
+    run("train", folder / "rows.svm", "-o", folder / "n", "--epochs", 2)
+    for other in (folder / "n", folder / "table.csv"):
+        before = other.read_bytes()
+        code, _, error = run("export", folder / "m", other)
+        assert code == 2
+        assert "give --force" in error
+        assert other.read_bytes() == before
+    for options in ((), (), ("--force",)):
+        assert run("export", folder / "m", folder / "m.onnx", *options)[0] == 0
+    code, _, error = run("train", folder / "rows.svm", "-o", folder / "m.onnx")
+    assert code == 2
+    assert run("export", folder / "m", folder / "n", "--force")[0] == 0
+
+
 def test_only_a_checkpoint_of_this_run_goes_on(folder, monkeypatch):
     point = folder / "point"
     arguments = ("train", folder / "rows.svm", "--checkpoint", point, "--epochs", 5, "--set", "margin=1e9")
@@ -309,6 +389,56 @@ def test_only_a_checkpoint_of_this_run_goes_on(folder, monkeypatch):
         code, _, error = run(*arguments, "--learner", "perceptron")
         assert code == 130
         assert error == said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "SOURCE"),
+        ("check", "SOURCE", "--json"),
+        ("check", "--help"),
+        ("check", "nowhere"),
+        ("check", "--colour"),
+    ],
+    ids=" ".join,
+)
+def test_nobody_reads_the_answer(folder, words):
+    """Whatever could not be written, the exit code is no verdict: 1 would mean that nothing separates the rows."""
+    (folder / "same.svm").write_text("1 1:1\n-1 1:1\n")
+    arguments = [str(folder / "same.svm") if word == "SOURCE" else word for word in words]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*COMMAND, "check", *arguments], stdout=writer, stderr=writer)
+    os.close(writer)
+    assert done.returncode == 141
+
+
+def test_an_answer_that_cannot_be_written(folder):
+    (folder / "same.svm").write_text("1 1:1\n-1 1:1\n")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, "check", str(folder / "same.svm")], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert subprocess.run([*COMMAND, "check", str(folder / "same.svm")], stdout=subprocess.DEVNULL).returncode == 1
+
+
+def test_what_typer_does_not_understand(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["rosenblatt", "check", "--colour"])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 2
+    assert "--colour" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), SystemExit(1)], ids=["ours", "of rich"])
+def test_a_pipe_that_breaks_is_no_verdict(monkeypatch, error):
+    def broken(**how):
+        raise error
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert left.value.code == 141
 
 
 class Verdict:

@@ -11,7 +11,7 @@ from sklearn import datasets
 
 import reference as twin
 import rosenblatt
-from rosenblatt import FileError, fit, load
+from rosenblatt import FileError, fit, load, predict
 from rosenblatt.learn.mixing import MIXINGS, shard_seed
 from rosenblatt.scale import cache
 from rosenblatt.scale.shards import Store, cut_up, file_groups
@@ -382,6 +382,23 @@ def test_sources_that_cannot_be_cut(parts, tmp_path, monkeypatch):
     monkeypatch.setattr("rosenblatt.scale.mixed.LEAST_MEMORY", 1)
     with pytest.raises(ValueError, match="Cut more shards"):
         fit(rosenblatt.Perceptron(), parts(*rows()), shards=2, memory=100)
+
+
+def test_what_is_read_is_not_overwritten(parts, tmp_path):
+    X, y = rows()
+    source, path = parts(X, y), tmp_path / "part-1.svm"
+    before = path.read_bytes()
+    (tmp_path / "link").symlink_to(path)
+    for shards in (None, 2):
+        for point in (path, tmp_path / "link"):
+            with pytest.raises(FileError, match="would be overwritten, and it is read as"):
+                fit(rosenblatt.Perceptron(max_epochs=2), source, shards=shards, checkpoint=point)
+    assert path.read_bytes() == before
+    model = rosenblatt.Perceptron(max_epochs=2).fit(X, y)
+    answers = path.rename(tmp_path / "part-00000.parquet")
+    with pytest.raises(FileError, match=r"part-00000\.parquet: it would be overwritten"):
+        predict(model, answers, tmp_path, format="svmlight")
+    assert answers.read_bytes() == before
 
 
 def test_a_corrupt_shard_is_named(parts, tmp_path):

@@ -10,8 +10,8 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -38,6 +38,7 @@ app = typer.Typer(
 )
 
 BAD_INPUT, UNDECIDED, INTERRUPTED = 2, 3, 130
+UNREAD = 141  # as shells say of SIGPIPE: the answer was cut short, whatever it was
 
 
 class Learner(StrEnum):
@@ -76,6 +77,7 @@ class Format(StrEnum):
 
 Source = Annotated[str, typer.Argument(help='A file, a pattern such as "part-*.svm", or - for standard input.')]
 Model = Annotated[Path, typer.Argument(help="A model file.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an output that is there and is no model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 FormatOption = Annotated[Format | None, typer.Option(help="The format, where the name does not tell.")]
 LabelOption = Annotated[str | None, typer.Option(help="Tables: the column of the label, a name or a number from 0.")]
@@ -167,6 +169,7 @@ def train(
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="A file to write after each epoch, and on Ctrl-C.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    force: Force = False,
     as_json: AsJson = False,
     format: FormatOption = None,
     label: LabelOption = None,
@@ -186,7 +189,7 @@ def train(
     parameters = dict(_parameter(one) for one in set_ or ())
     kind = getattr(rosenblatt, CLASSES[learner])
     model = kind(**{"max_epochs": epochs, "order": order, "random_state": seed, **parameters})
-    _check_places(source, output, checkpoint, test)
+    _check_places(source, [path for path in (output, checkpoint) if path is not None], test, force)
     written = _stamp(checkpoint)
     how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
     with _cluster(cluster, workers) as client:
@@ -232,21 +235,37 @@ def _cluster(address: str | None, workers: int | None) -> Iterator[Any]:
         yield client
 
 
-def _check_places(source: str, output: Path | None, checkpoint: Path | None, test: str | None) -> None:
-    """Refuse before training what could only fail after it."""
+def _check_places(source: str, outputs: list[Path], test: str | None, force: bool) -> None:
+    """Refuse before training what could only fail after it, or would destroy data."""
     from rosenblatt.data.sources import STDIN, expand, opened
+    from rosenblatt.estimators.files import is_model
 
-    for path in (output, checkpoint):
-        if path is not None and path.is_dir():
-            raise ValueError(f"{path}: this is a folder, name a file in it.")
-        if path is not None and not path.resolve().parent.is_dir():
-            raise ValueError(f"{path}: there is no folder {path.parent}.")
-    if test is not None and STDIN in expand(test) and STDIN in expand(source):
+    tests = expand(test) if test is not None else ()
+    if STDIN in tests and STDIN in expand(source):
         raise ValueError("Standard input cannot be both what is learned from and the test.")
-    for name in expand(test) if test is not None else ():
+    for path in outputs:
+        _check_output(path, (*expand(source), *tests), is_model, force)
+    for name in tests:
         if name != STDIN:
             with opened(name):
                 pass
+
+
+def _check_output(path: Path, inputs: Sequence[str], ours: Callable[[Path], bool], force: bool) -> None:
+    """Refuse a file that is read, and unless forced one that is there and was not written by such a command."""
+    from rosenblatt.data.sources import spare_inputs
+
+    if path.is_dir():
+        raise ValueError(f"{path}: this is a folder, name a file in it.")
+    if not path.resolve().parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}.")
+    spare_inputs(inputs, [path])
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise ValueError(f"{path}: this is a device, a pipe or a socket, name a file.")
+    if path.stat().st_size and not force and not ours(path):
+        raise ValueError(f"{path}: this file is there and is no model of rosenblatt: name another, or give --force.")
 
 
 def _stamp(path: Path | None) -> tuple[int, int] | None:
@@ -280,12 +299,13 @@ def predict(
     """Print a label for each row."""
     import rosenblatt
     from rosenblatt.cli.scoring import predicted
+    from rosenblatt.data.sources import expand, spare_inputs
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
+    spare_inputs((str(model), *expand(source)), ["/dev/stdout"])  # labels appended to the rows would be read as rows
     loaded = rosenblatt.load(model)
     for lines in predicted(loaded, source, settings, scores=scores, labelled=not unlabelled):
-        sys.stdout.write(lines)
-    sys.stdout.flush()
+        print(lines, end="")
 
 
 @app.command(epilog="Example:  rosenblatt evaluate reviews.model held-out.svm")
@@ -307,7 +327,7 @@ def evaluate(
 
 
 @app.command(
-    epilog="Exit codes: 0 complete separation, 1 not separable, 3 undecided, 2 bad input.  "
+    epilog="Exit codes: 0 complete separation, 1 not separable, 3 undecided, 2 bad input, 141 nobody read the answer.  "
     "Example:  rosenblatt check customers.csv --label churned"
 )
 def check(
@@ -372,10 +392,16 @@ def info(model: Model, as_json: AsJson = False) -> None:
 
 
 @app.command(epilog="Example:  rosenblatt export reviews.model reviews.onnx")
-def export(model: Model, output: Annotated[Path, typer.Argument(help="An .onnx file to write.")]) -> None:
+def export(
+    model: Model,
+    output: Annotated[Path, typer.Argument(help="An .onnx file to write.")],
+    force: Force = False,
+) -> None:
     """Write a linear model as ONNX."""
     import rosenblatt
+    from rosenblatt.estimators.onnx_export import is_export
 
+    _check_output(output, [str(model)], is_export, force)
     rosenblatt.export_onnx(rosenblatt.load(model), output)
     print(f"{output}: {output.stat().st_size:,} bytes")
 
@@ -456,14 +482,41 @@ def main() -> None:
     """Run the command line."""
     warnings.simplefilter("ignore")  # the report says what a warning would
     try:
-        app()
+        code: Any = _outcome()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read us has had enough
-        sys.exit(0)
+        code = UNREAD
+    except SystemExit as left:  # of 1, by typer or rich: whoever reads us has had enough, which is no verdict
+        code = UNREAD if left.code == 1 else left.code
+    for stream in (sys.stdout, sys.stderr):
+        _drained(stream)
+    sys.exit(code)
+
+
+def _outcome() -> int:
+    """The exit code of the command that was typed, once its answer is written."""
+    try:
+        code = app(standalone_mode=False)  # which returns what the command exits with
+        print(end="", flush=True)
+        return code or 0
+    except BrokenPipeError:
+        raise
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         fail(error)
-    except Exception as error:  # a fault of ours: one sentence still, and never the exit code of "not separable"
+    except Exception as error:
+        if hasattr(error, "show"):  # of typer: no such command, option or value
+            error.show()
+            return int(getattr(error, "exit_code", BAD_INPUT))
+        # A fault of ours: one sentence still, and never the exit code of "not separable".
         fail(RuntimeError(f"this should not happen, please report it: {type(error).__name__}: {error}"))
+
+
+def _drained(stream: Any) -> None:
+    """Leave nothing that Python could not write when it ends: it would complain, and exit with a code of its own."""
+    try:
+        print(end="", file=stream, flush=True)
+    except OSError:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

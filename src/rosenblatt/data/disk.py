@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
+import secrets
 import socket
-import threading
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,24 +18,65 @@ from rosenblatt.data.errors import FileError
 
 
 @contextmanager
-def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write, which takes the name `path` when the block ends well; until then nothing there changes."""
-    target = Path(path)
-    # Two threads may write the same file, as two processes may: the last whole one stays.
-    temporary = target.with_name(f".{target.name}.{_host()}-{os.getpid()}.{threading.get_ident()}.tmp")
+def replaced(path: str | os.PathLike[str], follow: bool = False) -> Iterator[BinaryIO]:
+    """A file to write, which takes the name `path` when the block ends well; until then nothing there changes.
+
+    It gets the mode of the file that it replaces. Where `path` is a symbolic link, `follow` replaces the file that the
+    link names; else the link itself is replaced, so that nobody who plants one chooses what is overwritten.
+    """
+    temporary = None
     try:
+        target = Path(os.path.realpath(path) if follow else os.path.abspath(path))
+        mode = _mode(target)
         _sweep_up(target)
-        with open(temporary, "wb") as file:
+        with _created(target, 0o666 if mode is None else mode) as file:
+            temporary = file.name
+            if mode is not None:
+                os.chmod(temporary, mode)  # what the umask took away
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
         _sync_folder(target.parent)
     except OSError as error:
-        raise FileError(cannot("write", error), target) from error
+        raise FileError(cannot("write", error), path) from error
     finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def _mode(target: Path) -> int | None:
+    """The permissions of the file that stands there; None where there is none, or a link that will be replaced."""
+    try:
+        found = target.lstat().st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(found):
+        return None
+    if stat.S_ISDIR(found):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found):
+        raise OSError(errno.EINVAL, "this is a device, a pipe or a socket, name a file")
+    return found & 0o777
+
+
+def _created(target: Path, mode: int) -> BinaryIO:
+    """A new file beside the target, which nobody can read who may not read the target.
+
+    Two threads may write the same target, as two processes may: the last whole one stays.
+    """
+    while True:
+        name = f"{_prefix(target)}{os.getpid()}.{secrets.token_hex(4)}.tmp"
+        with suppress(FileExistsError):
+            return open(target.with_name(name), "xb", opener=lambda where, flags: os.open(where, flags, mode))
+
+
+def _prefix(target: Path) -> str:
+    """How temporary names for the target begin on this machine, short however long its own name is."""
+    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
+    host = re.sub(r"[^A-Za-z0-9]", "", socket.gethostname())[:40] or "here"
+    return f".rosenblatt-{digest}.{host}-"
 
 
 def cannot(verb: str, error: OSError) -> str:
@@ -44,16 +87,12 @@ def cannot(verb: str, error: OSError) -> str:
     return f"cannot {verb} it: {reason[:1].lower()}{reason[1:]}"
 
 
-def _host() -> str:
-    return re.sub(r"[^A-Za-z0-9]", "", socket.gethostname()) or "here"
-
-
 def _sweep_up(target: Path) -> None:
     """Remove what writers of this file on this machine left when they were killed."""
-    prefix = f".{target.name}.{_host()}-"
+    ours = re.compile(re.escape(_prefix(target)) + r"([0-9]{1,9})\.[0-9a-f]{8}\.tmp")
     for name in os.listdir(target.parent):
-        pid = name[len(prefix) : -len(".tmp")].partition(".")[0]
-        if name.startswith(prefix) and name.endswith(".tmp") and pid.isdigit() and not _alive(int(pid)):
+        found = ours.fullmatch(name)
+        if found and not _alive(int(found[1])):
             with suppress(OSError):
                 (target.parent / name).unlink()
 

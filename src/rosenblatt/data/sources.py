@@ -8,10 +8,11 @@ import io
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -287,3 +288,24 @@ def unchanged(paths: Sequence[str], before: Sequence[Stamp]) -> None:
             raise FileError("it vanished while it was read", path) from error
         if new != old:
             raise FileError("it changed while it was read", path)
+
+
+# -- what is read is not overwritten ---------------------------------------------------------------------------------
+
+
+def spare_inputs(inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse to write to a file that is read, under whatever name: links lead to the same inode."""
+    read = {_inode(path): path for path in inputs}
+    for path in outputs:
+        inode = _inode(os.fspath(path))
+        if inode is not None and inode in read:
+            raise FileError(f"it would be overwritten, and it is read as {read[inode]}: name another file", path)
+
+
+def _inode(path: str) -> tuple[int, int] | None:
+    """Which file this is; None where it is none: two ends of a terminal are the same device, and lose nothing."""
+    try:
+        about = os.fstat(sys.stdin.fileno()) if path == STDIN else os.stat(path)
+    except (OSError, ValueError, AttributeError):  # a standard input that is closed, or stands for no file
+        return None
+    return (about.st_dev, about.st_ino) if stat.S_ISREG(about.st_mode) else None

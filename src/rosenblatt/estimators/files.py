@@ -12,8 +12,7 @@ import hashlib
 import json
 import os
 import re
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import safetensors.numpy
 
@@ -53,7 +52,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> rosenblatt.load(path).predict([[4.0]])
     array(['yes'], dtype='<U3')
     """
-    with replaced(path) as file:
+    with replaced(path, follow=True) as file:
         file.write(to_bytes(model))
 
 
@@ -103,13 +102,30 @@ def load(path: str | os.PathLike[str]) -> Any:
     no model file of rosenblatt: its header is missing
     """
     try:
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            begin = _beginning(file)
+            _header(begin)  # a large file of another kind is not read to its end
+            data = begin + file.read()
+        return from_bytes(data)
     except OSError as error:
         raise FileError(cannot("read", error), path) from error
-    try:
-        return from_bytes(data)
     except FileError as error:
         raise type(error)(error.what, path) from error
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Whether the file says of itself that it is a model file, whole or not."""
+    try:
+        with open(path, "rb") as file:
+            return "rosenblatt" in _header(_beginning(file))["__metadata__"]
+    except (OSError, FileError, KeyError, TypeError):
+        return False
+
+
+def _beginning(file: BinaryIO) -> bytes:
+    """The length of the header, and the header, of a model file."""
+    length = file.read(8)
+    return length + file.read(min(int.from_bytes(length, "little"), LONGEST_HEADER))
 
 
 def from_bytes(data: bytes) -> Any:

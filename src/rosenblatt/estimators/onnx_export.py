@@ -11,7 +11,7 @@ from rosenblatt._version import __version__
 from rosenblatt.data.disk import replaced
 from rosenblatt.data.errors import FileError
 
-OPSET, IR = 17, 8
+OPSET, IR, PRODUCER = 17, 8, "rosenblatt"
 
 
 def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
@@ -42,14 +42,24 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     graph = _graph(onnx, model, path)
     made = onnx.helper.make_model(
         graph,
-        producer_name="rosenblatt",
+        producer_name=PRODUCER,
         producer_version=__version__,
         opset_imports=[onnx.helper.make_opsetid("", OPSET)],
         ir_version=IR,
     )
     onnx.checker.check_model(made)
-    with replaced(path) as file:
+    with replaced(path, follow=True) as file:
         file.write(made.SerializeToString())
+
+
+def is_export(path: str | os.PathLike[str]) -> bool:
+    """Whether the file begins as one that `export_onnx` wrote: an IR version, and who produced it."""
+    producer = b"\x12" + bytes([len(PRODUCER)]) + PRODUCER.encode()  # field 2 of ONNX's ModelProto
+    try:
+        with open(path, "rb") as file:
+            return file.read(2 + len(producer))[2:] == producer
+    except OSError:
+        return False
 
 
 def _graph(onnx: Any, model: Any, path: Any) -> Any:

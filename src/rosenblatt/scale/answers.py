@@ -16,10 +16,10 @@ from rosenblatt.data import tables
 from rosenblatt.data.disk import replaced
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Piece, Reading, family, prepared, reading, target
-from rosenblatt.data.sources import by_name, expand
+from rosenblatt.data.sources import by_name, expand, spare_inputs
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.scale.mixed import groups_of, is_arrays, is_collection, make_engine
-from rosenblatt.scale.shards import Shard, Store, file_groups
+from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
 
 Array = np.ndarray[Any, Any]
 
@@ -219,6 +219,7 @@ def predict(
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     paths = {group.name: str(folder / f"part-{k:05d}.parquet") for k, group in enumerate(groups)}
+    spare_inputs(paths_of(groups), paths.values())
     engine = make_engine(client, n_jobs, memory, deadline)
     answers = engine.round(Answer(replace(how, multilabel=None), paths, scores), groups, _carried(model))
     return [Path(path) for path, _ in answers]

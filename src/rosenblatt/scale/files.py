@@ -15,7 +15,7 @@ import numpy as np
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.gathering import give_back
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, in_bytes, looked_through, prepared, reading
-from rosenblatt.data.sources import CHUNK, STDIN, expand, spooled
+from rosenblatt.data.sources import CHUNK, STDIN, expand, spare_inputs, spooled
 from rosenblatt.estimators.classifier import OnlineClassifier, named_classes
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import save
@@ -160,6 +160,8 @@ def training(
     estimator._validate_params()
     plan = estimator._plan()
     _refuse(estimator, plan)
+    if checkpoint is not None:
+        spare_inputs(expand(source), [checkpoint])
     named = None if classes is None else named_classes(classes)
     if named is not None and not isinstance(estimator, OnlineClassifier):
         raise ValueError(f"{type(estimator).__name__} learns numbers: it has no classes.")

@@ -22,7 +22,7 @@ from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples
 from rosenblatt.data.reading import HASHED_NAMES, Contents, Reading, in_bytes, reading, united
-from rosenblatt.data.sources import STDIN, expand
+from rosenblatt.data.sources import STDIN, expand, spare_inputs
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import save
 from rosenblatt.estimators.online import OnlineLearner
@@ -54,6 +54,7 @@ from rosenblatt.scale.shards import (
     cut_up,
     file_groups,
     look_payload,
+    paths_of,
 )
 
 Array = np.ndarray[Any, Any]
@@ -381,6 +382,8 @@ def training(
     engine = make_engine(client, n_jobs, memory, deadline)
     with as_it_was(estimator):
         groups, how = groups_of(source, shards, client, settings)
+        if checkpoint is not None:
+            spare_inputs(paths_of(groups), [checkpoint])
         cut = cut_source(engine, groups, how, shards)
         if isinstance(engine, Threads) and isinstance(cut.shards[0], FileShard):
             _fits(engine, cut)

@@ -369,6 +369,11 @@ def file_groups(paths: Sequence[str], shards: int) -> list[FileShard]:
     return [FileShard(group[0] if len(group) == 1 else f"{group[0]} … {group[-1]}", group) for group in groups]
 
 
+def paths_of(shards: Sequence[Shard]) -> list[str]:
+    """The files that shards are read from."""
+    return [path for shard in shards if isinstance(shard, FileShard) for path in shard.paths]
+
+
 def cut_up(groups: Sequence[FileShard], rows: Sequence[int], shards: int) -> tuple[list[Shard], list[int]]:
     """The shards of groups that hold so many rows, and the rows of each; none is empty."""
     found: list[Shard] = []
