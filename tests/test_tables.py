@@ -1,5 +1,7 @@
 """Tables: CSV, Parquet and Arrow, each the same rows; what is malformed is refused, and the place named."""
 
+import datetime
+import decimal
 import re
 import sys
 
@@ -96,6 +98,63 @@ def test_other_table_errors(tmp_path):
     written(tmp_path, "b,y\n1,2\n", "p2.csv")
     with pytest.raises(FileError, match="expected the columns"):
         read(str(tmp_path / "p?.csv"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_every_type_is_read_or_refused(tmp_path, kind):
+    write = pa.parquet.write_table if kind == "parquet" else pa.feather.write_feather
+    path = str(tmp_path / f"t.{kind}")
+    words, digits = ["b", "a", "b"], ["1.5", "-2", "3"]
+    for text in (pa.string(), pa.large_string(), pa.string_view()):
+        write(pa.table({"a": pa.array(words, text), "b": pa.array(digits, text), "y": pa.array(words, text)}), path)
+        X, y = read(path)
+        np.testing.assert_array_equal(X.toarray(), [[0, 1, 1.5], [1, 0, -2], [0, 1, 3]])
+        assert y.tolist() == words
+    large = decimal.Decimal(2**60 + 1)
+    cents = [decimal.Decimal("0.10"), decimal.Decimal("5.07"), decimal.Decimal("8901234567890123456789012345.67")]
+    write(pa.table({"a": pa.array(cents), "y": [large, large - 1, large]}), path)
+    X, y = read(path)
+    assert X.tolist() == [[float(cent)] for cent in cents]  # each rounded once
+    assert y.tolist() == [str(large), str(large - 1), str(large)]
+    other = [pa.array([b"a"] * 3), pa.array([b"a"] * 3, pa.binary_view()), pa.array([datetime.date(2000, 1, 1)] * 3)]
+    for column in (*other, pa.array([{"a": 1}] * 3), other[2].dictionary_encode()):
+        (pa.parquet.write_table if kind == "parquet" else write_stream)(pa.table({"a": column, "y": words}), path)
+        with pytest.raises(FileError, match="expected numbers or names, found values of type") as caught:
+            read(path)
+        assert caught.value.column == "a"
+
+
+def write_stream(table, path):
+    with pa.ipc.new_stream(path, table.schema) as file:
+        file.write_table(table)
+
+
+def test_codes_of_views(tmp_path):
+    names = pa.array(["a", "b"], pa.string_view())
+    table = pa.table({"a": pa.DictionaryArray.from_arrays(pa.array([1, 0, 1]), names), "y": [1, 2, 3]})
+    write_stream(table, str(tmp_path / "t.arrow"))
+    np.testing.assert_array_equal(read(tmp_path / "t.arrow")[0].toarray(), [[0, 1], [1, 0], [0, 1]])
+
+
+def test_tables_without_columns_and_with_endless_nulls(tmp_path):
+    path = str(tmp_path / "t.arrow")
+    nothing = pa.Array.from_buffers(pa.null(), 1 << 62, [None])
+    for table, what in [
+        (pa.record_batch([], names=[]), "expected columns, found none"),
+        (pa.record_batch({"y": [1, 2]}), "expected a column beside 'y', the label, found none"),
+        (pa.record_batch({"a": nothing, "y": nothing}), "expected a finite number, found nothing"),
+    ]:
+        with pa.ipc.new_file(path, table.schema, options=pa.ipc.IpcWriteOptions(allow_64bit=True)) as file:
+            file.write_batch(table)
+        with pytest.raises(FileError, match=what):
+            read(path)
+
+
+def test_names_that_end_with_nul(tmp_path):
+    for row, column in [("1,n\0", "label"), ("n\0,x", "a")]:
+        with pytest.raises(FileError, match="does not end with NUL") as caught:
+            read(written(tmp_path, f"a,label\n3,y\n{row}\n", "t.csv"))
+        assert (caught.value.line, caught.value.column) == (3, column)
 
 
 def test_whole_numbers_that_no_double_is(tmp_path):

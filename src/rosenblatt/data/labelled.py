@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.examples import Dense, Sparse, check_labels, distinct, encode_labels, encode_rows, signed
+from rosenblatt.data.frames import check_buffers
 
 Array = np.ndarray[Any, Any]
 DENSE_VALUES = 1 << 22  # sparse rows of fewer values, zeros counted, are read as an array
@@ -53,6 +54,8 @@ class Table:
 
 def read_table(X: Any, y: Any) -> Table:
     """X and y, checked; an error says what is wrong and where."""
+    check_buffers(X, "X")
+    check_buffers(y, "y")
     names = told_apart(getattr(X, "columns", None))
     X = _csr(X) if sp.issparse(X) else _array(X)
     n, d = X.shape

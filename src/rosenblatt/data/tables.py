@@ -14,6 +14,7 @@ import re
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,16 +111,27 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
     pa = arrow(path)
     written = kind in ("csv", "tsv")
     record = 2 if header and written else 1
+    with refusing(path), opened(path) as file:
+        source = {"csv": _csv, "tsv": _csv, "parquet": _parquet, "arrow": _arrow}[kind]
+        for batch in source(pa, file, path, kind, size, header):
+            if not written:  # text was checked when it was split into columns
+                batch.validate(full=True)
+            names = batch.schema.names
+            if not names:
+                raise FileError("expected columns, found none", path)
+            if len(set(names)) != len(names):
+                twice = next(name for name in names if names.count(name) > 1)
+                raise FileError(f"expected names that differ, found two columns named {twice!r}", path, 1)
+            yield Batch(path, record, dict(zip(names, batch.columns, strict=True)), batch.num_rows, written)
+            record += batch.num_rows
+
+
+@contextmanager
+def refusing(path: str) -> Iterator[None]:
+    """What PyArrow refuses to do with a table is a FileError."""
+    pa = arrow(path)
     try:
-        with opened(path) as file:
-            source = {"csv": _csv, "tsv": _csv, "parquet": _parquet, "arrow": _arrow}[kind]
-            for batch in source(pa, file, path, kind, size, header):
-                names = batch.schema.names
-                if len(set(names)) != len(names):
-                    twice = next(name for name in names if names.count(name) > 1)
-                    raise FileError(f"expected names that differ, found two columns named {twice!r}", path, 1)
-                yield Batch(path, record, dict(zip(names, batch.columns, strict=True)), batch.num_rows, written)
-                record += batch.num_rows
+        yield
     except UnicodeDecodeError as error:
         raise FileError("expected UTF-8, found other bytes", path) from error
     except pa.ArrowException as error:
@@ -214,6 +226,7 @@ def _arrow(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) ->
 
     if stream:
         for batch in pa.ipc.open_stream(whole()):
+            batch.validate()  # buffers are as long as they must be; what is in them is looked at slice by slice
             for first, rows in _slices(batch, size):
                 yield batch.slice(first, rows)
         return
@@ -221,6 +234,7 @@ def _arrow(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) ->
     for k in range(reader.num_record_batches):
         before = pa.total_allocated_bytes()
         batch = reader.get_batch(k)
+        batch.validate()
         mapped = _native(path) and pa.total_allocated_bytes() - before < batch.nbytes // 2  # a packed one is unpacked
         for first, rows in _slices(batch, size):
             yield batch.slice(first, rows)
@@ -229,10 +243,13 @@ def _arrow(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) ->
                 batch = reader.get_batch(k)
 
 
-def _slices(batch: Any, size: int) -> list[tuple[int, int]]:
-    """Where slices of about `size` bytes begin in a batch, and their rows; an empty batch is one slice."""
-    rows = max(1, size * batch.num_rows // max(1, batch.nbytes))
-    return [(first, rows) for first in range(0, max(1, batch.num_rows), rows)]
+def _slices(batch: Any, size: int) -> Iterator[tuple[int, int]]:
+    """Where slices of about `size` bytes begin in a batch, and their rows; an empty batch is one slice.
+
+    A value counts as a double, which it becomes: nulls take no bytes in the file, however many there are.
+    """
+    rows = max(1, size * batch.num_rows // max(1, batch.nbytes, 8 * batch.num_rows * batch.num_columns))
+    return ((first, rows) for first in range(0, max(1, batch.num_rows), rows))
 
 
 def _translated(message: str, path: str) -> FileError:
@@ -249,19 +266,21 @@ def _translated(message: str, path: str) -> FileError:
 
 
 def _is_text(pa: Any, kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _plain(pa: Any, column: Any, batch: Batch, name: str) -> Any:
-    """The column as text or float64; other kinds are refused."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    """The column as text or numbers; other kinds are refused."""
     kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _plain(pa, column.dictionary, batch, name).take(column.indices)
     if _is_text(pa, kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
         return column
-    if pa.types.is_boolean(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind):
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.float64())
-    raise FileError(f"expected numbers or names, found {kind}", batch.path, None, name)
+    if pa.types.is_string_view(kind) or pa.types.is_decimal(kind):  # a decimal is rounded as its text is
+        return column.cast(pa.large_string())
+    raise FileError(f"expected numbers or names, found values of type {kind}", batch.path, None, name)
 
 
 def _numbers(pa: Any, column: Any) -> tuple[Array, Array]:
@@ -314,6 +333,19 @@ def _exact(pa: Any, values: Array, column: Any, batch: Batch, name: str) -> None
         raise FileError(f"expected a number that a double can hold, found {found}", batch.path, batch.line(i), name)
 
 
+def _nameable(pa: Any, column: Any, batch: Batch, name: str) -> Any:
+    """The column; a name that ends with NUL is refused, since NumPy would drop its end."""
+    if _is_text(pa, column.type):
+        cut = np.asarray(pa.compute.ends_with(column, "\0").fill_null(False))
+        if cut.any():
+            i = int(np.argmax(cut))
+            found = repr(column[i].as_py())
+            raise FileError(
+                f"expected a name that does not end with NUL, found {found}", batch.path, batch.line(i), name
+            )
+    return column
+
+
 def _words(column: Any) -> list[str]:
     """The names in a column; a missing one is the empty name."""
     return ["" if word is None else str(word) for word in column.to_pylist()]
@@ -363,12 +395,13 @@ def survey(parts: Iterable[Batch]) -> dict[str, Seen]:
         pa = arrow(batch.path)
         seen = seen or {name: Seen() for name in batch.columns}
         _same_columns(batch.path, list(batch.columns), list(seen))
-        for name, column in batch.columns.items():
-            column = _plain(pa, column, batch, name)
-            values, good = _numbers(pa, column)
-            if not _is_text(pa, column.type):
-                _finite(values, good, column, batch, name)
-            seen[name].add(values, good, column, batch)
+        with refusing(batch.path):
+            for name, column in batch.columns.items():
+                column = _plain(pa, column, batch, name)
+                values, good = _numbers(pa, column)
+                if not _is_text(pa, column.type):
+                    _finite(values, good, column, batch, name)
+                seen[name].add(values, good, column, batch)
     return seen
 
 
@@ -401,16 +434,20 @@ def vocabulary(parts: Iterable[Batch], columns: Sequence[str]) -> dict[str, set[
     found: dict[str, set[str]] = {name: set() for name in columns}
     for batch in parts:
         pa = arrow(batch.path)
-        for name in columns:
-            found[name].update(_words(pa.compute.unique(_plain(pa, batch.columns[name], batch, name))))
+        with refusing(batch.path):
+            for name in columns:
+                given = _nameable(pa, _plain(pa, batch.columns[name], batch, name), batch, name)
+                found[name].update(_words(given.unique()))
     return found
 
 
-def settled(seen: dict[str, Seen], label: str | None, names: dict[str, set[str]], hashed: int) -> Layout:
+def settled(seen: dict[str, Seen], label: str | None, names: dict[str, set[str]], hashed: int, path: str) -> Layout:
     """The layout of columns that hold this; `hashed` is 0 where every name has a feature of its own."""
     columns = tuple(
         Column(name, tuple(sorted(names[name])) if name in names else None) for name in seen if name != label
     )
+    if not columns:
+        raise FileError(f"expected a column beside {label!r}, the label, found none", path)
     about = seen[label] if label is not None else None
     return Layout(columns, label, "" if about is None else about.label_kind, hashed if names else 0)
 
@@ -436,7 +473,7 @@ def scan(
         for path in paths:
             for name, words in vocabulary(batches(path, kind, size, header), columns).items():
                 names[name] |= words
-    return settled(seen, target, names, hashed if categorical == "hash" else 0)
+    return settled(seen, target, names, hashed if categorical == "hash" else 0, paths[0])
 
 
 def names(path: str, kind: str, size: int, header: bool) -> tuple[str, ...]:
@@ -470,7 +507,11 @@ def label_of(label: str | int | None, names: list[str], path: str) -> str:
 
 def rows(batch: Batch, layout: Layout) -> tuple[Any, Any]:
     """The features of a batch, dense if all columns are numbers and CSR otherwise, and its labels or None."""
-    pa = arrow(batch.path)
+    with refusing(batch.path):
+        return _features_of(arrow(batch.path), batch, layout), _labels(arrow(batch.path), batch, layout)
+
+
+def _features_of(pa: Any, batch: Batch, layout: Layout) -> Any:
     missing = [column.name for column in layout.columns if column.name not in batch.columns]
     if missing:
         raise FileError(f"expected a column named {missing[0]!r}, found {list(batch.columns)}", batch.path, 1)
@@ -481,7 +522,8 @@ def rows(batch: Batch, layout: Layout) -> tuple[Any, Any]:
     for column in layout.columns:
         given = _plain(pa, batch.columns[column.name], batch, column.name)
         if column.names is not None:
-            parts.append(_indicators(given, column, layout, first))
+            words = _words(_nameable(pa, given, batch, column.name))
+            parts.append(_indicators(words, column, layout, first))
             first += len(column.names)
             continue
         values = _finite(*_numbers(pa, given), given, batch, column.name)
@@ -492,9 +534,7 @@ def rows(batch: Batch, layout: Layout) -> tuple[Any, Any]:
             at = np.flatnonzero(values)
             parts.append((at, np.full(at.size, first), values[at]))
         first += 1
-    if X is None:
-        X = _assembled(parts, (batch.rows, layout.n_features))
-    return X, _labels(pa, batch, layout)
+    return _assembled(parts, (batch.rows, layout.n_features)) if X is None else X
 
 
 def _assembled(parts: list[tuple[Array, Array, Array]], shape: tuple[int, int]) -> Any:
@@ -502,9 +542,9 @@ def _assembled(parts: list[tuple[Array, Array, Array]], shape: tuple[int, int]) 
     return sp.csr_matrix((values, (at, columns)), shape=shape)
 
 
-def _indicators(given: Any, column: Column, layout: Layout, first: int) -> tuple[Array, Array, Array]:
+def _indicators(given: list[str], column: Column, layout: Layout, first: int) -> tuple[Array, Array, Array]:
     """A one for each row at the feature of its name; a name never seen has none."""
-    words, inverse = np.unique(np.array(_words(given), dtype=object).astype(str), return_inverse=True)
+    words, inverse = np.unique(np.array(given, dtype=object).astype(str), return_inverse=True)
     assert column.names is not None
     if layout.hashed:
         base = layout.n_features - layout.hashed
@@ -527,7 +567,7 @@ def _labels(pa: Any, batch: Batch, layout: Layout) -> Any:
         return None
     given = _plain(pa, batch.columns[layout.label], batch, layout.label)
     if layout.label_kind == "name":
-        words = np.array(_words(given), dtype=object)
+        words = np.array(_words(_nameable(pa, given, batch, layout.label)), dtype=object)
         if (words == "").any():
             line = batch.line(int(np.argmax(words == "")))
             raise FileError("expected a label, found nothing", batch.path, line, layout.label)

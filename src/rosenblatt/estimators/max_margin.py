@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
+from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
 from rosenblatt.estimators.consistency import assigned, check_attributes, check_planes, must
 from rosenblatt.estimators.online import all_or_nothing
@@ -116,6 +117,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("MaxMargin requires y to be passed, but the target y is None.")
         X = self._checked(X, reset=True)
+        check_buffers(y, "y")
         check_consistent_length(X, y)
         y = column_or_1d(y, warn=True)
         weights = encode_weights(sample_weight, X.shape[0])

@@ -26,6 +26,7 @@ from rosenblatt.data.examples import (
     encode_weights,
     radius2,
 )
+from rosenblatt.data.frames import check_buffers
 from rosenblatt.estimators.consistency import check_assigned, check_attributes, check_online, must, planes_now
 from rosenblatt.estimators.report import Report, looked_at, unseen
 from rosenblatt.estimators.validation import validated
@@ -141,6 +142,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         rows, reach = self._rows(X, reset, dtype)
+        check_buffers(y, "y")
         check_consistent_length(X, y)
         n = int(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1)
         weights = encode_weights(sample_weight, n)

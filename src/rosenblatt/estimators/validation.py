@@ -6,9 +6,12 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
+from rosenblatt.data.frames import check_buffers
+
 
 def validated(estimator: Any, X: Any, **settings: Any) -> Any:
-    """`validate_data`, whose error for complex numbers holds the whole array."""
+    """`validate_data`, for tables that can be read; its error for complex numbers holds the whole array."""
+    check_buffers(X, "X")
     try:
         return validate_data(estimator, X, **settings)
     except (ValueError, TypeError) as error:

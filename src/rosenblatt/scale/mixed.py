@@ -125,7 +125,7 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
             for name in columns:
                 words[name] |= found[name]
     hashed = (how.n_features or HASHED_NAMES) if how.categorical == "hash" else 0
-    layout = tables.settled(seen, target, words, hashed)
+    layout = tables.settled(seen, target, words, hashed, names[0])
     return replace(how, layout=layout, n_features=layout.n_features)
 
 

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples, encode_rows
+from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, pieces
 from rosenblatt.data.sources import CHUNK, stamps
 from rosenblatt.estimators.report import scan
@@ -153,7 +154,10 @@ class HeldShard:
     def batches(self, how: Reading) -> Iterator[tables.Batch]:
         """The partition of a frame, as a table."""
         frame = self.recipe()
-        table = tables.arrow(self.name).Table.from_pandas(frame, preserve_index=False).combine_chunks()
+        with tables.refusing(self.name):
+            table = tables.arrow(self.name).Table.from_pandas(frame, preserve_index=False)
+            table.validate(full=True)  # before anything follows its offsets
+            table = table.combine_chunks()
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         columns = {name: c.chunk(0) if hasattr(c, "chunk") else c for name, c in columns.items()}
         yield tables.Batch(self.name, 1, columns, table.num_rows, False)
@@ -181,6 +185,7 @@ Shard = FileShard | HeldShard
 
 def _rows_of(X: Any, name: str) -> Any:
     """X as float32 or float64, C-contiguous or CSR."""
+    check_buffers(X, name)
     X = X.to_numpy() if hasattr(X, "to_numpy") else X
     kind = np.float32 if X.dtype == np.float32 else np.float64
     if sp.issparse(X):
@@ -194,6 +199,7 @@ def _rows_of(X: Any, name: str) -> Any:
 
 
 def _labels_of(y: Any, name: str, rows: int) -> Array:
+    check_buffers(y, name)
     labels = np.asarray(y)
     if labels.shape != (rows,):
         raise FileError(f"expected one label for each of {rows:,} rows, found labels of shape {labels.shape}", name)
@@ -405,6 +411,8 @@ class Slice:
 
 def array_shards(X: Any, y: Any, shards: int) -> list[HeldShard]:
     """Arrays in memory, cut into shards of equal length."""
+    check_buffers(X, "X")
+    check_buffers(y, "y")
     X = sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X)
     y = None if y is None else np.asarray(y)
     n = X.shape[0]

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from rosenblatt.data.frames import check_buffers
 from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -332,6 +333,8 @@ def trace(
     converged after 2 updates in 8 steps; by the bound there could be 2
     """
     learner = _learner(model, settings)
+    check_buffers(X, "X")
+    check_buffers(y, "y")
     rows = X.toarray() if sp.issparse(X) else np.asarray(X)
     exact_rows: Any = fractions_of(rows) if exact else None
     X = np.array(exact_rows, dtype=float) if exact else X

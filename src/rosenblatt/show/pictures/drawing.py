@@ -7,6 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from rosenblatt.data.frames import check_buffers
+
 Array = np.ndarray[Any, Any]
 
 # Okabe and Ito's colours, and a marker with each, so that no class is told by colour alone.
@@ -96,6 +98,7 @@ def square_to(w: Array, sizes: Array) -> Array:
 
 def two_features(X: Any, what: str) -> Array:
     """Rows of two features, or a sentence."""
+    check_buffers(X, "X")
     rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 2:
         raise ValueError(f"{what} is drawn for rows of two features; X has shape {rows.shape}.")
