@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 import warnings
 from pathlib import Path
 
@@ -16,15 +17,19 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
+from distributed.security import Security
 from distributed.utils import get_mp_context
 from sklearn import datasets
+from typer.testing import CliRunner
 
 import rosenblatt
 from rosenblatt import FileError, fit, load, predict, read, score
+from rosenblatt.cli import main as cli
 from rosenblatt.scale import cache, cluster, mixed
 from rosenblatt.scale.shards import HeldShard
 from test_training_from_files import same
@@ -642,8 +647,67 @@ def test_a_cluster_that_stays_empty_ends_the_run(files, monkeypatch):
         fit(learner(), files, client=client, deadline=0.2)
 
 
-def test_workers_of_this_machine_for_as_long_as_they_are_needed():
-    with dask.config.set({"distributed.worker.memory.target": False}), cluster.connected(workers=1) as client:
+def listening(process):
+    """The ports on which a process and its children listen."""
+    several = [process, *process.children(recursive=True)]
+    return [one.laddr for each in several for one in each.net_connections("inet") if one.status == "LISTEN"]
+
+
+def test_workers_of_this_machine_answer_nobody_else():
+    """Whoever talks to a scheduler, or to a worker, runs code as its user: others on this machine must not."""
+    before, refused = set(listening(psutil.Process())), "(?i)closed|reset|certificate|timed out"
+    quick = {"distributed.comm.timeouts.connect": "2s", "distributed.worker.memory.target": False}
+    with dask.config.set(quick), cluster.connected(workers=1) as client:
         assert len(client.nthreads()) == 1
-        with cluster.connected(client.scheduler.address) as other:
-            assert other.scheduler.address == client.scheduler.address
+        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+        assert all(name.startswith("tls://127.0.0.1:") for name in client.nthreads())
+        ports = set(listening(psutil.Process())) - before
+        assert {place.ip for place in ports} == {"127.0.0.1"}
+        for port in {place.port for place in ports}:
+            with pytest.raises(OSError, match=r"404|reset|closed|refused|Remote end"):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/status", timeout=5)
+        for name in (client.scheduler.address, *client.nthreads()):
+            with pytest.raises(OSError, match=refused):
+                Client(name.replace("tls://", "tcp://"), timeout=2)
+        with pytest.raises(OSError, match=refused):
+            Client(client.scheduler.address, security=Security.temporary(), timeout=2)
+
+
+def test_workers_of_this_machine_need_cryptography(monkeypatch):
+    def missing():
+        raise ImportError("no module named cryptography")
+
+    monkeypatch.setattr(cluster.Security, "temporary", missing)
+    with pytest.raises(ImportError, match=r"need cryptography: pip install 'rosenblatt\[cluster\]'"):
+        next(iter(cluster.connected(workers=1).gen))
+
+
+def test_the_command_line_talks_tls(files, tmp_path):
+    security, paths = Security.temporary(), {}
+    for name, text in (("ca", "tls_ca_file"), ("cert", "tls_client_cert"), ("key", "tls_client_key")):
+        paths[name] = tmp_path / f"{name}.pem"
+        paths[name].write_text(getattr(security, text))
+    (tmp_path / "both.pem").write_text(paths["cert"].read_text() + paths["key"].read_text())
+
+    def train(*words):
+        return CliRunner().invoke(cli.app, ["train", files, "--epochs", "4", *map(str, words)])
+
+    with (
+        dask.config.set({**SETTINGS, "distributed.comm.timeouts.connect": "2s"}),
+        start(1, processes=False, protocol="tls://", security=security, host="127.0.0.1") as local,
+    ):
+        where = ("--cluster", local.scheduler_address)
+        key = ("--tls-ca", paths["ca"], "--tls-cert", paths["cert"], "--tls-key", paths["key"])
+        done = train(*where, *key, "-o", tmp_path / "model")
+        assert done.exit_code == 0, done.exception
+        same(load(tmp_path / "model"), fit(learner(), files, shards=SHARDS))
+        with cluster.connected(where[1], tls={"ca": paths["ca"], "cert": tmp_path / "both.pem", "key": None}) as client:
+            assert len(client.nthreads()) == 1
+        assert "no Dask scheduler" in str(train(*where).exception)
+    for words, text in (
+        ((*where, *key[:2]), "--tls-cert"),
+        (("--cluster", "tcp://127.0.0.1:1", *key), "--cluster tls://"),
+        (("--workers", 1, *key), "--cluster tls://"),
+        (key, "--cluster tls://"),
+    ):
+        assert text in str(train(*words).exception)

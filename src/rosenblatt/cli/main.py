@@ -26,7 +26,7 @@ Examples:\n
   rosenblatt predict reviews.model new.svm > labels.txt\n
   rosenblatt check customers.csv --label churned\n
   zcat huge.svm.gz | rosenblatt train - -o huge.model\n
-  rosenblatt train 'part-*.svm' --cluster tcp://scheduler:8786 -o model
+  rosenblatt train 'part-*.svm' --workers 4 -o model
 """
 app = typer.Typer(
     help="Perceptron learning made fast, proven and visible.",
@@ -160,9 +160,20 @@ def train(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Threads that learn from shards.")] = 1,
     cluster: Annotated[
-        str | None, typer.Option(help="A Dask scheduler whose workers learn, such as tcp://host:8786.")
+        str | None, typer.Option(help="A Dask scheduler whose workers learn, such as tls://host:8786.")
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Start so many worker processes here.")] = None,
+    tls_ca: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="With tls://: certificates by which the scheduler is known."),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="With tls://: our own certificate.")
+    ] = None,
+    tls_key: Annotated[
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="With tls://: its key, if it is not in the same file."),
+    ] = None,
     mixing: Annotated[str, typer.Option(help='Shards count alike ("uniform") or by their "mistakes".')] = "uniform",
     deadline: Annotated[
         float | None, typer.Option(min=0.001, help="Seconds until a shard is given to another worker.")
@@ -192,7 +203,7 @@ def train(
     _check_places(source, [path for path in (output, checkpoint) if path is not None], test, force)
     written = _stamp(checkpoint)
     how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
-    with _cluster(cluster, workers) as client:
+    with _cluster(cluster, workers, {"ca": tls_ca, "cert": tls_cert, "key": tls_key}) as client:
         under_way = steps(
             model,
             source,
@@ -221,8 +232,14 @@ def train(
 
 
 @contextmanager
-def _cluster(address: str | None, workers: int | None) -> Iterator[Any]:
+def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | None]) -> Iterator[Any]:
     """A client of the cluster at this address, or of one that lives as long as it is needed; None without either."""
+    if any(tls.values()) and not (address or "").startswith("tls://"):
+        raise ValueError("--tls-ca, --tls-cert and --tls-key are for a scheduler at --cluster tls://host:port.")
+    if any(tls.values()) and not (tls["ca"] and tls["cert"]):
+        raise ValueError(
+            "TLS takes --tls-ca, --tls-cert and, where the certificate's file does not hold it, --tls-key."
+        )
     if address is None and workers is None:
         yield None
         return
@@ -230,8 +247,9 @@ def _cluster(address: str | None, workers: int | None) -> Iterator[Any]:
         raise ValueError("--cluster has workers, --workers starts some: give one of them.")
     from rosenblatt.scale.cluster import connected
 
-    with connected(address, workers) as client:
-        print(f"dashboard: {client.dashboard_link}", file=sys.stderr, flush=True)
+    with connected(address, workers, tls if any(tls.values()) else None) as client:
+        if address is not None:
+            print(f"dashboard: {client.dashboard_link}", file=sys.stderr, flush=True)
         yield client
 
 

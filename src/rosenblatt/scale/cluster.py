@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 try:
@@ -31,6 +32,7 @@ try:
     from distributed import Client, Future, KilledWorker, LocalCluster, get_worker
     from distributed.client import FutureCancelledError
     from distributed.protocol.pickle import dumps
+    from distributed.security import Security
 except ImportError as error:
     raise ImportError("A cluster needs Dask: pip install 'rosenblatt[cluster]'") from error
 
@@ -42,25 +44,55 @@ ATTEMPTS, DEATHS = 3, 12  # that a shard fails, and that workers die under it
 SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
 TICK = 0.5  # seconds between two looks at the clock
 BY_NAME = ("Pass", "Look")  # questions about rows that a worker that was asked before holds as examples
+NO_PAGES: dict[str, Any] = {
+    f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
+}  # which need no certificate
 PASSING = (OSError, MemoryError, FileError, KilledWorker, FutureCancelledError)  # may go well elsewhere
 
 
 @contextmanager
-def connected(address: str | None = None, workers: int | None = None) -> Iterator[Any]:
-    """A client of the cluster at this address, or of one of so many processes of this machine, for as long."""
-    if address is not None:
-        try:
-            client: Any = Client(address)
-        except (OSError, ValueError) as error:
-            raise ConnectionError(f"There is no Dask scheduler at {address}: {error}.") from error
-        with client:
+def connected(
+    address: str | None = None, workers: int | None = None, tls: dict[str, Path | None] | None = None
+) -> Iterator[Any]:
+    """A client of the cluster at this address, or of one of so many processes of this machine, for as long.
+
+    Whoever reaches a scheduler can run code on its workers. One that is started here talks TLS, with a certificate made
+    for this run and held in memory alone, so that no other user of this machine does; `tls` has the files "ca", "cert"
+    and "key" for a scheduler elsewhere.
+    """
+    if address is None:
+        with dask.config.set(NO_PAGES), _local(workers) as cluster, Client(cluster) as client:
             yield client
         return
-    with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        Client(cluster) as client,
-    ):
+    try:
+        client = Client(address, security=None if tls is None else _credentials(tls))
+    except (OSError, ValueError, TypeError) as error:
+        raise ConnectionError(f"There is no Dask scheduler at {address} that answers us: {error}.") from error
+    with client:
         yield client
+
+
+def _credentials(tls: dict[str, Path | None]) -> Any:
+    names = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
+    files = {names[name]: str(path) for name, path in tls.items() if path is not None}
+    return Security(require_encryption=True, **files)
+
+
+def _local(workers: int | None) -> Any:
+    """Processes of this machine that only their own client can talk to."""
+    try:
+        security = Security.temporary()
+    except ImportError as error:
+        raise ImportError("Workers of this machine need cryptography: pip install 'rosenblatt[cluster]'") from error
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=security,
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
+    )
 
 
 # -- on a worker -----------------------------------------------------------------------------------------------------
