@@ -484,7 +484,7 @@ def test_lab_in_a_process(tmp_path):
         [*COMMAND, "lab", str(tmp_path / "own.csv"), "--no-browser"], stdout=subprocess.PIPE, text=True
     )
     try:
-        address = re.search(r"http://127\.0\.0\.1:\d+", child.stdout.readline())[0]
+        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", child.stdout.readline())[0]
         for _ in range(200):
             try:
                 with urllib.request.urlopen(address) as page:

@@ -47,6 +47,10 @@ def browser():
         chromium.close()
 
 
+def origin(server):
+    return f"http://127.0.0.1:{server.port}/"
+
+
 class Visit:
     """A visitor's page, which notes every request and every complaint of the console."""
 
@@ -59,7 +63,7 @@ class Visit:
         self.page.on("websocket", lambda socket: self.requests.append(socket.url))
         self.page.on("console", lambda line: self.complaints.append(line.text) if line.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto(server.address + query)
+        self.page.goto(server.address + query.replace("?", "&"))
         self.page.get_by_text("rosenblatt lab").wait_for(timeout=SLOW)
 
     def says(self, text):
@@ -93,7 +97,7 @@ class Visit:
 
     def clean(self):
         """No request to any other host, no error on the console; then the visitor leaves."""
-        mine = (self.server.address, self.server.address.replace("http", "ws"), "data:", "blob:")
+        mine = (origin(self.server), origin(self.server).replace("http", "ws"), "data:", "blob:")
         assert [url for url in self.requests if not url.startswith(mine)] == []
         assert self.complaints == []
         self.context.close()
@@ -309,7 +313,10 @@ def test_save_and_restore_exactly(visit):
         seen.page.wait_for_timeout(1500)
     kept = json.loads(Path(saved.value.path()).read_text())
     assert (kept["step"], kept["settings"]["start"]) == (1, [1.0, 0.5, 0.0])
-    other = visit(link.replace(seen.server.address, ""), text="Python that reproduces it")
+    assert seen.server.token not in link  # it is for other people
+    seen.page.goto(link)  # as when it is pasted: the cookie of this browser lets it in
+    seen.says("Python that reproduces it")
+    other = visit(link.replace(origin(seen.server), ""), text="Python that reproduces it")
     other.tab("Perceptron", "Update 1 of 3")
     other.says("(0.6, 0.9)")
     other.tab("Share", "Python that reproduces it")
@@ -319,6 +326,13 @@ def test_save_and_restore_exactly(visit):
 
 def test_a_bad_link_gets_a_sentence(visit):
     visit("?state=nonsense").says("This is no link of the lab")
+
+
+def test_a_page_without_the_token_says_where_to_find_it(browser, server):
+    page = browser.new_context().new_page()
+    assert page.goto(origin(server)).status == 403
+    page.get_by_text("Open the address that was printed where the lab was started").wait_for(timeout=SLOW)
+    page.context.close()
 
 
 def test_a_tablet(visit):

@@ -3,16 +3,19 @@
 import base64
 import json
 import socket
+import threading
+import webbrowser
 import zlib
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tornado.web import Application
 
 from dragging import moved
 from rosenblatt import Trace
 from rosenblatt.show import lab
-from rosenblatt.show.lab import app, server
+from rosenblatt.show.lab import app, gate, server
 from rosenblatt.show.lab.canvas import Canvas, arrays
 from rosenblatt.show.lab.sharing import Snapshot
 
@@ -237,29 +240,63 @@ def test_a_drag_is_answered_even_if_it_fails():
     assert other.answers.data["count"] == [1]
 
 
+class FakeServer:
+    """What Panel returns, without a socket."""
+
+    def __init__(self, loop):
+        self.io_loop, self.stopped, self._tornado = loop, threading.Event(), Application()
+
+    def get_sessions(self):
+        return []
+
+    def start(self):
+        self.rules = list(self._tornado.default_router.rules)  # that stand when it starts to answer
+
+    def stop(self):
+        self.stopped.set()
+
+
+class FakeLoop:
+    """A loop that ends at once."""
+
+    def start(self):
+        pass
+
+    def add_callback(self, work, *arguments):
+        work(*arguments)
+
+
 def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
     import panel as pn
 
-    asked = {}
-    monkeypatch.setattr(pn, "serve", lambda build, **options: asked.update(options, build=build) or Thread())
+    asked, opened = {}, []
 
-    class Thread:
-        stopped = False
+    def serve(build, **options):
+        asked.update(options, build=build, server=FakeServer(options["loop"]))
+        return asked["server"]
 
-        def stop(self):
-            Thread.stopped = True
-
+    monkeypatch.setattr(pn, "serve", serve)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
     running = lab.serve(port=4321, open_browser=False, block=False)
     assert (asked["address"], asked["port"], asked["show"]) == ("127.0.0.1", 4321, False)
     assert asked["websocket_origin"] == ["127.0.0.1:4321", "localhost:4321"]
-    assert running.address == "http://127.0.0.1:4321/"
+    assert isinstance(asked["server"].rules[0].matcher, gate.Gate)
+    assert running.address == f"http://127.0.0.1:4321/?token={running.token}"
+    assert len(running.token) >= 32
     running.stop()
-    assert Thread.stopped
+    assert asked["server"].stopped.wait(30)
+    monkeypatch.setattr("tornado.ioloop.IOLoop.current", FakeLoop)
+    capsys.readouterr()
+    served = lab.serve(port=4321)
+    assert opened == [served.address]
+    assert served.address in capsys.readouterr().out
+    assert served.token != running.token
     asked["build"]()
     own = tmp_path / "own.csv"
     own.write_text("a,b,c\n1,2,x\n3,4,y\n")
     lab.serve(own, port=4322, open_browser=False)
-    assert "http://127.0.0.1:4322" in capsys.readouterr().out
+    assert "http://127.0.0.1:4322/?token=" in capsys.readouterr().out
+    assert len(opened) == 1
     with pytest.raises(FileNotFoundError, match=r"no file 'nothing\.csv'"):
         lab.serve("nothing.csv")
     own.write_text("a,b\n1,x\ntwo,y\n")

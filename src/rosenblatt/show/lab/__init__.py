@@ -21,7 +21,8 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
 
     Returns
     -------
-    The running server, when not blocking: it has `address`, `port` and `stop()`.
+    The running server, when not blocking: it has `address` (with the token that every visitor needs), `port` and
+    `stop()`.
 
     Raises
     ------
