@@ -255,7 +255,7 @@ def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | Non
 
 def _check_places(source: str, outputs: list[Path], test: str | None, force: bool) -> None:
     """Refuse before training what could only fail after it, or would destroy data."""
-    from rosenblatt.data.sources import STDIN, expand, opened
+    from rosenblatt.data.sources import STDIN, expand, flows, opened
     from rosenblatt.estimators.files import is_model
 
     tests = expand(test) if test is not None else ()
@@ -264,7 +264,7 @@ def _check_places(source: str, outputs: list[Path], test: str | None, force: boo
     for path in outputs:
         _check_output(path, (*expand(source), *tests), is_model, force)
     for name in tests:
-        if name != STDIN:
+        if not flows(name):
             with opened(name):
                 pass
 
@@ -363,12 +363,14 @@ def check(
     import rosenblatt
     from rosenblatt.cli.scoring import named
     from rosenblatt.data.reading import lasting, prepared, reading
+    from rosenblatt.data.sources import spooled
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    how = reading(source, **settings)
-    with lasting(source, how) as again:
-        how = prepared(again, how)
-        X, y = rosenblatt.read(again, like=how)
+    with spooled(source, stdin=False) as files:
+        how = reading(files, **settings)
+        with lasting(files, how) as again:
+            how = prepared(again, how)
+            X, y = rosenblatt.read(again, like=how)
     verdict = rosenblatt.separability(named(X, how), y)
     if as_json:
         each = {str(one.positive): one.verdict for one in getattr(verdict, "verdicts", (verdict,))}

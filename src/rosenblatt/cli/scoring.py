@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import scipy.sparse as sp
 from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Piece, Reading, family, lasting, pieces, prepared, reading, target
-from rosenblatt.data.sources import CHUNK, expand
+from rosenblatt.data.sources import CHUNK, expand, spooled
 from rosenblatt.scale.answers import how_to_read
 
 MADE_UP = 20_000  # rows, where none are given
@@ -63,19 +64,21 @@ def predicted(
     model: Any, source: Any, settings: dict[str, Any], *, scores: bool = False, labelled: bool = True
 ) -> Iterator[str]:
     """The labels of a file, a line a row, some rows at a time."""
-    how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
-    names = getattr(getattr(model, "reading_", None), "labels", None)
-    for piece in _rows(model, source, how, bare=True):
-        said = model.predict(piece.X)
-        if said.ndim == 2:
-            names = names or range(said.shape[1])
-            lines = [",".join(_written(names[k]) for k in np.flatnonzero(row)) for row in said]
-        else:
-            lines = [_written(one) for one in said]
-        if scores and hasattr(model, "decision_function"):
-            values = np.atleast_2d(model.decision_function(piece.X).T).T
-            lines = [f"{line}\t{' '.join(f'{v:.9g}' for v in row)}" for line, row in zip(lines, values, strict=True)]
-        yield "\n".join(lines) + "\n"
+    with spooled(source, stdin=False) as source:
+        how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
+        names = getattr(getattr(model, "reading_", None), "labels", None)
+        for piece in _rows(model, source, how, bare=True):
+            said = model.predict(piece.X)
+            if said.ndim == 2:
+                names = names or range(said.shape[1])
+                lines = [",".join(_written(names[k]) for k in np.flatnonzero(row)) for row in said]
+            else:
+                lines = [_written(one) for one in said]
+            if scores and hasattr(model, "decision_function"):
+                values = np.atleast_2d(model.decision_function(piece.X).T).T
+                beside = [" ".join(f"{v:.9g}" for v in row) for row in values]
+                lines = [f"{line}\t{text}" for line, text in zip(lines, beside, strict=True)]
+            yield "\n".join(lines) + "\n"
 
 
 def _written(label: Any) -> str:
@@ -88,18 +91,20 @@ def _written(label: Any) -> str:
 
 def evaluated(model: Any, source: Any, settings: dict[str, Any]) -> Evaluated:
     """How often the model is right on a file."""
-    how, rows, errors, distance = how_to_read(model, source, settings), 0, 0, 0.0
-    for piece in _rows(model, source, how):
-        if piece.labels is None:
-            raise FileError("expected labels to compare with, found none", expand(source)[0])
-        said, truth = model.predict(piece.X), _truth(piece, how, expand(source)[0])
-        rows += piece.rows
-        if hasattr(model, "classes_"):
-            _comparable(model.classes_, truth, expand(source)[0])
-            wrong = said != truth
-            errors += int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
-        else:
-            distance += float(np.abs(said - truth).sum())
+    rows, errors, distance = 0, 0, 0.0
+    with spooled(source, stdin=False) as source:
+        how = how_to_read(model, source, settings)
+        for piece in _rows(model, source, how):
+            if piece.labels is None:
+                raise FileError("expected labels to compare with, found none", expand(source)[0])
+            said, truth = model.predict(piece.X), _truth(piece, how, expand(source)[0])
+            rows += piece.rows
+            if hasattr(model, "classes_"):
+                _comparable(model.classes_, truth, expand(source)[0])
+                wrong = said != truth
+                errors += int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
+            else:
+                distance += float(np.abs(said - truth).sum())
     if hasattr(model, "classes_"):
         return Evaluated(rows, errors, 1 - errors / rows, None)
     return Evaluated(rows, None, None, distance / rows)
@@ -123,8 +128,9 @@ def measured(source: Any, settings: dict[str, Any]) -> dict[str, float]:
     """Megabytes and rows a second of reading and learning, on this machine."""
     import rosenblatt
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         path = source if source is not None else str(_made_up(Path(folder) / "rows.svm"))
+        path = stack.enter_context(spooled(path, stdin=False))
         how = reading(path, **settings)
         with lasting(path, how, scan=True) as again:
             how, paths = prepared(again, how), expand(again)

@@ -413,7 +413,7 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
     ----------
     source : path, pattern of paths, sequence of paths, or "-"
         svmlight (LIBSVM), CSV, TSV, Parquet, Arrow, or lines of `label<TAB>text`; the text formats also as .gz and
-        .zst. "-" is standard input.
+        .zst. "-" is standard input. What a pipe holds, such as `<(command)`, is copied to a file first.
     query_id : bool, default=False
         svmlight: whether to return the `qid` of each row too, −1 where there is none.
     like : Reading, optional
@@ -445,9 +445,10 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
     >>> y
     array([ 1., -1.])
     """
-    how = reading(source, like, **settings)
-    with lasting(source, how) as again:
-        X, y, queries = _whole(again, prepared(again, how))
+    with spooled(source, stdin=False) as source:
+        how = reading(source, like, **settings)
+        with lasting(source, how) as again:
+            X, y, queries = _whole(again, prepared(again, how))
     return (X, y, queries) if query_id else (X, y)
 
 
@@ -519,14 +520,15 @@ def stream(
      [2.  1.  0. ]] ['yes' 'no']
     """
     size = piece_size(in_bytes(memory))
-    how = reading(source, like, **settings)
-    scan = not how.known or (how.format == "svmlight" and how.multilabel is not False and like is None)
-    with lasting(source, how, scan) as again:
-        how = prepared(again, how)
-        if scan and how.layout is None:
-            how = _scanned(again, how, size)
-        for piece in pieces(again, how, size):
-            yield piece.X, target(piece, how)
+    with spooled(source, stdin=False) as source:
+        how = reading(source, like, **settings)
+        scan = not how.known or (how.format == "svmlight" and how.multilabel is not False and like is None)
+        with lasting(source, how, scan) as again:
+            how = prepared(again, how)
+            if scan and how.layout is None:
+                how = _scanned(again, how, size)
+            for piece in pieces(again, how, size):
+                yield piece.X, target(piece, how)
 
 
 def _scanned(source: Any, how: Reading, size: int) -> Reading:

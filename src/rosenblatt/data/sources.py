@@ -66,7 +66,11 @@ def expand(source: Any) -> tuple[str, ...]:
 
 def by_name(path: str) -> str | None:
     """The format that the name of a file tells, or None."""
-    return SUFFIXES.get(Path(path.removesuffix(".gz").removesuffix(".zst")).suffix.lower())
+    return SUFFIXES.get(_suffix(path))
+
+
+def _suffix(path: str) -> str:
+    return Path(path.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
 
 
 def detect(path: str) -> str:
@@ -215,7 +219,16 @@ def _fill(file: Any, room: memoryview) -> int:
     return done
 
 
-# -- standard input more than once -----------------------------------------------------------------------------------
+# -- what can be read only once --------------------------------------------------------------------------------------
+
+
+def flows(path: str) -> bool:
+    """Whether what was read of it is gone: a pipe, a terminal, a socket, standard input."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return path == STDIN
+    return path == STDIN or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
 def cache_folder() -> Path:
@@ -230,28 +243,41 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def spooled(source: Any) -> Iterator[Any]:
-    """The source, with standard input copied to a file for as long as it is needed."""
-    if STDIN not in expand(source):
+def spooled(source: Any, stdin: bool = True) -> Iterator[Any]:
+    """The source, with what flows copied to files for as long as it is needed; standard input only if asked."""
+    paths = expand(source)
+    flowing = [path for path in dict.fromkeys(paths) if flows(path) and (stdin or path != STDIN)]
+    if not flowing:
         yield source
         return
-    handle, name = tempfile.mkstemp(prefix="stdin-", dir=cache_folder())
+    copies: dict[str, str] = {}
     try:
-        with os.fdopen(handle, "wb") as file, opened(STDIN) as incoming:
-            try:
-                shutil.copyfileobj(incoming, file, CHUNK)
-            except OSError as error:
-                raise FileError(cannot("write", error), name) from error
+        for path in flowing:
+            suffix = _suffix(path) if by_name(path) else ""
+            handle, copies[path] = tempfile.mkstemp(suffix, "stdin-", cache_folder())
+            _copy(path, handle, copies[path])
         try:
-            yield [name if one == STDIN else one for one in expand(source)]
+            yield [copies.get(path, path) for path in paths]
         except FileError as error:
-            if error.path != name:
+            name = next((path for path, copy in copies.items() if copy == error.path), None)
+            if name is None:
                 raise
-            raise type(error)(error.what, STDIN, error.line, error.column) from error
+            raise type(error)(error.what, name, error.line, error.column) from error
     finally:
-        for left in Path(name).parent.glob(f"{Path(name).name}*"):
-            with suppress(OSError):
-                left.unlink()
+        for copy in copies.values():
+            for left in Path(copy).parent.glob(f"{Path(copy).name}*"):
+                with suppress(OSError):
+                    left.unlink()
+
+
+def _copy(path: str, handle: int, name: str) -> None:
+    with os.fdopen(handle, "wb") as file, opened(path) as incoming:
+        try:
+            shutil.copyfileobj(incoming, file, CHUNK)
+        except gzip.BadGzipFile:
+            raise
+        except OSError as error:
+            raise FileError(cannot("write", error), name) from error
 
 
 # -- the same file still ---------------------------------------------------------------------------------------------

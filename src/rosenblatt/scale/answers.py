@@ -16,7 +16,7 @@ from rosenblatt.data import tables
 from rosenblatt.data.disk import replaced
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Piece, Reading, family, prepared, reading, target
-from rosenblatt.data.sources import by_name, expand, spare_inputs
+from rosenblatt.data.sources import STDIN, by_name, expand, flows, spare_inputs
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.scale.mixed import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
@@ -161,8 +161,11 @@ def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tu
         groups, how = groups_of((source, None) if alone else source, None, client, settings)
         known: Reading | None = getattr(model, "reading_", None)
         return groups, known if known is not None and known.layout is not None and how.format != "arrays" else how
+    paths = expand(source)
+    if any(path != STDIN and flows(path) for path in paths):
+        raise ValueError("Pipes cannot be read by several workers: give files.")
     how = prepared(source, how_to_read(model, source, settings))
-    return list(file_groups(expand(source), len(expand(source)))), how
+    return list(file_groups(paths, len(paths))), how
 
 
 def _carried(model: Any) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.gathering import give_back
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, in_bytes, looked_through, prepared, reading
-from rosenblatt.data.sources import CHUNK, STDIN, expand, spare_inputs, spooled
+from rosenblatt.data.sources import CHUNK, expand, spare_inputs, spooled
 from rosenblatt.estimators.classifier import OnlineClassifier, named_classes
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import save
@@ -165,10 +165,11 @@ def training(
     named = None if classes is None else named_classes(classes)
     if named is not None and not isinstance(estimator, OnlineClassifier):
         raise ValueError(f"{type(estimator).__name__} learns numbers: it has no classes.")
-    how = reading(source, **settings)
-    known = None if checkpoint is not None else _unscanned(estimator, how, named is not None)
     with as_it_was(estimator), ExitStack() as stack:
-        source = stack.enter_context(spooled(source)) if STDIN in expand(source) else source
+        source = stack.enter_context(spooled(source, stdin=False))
+        how = reading(source, **settings)
+        known = None if checkpoint is not None else _unscanned(estimator, how, named is not None)
+        source = stack.enter_context(spooled(source))
         job = _job(estimator, _rows(source, how, estimator, limit, known), plan, named)
         path = None if checkpoint is None else Path(checkpoint)
         records = []

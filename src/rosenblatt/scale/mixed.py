@@ -22,7 +22,7 @@ from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples
 from rosenblatt.data.reading import HASHED_NAMES, Contents, Reading, in_bytes, reading, united
-from rosenblatt.data.sources import STDIN, expand, spare_inputs
+from rosenblatt.data.sources import expand, flows, spare_inputs
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.files import save
 from rosenblatt.estimators.online import OnlineLearner
@@ -331,8 +331,8 @@ def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, 
         how = Reading("arrays", n_features=int(X.shape[1]), zero_based=True, multilabel=False)
         return list(array_shards(X, y, shards or 1)), how
     paths = expand(source)
-    if STDIN in paths:
-        raise ValueError("Standard input cannot be cut into shards: give files.")
+    if any(flows(path) for path in paths):
+        raise ValueError("Standard input and pipes cannot be cut into shards: give files.")
     how = reading(source, **settings)
     return list(file_groups(paths, shards or len(paths))), how
 
