@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.sparse_input import check_arrays, out_of_range, well_formed
 
 Array = np.ndarray[Any, Any]
 LABELS_AT_ONCE = 1 << 18  # labels sorted in one go: some 20 ms, so that Ctrl-C is heard
@@ -215,13 +216,12 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
 
 def _encode_sparse(X: Any) -> tuple[Sparse, float]:
     n, d = X.shape
-    if X.indptr.size != n + 1 or X.indptr[0] != 0 or X.indices.size != X.data.size:
-        raise ValueError("Input X is no valid CSR matrix: indptr must start at 0 and have one entry more than rows.")
+    check_arrays(X)
     columns, starts, largest, canonical = _unsigned(X.indices), _unsigned(X.indptr), 0.0, True
     for begin, end in spans(n, X.data.size / max(n, 1)):
         census, bad, rising = _census_sparse(X.data, columns, starts, d, begin, end)
         if bad >= 0:
-            raise ValueError(_out_of_range(X, bad))
+            raise ValueError(out_of_range(X, bad))
         largest = max(largest, _finite(census, X[begin:end] if not np.isfinite(census) else None, begin))
         canonical = canonical and rising
     if not canonical and _twice(columns, starts, np.full(d, -1, dtype=np.int64)):  # ‖x‖² needs each column once
@@ -239,17 +239,6 @@ def _unsigned(index: Array) -> Array:
 def signed(index: Array) -> Array:
     """The same memory, as SciPy has it."""
     return index.view(np.dtype(f"i{index.dtype.itemsize}"))
-
-
-def _out_of_range(X: Any, row: int) -> str:
-    start, end = int(X.indptr[row]), int(X.indptr[row + 1])
-    if not 0 <= start <= end <= X.data.size:
-        return (
-            f"Input X is no valid CSR matrix: indptr of row {row} runs from {start} to {end} of {X.data.size} values."
-        )
-    index = X.indices[start:end]
-    wrong = index[(index < 0) | (index >= X.shape[1])][0]
-    return f"Input X has index {wrong} out of range in row {row}: it has {X.shape[1]} columns."
 
 
 def _finite(census: float, block: Any, first: int) -> float:
@@ -362,7 +351,7 @@ def encode_labels(y: Array, classes: Array) -> Array:
 
 def encode_indicator(y: Any) -> Array:
     """A 0/1 matrix, a column a label, as int8."""
-    dense = y.toarray() if sp.issparse(y) else np.asarray(y)
+    dense = well_formed(y, "y").toarray() if sp.issparse(y) else np.asarray(y)
     if dense.dtype.kind not in "biuf" or not np.isin(dense, (0, 1)).all():
         raise ValueError(
             "Unknown label type: multiclass-multioutput. A y of two dimensions must be an indicator of labels, 0 or 1."

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data.examples import Dense, Sparse, check_labels, distinct, encode_labels, encode_rows, signed
 from rosenblatt.data.frames import check_buffers
+from rosenblatt.data.sparse_input import well_formed
 
 Array = np.ndarray[Any, Any]
 DENSE_VALUES = 1 << 22  # sparse rows of fewer values, zeros counted, are read as an array
@@ -107,9 +108,7 @@ def _array(X: Any) -> Array:
 
 
 def _csr(X: Any) -> Any:
-    if X.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns, got a sparse array of {X.ndim} dimensions.")
-    X = X.tocsr()
+    X = well_formed(X).tocsr()
     values = _doubles(X.data, "X")
     return X if values is X.data else sp.csr_matrix((values, X.indices, X.indptr), shape=X.shape)
 

@@ -7,11 +7,14 @@ from typing import Any
 from sklearn.utils.validation import validate_data
 
 from rosenblatt.data.frames import check_buffers
+from rosenblatt.data.sparse_input import well_formed
 
 
 def validated(estimator: Any, X: Any, **settings: Any) -> Any:
     """`validate_data`, for tables that can be read; its error for complex numbers holds the whole array."""
     check_buffers(X, "X")
+    if getattr(X, "format", "csr") != "csr":  # CSR is not converted, and `encode_rows` looks at all of it
+        well_formed(X)
     try:
         return validate_data(estimator, X, **settings)
     except (ValueError, TypeError) as error:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, gammaln
 
+from rosenblatt.data.sparse_input import well_formed
 from rosenblatt.prove.certificates import WidestPlane
 from rosenblatt.prove.margins import linear_of, margins
 
@@ -208,7 +209,7 @@ def _by_rows(model: Any, *orders: str) -> bool:
 def _errors(model: Any, X: Any, y: Any) -> tuple[int, int]:
     """How many rows are answered wrongly, by the model itself where it predicts, and how many there are."""
     if hasattr(model, "predict"):
-        said = np.asarray(model.predict(X))
+        said = np.asarray(model.predict(well_formed(X)))
         return int(np.count_nonzero(said != np.asarray(y))), said.shape[0]
     seen = margins(model, X, y)
     return seen.errors, seen.functional.size

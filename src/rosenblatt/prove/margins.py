@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data.examples import encode_labels
 from rosenblatt.data.labelled import Table, read_table
+from rosenblatt.data.sparse_input import well_formed
 from rosenblatt.prove.certificates import Separability, WidestPlane
 
 Array = np.ndarray[Any, Any]
@@ -99,7 +100,7 @@ class Margins:
     def project(self, X: Any, plane: int = 0) -> Array:
         """The nearest point of a plane to each row: x − f(x)·w/‖w‖²."""
         w = self.coef[plane]
-        X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        X = np.asarray(well_formed(X).toarray() if sp.issparse(X) else X, dtype=np.float64)
         norm2 = float(w @ w)
         if norm2 == 0:
             raise ValueError("w is 0: there is no plane to project on.")

@@ -27,6 +27,7 @@ from rosenblatt.data.examples import Examples, encode_rows
 from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, pieces
 from rosenblatt.data.sources import CHUNK, stamps
+from rosenblatt.data.sparse_input import well_formed
 from rosenblatt.estimators.report import scan
 from rosenblatt.learn.evaluation import Evaluation
 from rosenblatt.learn.kept import Kept, Planes
@@ -189,13 +190,20 @@ def _rows_of(X: Any, name: str) -> Any:
     X = X.to_numpy() if hasattr(X, "to_numpy") else X
     kind = np.float32 if X.dtype == np.float32 else np.float64
     if sp.issparse(X):
-        return sp.csr_matrix(X).astype(kind, copy=False)
+        return sp.csr_matrix(_sound(X, name)).astype(kind, copy=False)
     if hasattr(X, "to_scipy_sparse"):  # of the package sparse
-        return sp.csr_matrix(X.to_scipy_sparse()).astype(kind, copy=False)
+        return sp.csr_matrix(_sound(X.to_scipy_sparse(), name)).astype(kind, copy=False)
     rows = np.ascontiguousarray(X, dtype=kind)
     if rows.ndim != 2:
         raise FileError(f"expected rows and columns, found an array of shape {rows.shape}", name)
     return rows
+
+
+def _sound(X: Any, name: str) -> Any:
+    try:
+        return well_formed(X)
+    except ValueError as error:
+        raise FileError(str(error), name) from error
 
 
 def _labels_of(y: Any, name: str, rows: int) -> Array:
@@ -413,7 +421,7 @@ def array_shards(X: Any, y: Any, shards: int) -> list[HeldShard]:
     """Arrays in memory, cut into shards of equal length."""
     check_buffers(X, "X")
     check_buffers(y, "y")
-    X = sp.csr_matrix(X) if sp.issparse(X) else np.asarray(X)
+    X = sp.csr_matrix(well_formed(X)) if sp.issparse(X) else np.asarray(X)
     y = None if y is None else np.asarray(y)
     n = X.shape[0]
     bounds = [n * k // shards for k in range(shards + 1)]

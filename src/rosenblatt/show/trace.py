@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from rosenblatt.data.frames import check_buffers
+from rosenblatt.data.sparse_input import well_formed
 from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -335,7 +336,7 @@ def trace(
     learner = _learner(model, settings)
     check_buffers(X, "X")
     check_buffers(y, "y")
-    rows = X.toarray() if sp.issparse(X) else np.asarray(X)
+    rows = well_formed(X).toarray() if sp.issparse(X) else np.asarray(X)
     exact_rows: Any = fractions_of(rows) if exact else None
     X = np.array(exact_rows, dtype=float) if exact else X
     if learner.max_epochs is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rosenblatt.data.sparse_input import well_formed
 from rosenblatt.learn.losses import LOSSES, curve
 from rosenblatt.prove.margins import margins as measured
 from rosenblatt.show.pictures.drawing import COLOURS, Display
@@ -167,7 +168,7 @@ class MarginsDisplay(Display):
         planes = (1 if len(model.classes_) <= 2 else len(model.classes_), model.n_features_in_)
         if np.shape(getattr(model, "coef_", ())) == planes:
             return cls._of(measured(model, X, y).geometric, True, ax)
-        return cls._of(margins_of(y, model.decision_function(X), np.asarray(model.classes_)), False, ax)
+        return cls._of(margins_of(y, model.decision_function(well_formed(X)), np.asarray(model.classes_)), False, ax)
 
     @classmethod
     def from_predictions(cls, y: Any, scores: Any, *, ax: Any = None) -> MarginsDisplay:
@@ -294,7 +295,7 @@ class LossesDisplay(Display):
         -------
         LossesDisplay
         """
-        margins = margins_of(y, model.decision_function(X), np.asarray(model.classes_))
+        margins = margins_of(y, model.decision_function(well_formed(X)), np.asarray(model.classes_))
         return cls.from_losses(losses, points=margins, ax=ax)
 
     @classmethod

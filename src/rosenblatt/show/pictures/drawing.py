@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from rosenblatt.data.frames import check_buffers
+from rosenblatt.data.sparse_input import well_formed
 
 Array = np.ndarray[Any, Any]
 
@@ -99,7 +100,7 @@ def square_to(w: Array, sizes: Array) -> Array:
 def two_features(X: Any, what: str) -> Array:
     """Rows of two features, or a sentence."""
     check_buffers(X, "X")
-    rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+    rows = np.asarray(well_formed(X).toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 2:
         raise ValueError(f"{what} is drawn for rows of two features; X has shape {rows.shape}.")
     return rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.sparse_input import well_formed
 from rosenblatt.show.pictures.drawing import COLOURS, MARKERS, Display, frame_of, line, two_features, window
 
 Array = np.ndarray[Any, Any]
@@ -132,7 +133,7 @@ class LogisticDisplay(Display):
         -------
         LogisticDisplay
         """
-        return cls._of(np.asarray(y), model.decision_function(X), np.asarray(model.classes_)).plot(ax=ax)
+        return cls._of(np.asarray(y), model.decision_function(well_formed(X)), np.asarray(model.classes_)).plot(ax=ax)
 
     @classmethod
     def from_predictions(cls, y: Any, scores: Any, *, ax: Any = None) -> LogisticDisplay:

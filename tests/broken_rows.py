@@ -1,0 +1,201 @@
+"""Sparse matrices whose arrays were changed behind SciPy's back, and every public call that takes rows.
+
+Run as a script it makes the calls from the number given on, one line of output before and after each: a crash is
+seen by the one who started it.
+"""
+
+import functools
+import inspect
+import pickle
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+
+import rosenblatt
+
+X = np.random.default_rng(5).normal(size=(12, 2))
+y = (X[:, 0] > 0).astype(int)
+FAR = 10**8
+
+# -- what is broken --------------------------------------------------------------------------------------------------
+
+
+def changed(form, name, place, value, dtype=np.float64):
+    """An array of a matrix with another value at one place."""
+
+    def make():
+        matrix = form(X.astype(dtype))
+        getattr(matrix, name)[place] = value
+        return matrix
+
+    return make
+
+
+def replaced(form, name, change):
+    """A matrix with another array."""
+
+    def make():
+        matrix = form(X)
+        setattr(matrix, name, change(getattr(matrix, name)))
+        return matrix
+
+    return make
+
+
+BROKEN = {
+    "CSR: index beyond": changed(sp.csr_array, "indices", 3, FAR),
+    "CSR: index negative": changed(sp.csr_matrix, "indices", 3, -FAR),
+    "CSR: index just beyond": changed(sp.csr_array, "indices", 3, 2),
+    "CSR: integers, index beyond": changed(sp.csr_array, "indices", 3, FAR, np.int64),
+    "CSR: starts fall": changed(sp.csr_array, "indptr", 5, 1),
+    "CSR: start negative": changed(sp.csr_array, "indptr", 5, -FAR),
+    "CSR: start beyond": changed(sp.csr_array, "indptr", 5, FAR),
+    "CSR: end beyond": changed(sp.csr_array, "indptr", 12, FAR),
+    "CSR: first start": changed(sp.csr_array, "indptr", 0, 1),
+    "CSR: few starts": replaced(sp.csr_array, "indptr", lambda old: old[:3]),
+    "CSR: many starts": replaced(sp.csr_array, "indptr", lambda old: np.append(old, FAR)),
+    "CSR: few indices": replaced(sp.csr_array, "indices", lambda old: old[:5]),
+    "CSR: few values": replaced(sp.csr_array, "data", lambda old: old[:5]),
+    "CSR: big-endian indices": replaced(sp.csr_array, "indices", lambda old: old.astype(">i4")),
+    "CSR: big-endian starts": replaced(sp.csr_array, "indptr", lambda old: old.astype(">i4")),
+    "CSR: indices of floats": replaced(sp.csr_array, "indices", lambda old: old + 0.5),
+    "CSR: indices in a table": replaced(sp.csr_array, "indices", lambda old: old.reshape(2, -1)),
+    "CSC: index beyond": changed(sp.csc_array, "indices", 3, FAR),
+    "CSC: index negative": changed(sp.csc_array, "indices", 3, -FAR),
+    "CSC: end beyond": changed(sp.csc_matrix, "indptr", 2, FAR),
+    "CSC: starts fall": changed(sp.csc_array, "indptr", 1, FAR),
+    "BSR: index beyond": changed(sp.bsr_array, "indices", 3, FAR),
+    "BSR: end beyond": changed(sp.bsr_array, "indptr", -1, FAR),
+    "COO: row beyond": changed(sp.coo_array, "row", 3, FAR),
+    "COO: column negative": changed(sp.coo_array, "col", 3, -FAR),
+    "COO: few values": replaced(sp.coo_array, "data", lambda old: old[:5]),
+    "LIL: index beyond": changed(sp.lil_array, "rows", 3, [0, FAR]),
+    "LIL: many values": changed(sp.lil_array, "data", 3, [1.0] * 99),
+    "DIA: many offsets": replaced(sp.dia_array, "offsets", lambda old: np.arange(200, dtype=old.dtype)),
+    "one dimension": lambda: sp.coo_array(X[:, 0]),
+}
+
+
+# -- what takes rows -------------------------------------------------------------------------------------------------
+
+ESTIMATORS = [
+    name
+    for name in rosenblatt.__all__
+    if isinstance(getattr(rosenblatt, name), type) and hasattr(getattr(rosenblatt, name), "fit")
+]
+METHODS = ("fit", "partial_fit", "predict", "decision_function", "predict_proba", "predict_log_proba", "score",
+           "transform", "fit_transform", "tree_distance")  # fmt: skip
+LABELLED = ("fit", "partial_fit", "score", "fit_transform", "tree_distance")
+
+
+@functools.cache
+def learned(name):
+    few = {} if name in ("MaxMargin", "RandomWiring") else {"max_epochs": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pickle.dumps(getattr(rosenblatt, name)(**few).fit(X, y))
+
+
+def fitted(name):
+    return pickle.loads(learned(name))
+
+
+def method(name, which):
+    def call(bad):
+        model = fitted(name)
+        getattr(model, which)(bad, y) if which in LABELLED else getattr(model, which)(bad)
+
+    return call
+
+
+def in_folder(bad):
+    rosenblatt.predict(fitted("Perceptron"), (bad, None), tempfile.mkdtemp())
+
+
+def measured():
+    return rosenblatt.margins(fitted("Perceptron"), X, y)
+
+
+three = np.arange(12) % 3
+CALLS = {
+    f"{name}.{which}": method(name, which) for name in ESTIMATORS for which in METHODS if hasattr(fitted(name), which)
+}
+CALLS |= {
+    "Perceptron.fit, labels": lambda bad: fitted("Perceptron").fit(X, bad),
+    "fit": lambda bad: rosenblatt.fit(rosenblatt.Perceptron(), (bad, y)),
+    "fit, shards": lambda bad: rosenblatt.fit(rosenblatt.Perceptron(), (bad, y), shards=2),
+    "predict": in_folder,
+    "score": lambda bad: rosenblatt.score(fitted("Perceptron"), (bad, y)),
+    "separability": lambda bad: rosenblatt.separability(bad, y),
+    "max_margin": lambda bad: rosenblatt.max_margin(bad, y),
+    "margins": lambda bad: rosenblatt.margins(fitted("Perceptron"), bad, y),
+    "Margins.project": lambda bad: measured().project(bad),
+    "mistake_bounds": lambda bad: rosenblatt.mistake_bounds(fitted("Perceptron"), bad, y),
+    "generalisation_bounds": lambda bad: rosenblatt.generalisation_bounds(fitted("Perceptron"), bad, y),
+    "generalisation_bounds, held out": lambda bad: rosenblatt.generalisation_bounds(
+        fitted("Perceptron"), X, y, held_out=(bad, y)
+    ),
+    "Separability.verify": lambda bad: rosenblatt.separability(X, y).verify(bad, y),
+    "SeparabilityByClass.verify": lambda bad: rosenblatt.separability(X, three).verify(bad, three),
+    "WidestPlane.verify": lambda bad: rosenblatt.max_margin(X, y).verify(bad, y),
+    "trace": lambda bad: rosenblatt.trace(bad, y),
+    "trace, exact": lambda bad: rosenblatt.trace(bad, y, exact=True),
+    "plot_regions": lambda bad: rosenblatt.plot_regions(fitted("Perceptron"), bad, y),
+    "plot_margins": lambda bad: rosenblatt.plot_margins(fitted("Perceptron"), bad, y),
+    "plot_margins, kernel": lambda bad: rosenblatt.plot_margins(fitted("KernelSVM"), bad, y),
+    "plot_hulls": lambda bad: rosenblatt.plot_hulls(bad, y),
+    "plot_normalised": lambda bad: rosenblatt.plot_normalised(bad, y),
+    "plot_logistic": lambda bad: rosenblatt.plot_logistic(fitted("LinearClassifier"), bad, y),
+    "plot_surface": lambda bad: rosenblatt.plot_surface(bad, y),
+    "RegionsDisplay.from_estimator": lambda bad: rosenblatt.RegionsDisplay.from_estimator(fitted("Perceptron"), bad, y),
+    "MarginsDisplay.from_estimator": lambda bad: rosenblatt.MarginsDisplay.from_estimator(fitted("Perceptron"), bad, y),
+    "HullsDisplay.from_data": lambda bad: rosenblatt.HullsDisplay.from_data(bad, y),
+    "NormalisedDisplay.from_data": lambda bad: rosenblatt.NormalisedDisplay.from_data(bad, y),
+    "NormalisedDisplay.from_estimator": lambda bad: rosenblatt.NormalisedDisplay.from_estimator(
+        rosenblatt.Perceptron(fit_intercept=False, max_epochs=2).fit(X, y), bad, y
+    ),
+    "LossesDisplay.from_estimator": lambda bad: rosenblatt.LossesDisplay.from_estimator(fitted("Perceptron"), bad, y),
+    "LogisticDisplay.from_estimator": lambda bad: rosenblatt.LogisticDisplay.from_estimator(
+        fitted("LinearClassifier"), bad, y
+    ),
+    "SurfaceDisplay.from_data": lambda bad: rosenblatt.SurfaceDisplay.from_data(bad, y),
+}
+
+
+def takers():
+    """The public functions, and methods of public classes, with a parameter X or a source of rows."""
+    found = set()
+    for name in rosenblatt.__all__:
+        thing = getattr(rosenblatt, name)
+        if isinstance(thing, type):
+            shown = fitted(name) if name in ESTIMATORS else thing
+            ways = {f"{name}.{each}": getattr(shown, each, None) for each in dir(thing) if not each.startswith("_")}
+        else:
+            ways = {name: thing}
+        for label, way in ways.items():
+            if (inspect.isfunction(way) or inspect.ismethod(way)) and {"X", "source"} & set(
+                inspect.signature(way).parameters
+            ):
+                found.add(label)
+    return found
+
+
+def main(first):
+    warnings.simplefilter("ignore")
+    cases = [(call, kind) for call in CALLS for kind in BROKEN]
+    for number, (call, kind) in enumerate(cases[first:], first):
+        print("case", number, "begins", flush=True)
+        try:
+            CALLS[call](BROKEN[kind]())
+            print("case", number, f"{call} took {kind}", flush=True)
+        except ValueError:
+            print("case", number, "refused", flush=True)
+        except Exception as error:
+            print("case", number, f"{call}, {kind}: {type(error).__name__}: {error}", flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
