@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 
+import from_files
 from from_files import dump_svmlight_file, rows
 
 
@@ -17,7 +18,7 @@ def _ctrl_c():
 
 @pytest.fixture
 def quiet(monkeypatch):
-    monkeypatch.setattr("rosenblatt.scale.cache.RACY", 0)  # a file that was just written is taken for settled
+    from_files.settled(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -26,11 +27,7 @@ def quiet(monkeypatch):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks and pools so small that a small file has many."""
-    monkeypatch.setattr("rosenblatt.learn.orders.BLOCK", 64)
-    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.rows.AT_ONCE"):
-        monkeypatch.setattr(home, 5)
-    for home in ("rosenblatt.scale.files.CHUNK", "rosenblatt.scale.files.PIECE"):
-        monkeypatch.setattr(home, 2000)
+    from_files.small_blocks(monkeypatch)
 
 
 @pytest.fixture

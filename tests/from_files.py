@@ -12,6 +12,20 @@ from rosenblatt.learn.visits import CLOCK, RUN, UPDATES
 RNG = np.random.default_rng(0)
 
 
+def settled(patch):
+    """A file that was just written is taken for settled."""
+    patch.setattr("rosenblatt.scale.cache.RACY", 0)
+
+
+def small_blocks(patch):
+    """Blocks and pools so small that a small file has many."""
+    patch.setattr("rosenblatt.learn.orders.BLOCK", 64)
+    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.rows.AT_ONCE"):
+        patch.setattr(home, 5)
+    for home in ("rosenblatt.scale.files.CHUNK", "rosenblatt.scale.files.PIECE"):
+        patch.setattr(home, 2000)
+
+
 def dump_svmlight_file(X, y, path, **settings):
     datasets.dump_svmlight_file(X, y, str(path), **settings)
 
