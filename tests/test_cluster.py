@@ -21,7 +21,7 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_worker
 from distributed.security import Security
 from distributed.utils import get_mp_context
 from sklearn import datasets
@@ -350,6 +350,28 @@ def test_a_passing_error_is_tried_elsewhere(files, inside, monkeypatch):
     same(here, there)
     assert there.report_.sharding.sent_again == 4 * (SHARDS // 2)
     assert "sent again" in str(there.report_)
+
+
+def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
+    """One that does is replaced, with the same bits; where all do, the shard and the worker are named."""
+    one_pass, here = rosenblatt.scale.shards.one_pass, fit(learner(), files, shards=SHARDS)
+    bad = sorted(inside.nthreads())[0]
+
+    def broken(examples, plan, sent, shard, everywhere=False):
+        part = one_pass(examples, plan, sent, shard)
+        if shard == 3 and (everywhere or get_worker().address == bad):
+            part.machines[0].coef[:] = np.nan
+        return part
+
+    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", broken)
+    same(here, fit(learner(), files, client=inside))
+    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", lambda *given: broken(*given, everywhere=True))
+    model = learner()
+    with pytest.raises(FileError, match=r"part-3\.svm: the answer of inproc://\S+ cannot be used: expected finite"):
+        fit(model, files, client=inside)
+    assert not hasattr(model, "coef_")
+    with pytest.raises(FileError, match="a worker answered with str"):
+        cluster.Trip._checked(None, "done", HeldShard("rows", None))
 
 
 def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,9 +12,10 @@ from sklearn import datasets
 
 import reference as twin
 import rosenblatt
-from rosenblatt import FileError, fit, load, predict
+from rosenblatt import FileError, fit, load, predict, score
 from rosenblatt.learn.mixing import MIXINGS, shard_seed
-from rosenblatt.scale import cache
+from rosenblatt.learn.visits import CLOCK, UPDATES
+from rosenblatt.scale import answers, cache, shards
 from rosenblatt.scale.shards import Store, cut_up, file_groups
 from test_training_from_files import same
 
@@ -389,10 +391,10 @@ def test_what_is_read_is_not_overwritten(parts, tmp_path):
     source, path = parts(X, y), tmp_path / "part-1.svm"
     before = path.read_bytes()
     (tmp_path / "link").symlink_to(path)
-    for shards in (None, 2):
+    for count in (None, 2):
         for point in (path, tmp_path / "link"):
             with pytest.raises(FileError, match="would be overwritten, and it is read as"):
-                fit(rosenblatt.Perceptron(max_epochs=2), source, shards=shards, checkpoint=point)
+                fit(rosenblatt.Perceptron(max_epochs=2), source, shards=count, checkpoint=point)
     assert path.read_bytes() == before
     model = rosenblatt.Perceptron(max_epochs=2).fit(X, y)
     answers = path.rename(tmp_path / "part-00000.parquet")
@@ -408,6 +410,135 @@ def test_a_corrupt_shard_is_named(parts, tmp_path):
     with pytest.raises(FileError, match=r"part-2\.svm, line 2"):
         fit(model, source, shards=4, n_jobs=2)
     assert not hasattr(model, "coef_")
+
+
+# -- answers that do not hold ----------------------------------------------------------------------------------------
+
+
+def damaged(part, **changes):
+    """The part with its first machine changed."""
+    return replace(part, machines=(replace(part.machines[0], **changes), *part.machines[1:]))
+
+
+def spoiled(array, value):
+    return np.where(np.arange(array.size).reshape(array.shape) == array.size - 1, value, array).astype(array.dtype)
+
+
+def tallied(part, place, value):
+    tally = part.machines[0].tally.copy()
+    tally[place] = value
+    return damaged(part, tally=tally)
+
+
+PARTS = {
+    "NaN": lambda part: damaged(part, coef=spoiled(part.machines[0].coef, np.nan)),
+    "infinity": lambda part: damaged(part, coef=spoiled(part.machines[0].coef, -np.inf)),
+    "NaN of the bias": lambda part: damaged(part, intercept=spoiled(part.machines[0].intercept, np.nan)),
+    "NaN in sums": lambda part: damaged(part, total=spoiled(part.machines[0].total, np.nan)),
+    "a column less": lambda part: damaged(part, coef=part.machines[0].coef[:, :-1]),
+    "one weight": lambda part: damaged(part, coef=np.ones((1, 1))),
+    "turned": lambda part: damaged(part, by_feature=not part.machines[0].by_feature),
+    "single": lambda part: damaged(part, coef=part.machines[0].coef.astype(np.float32)),
+    "whole numbers": lambda part: damaged(part, coef=part.machines[0].coef.astype(np.int64)),
+    "objects": lambda part: damaged(part, coef=part.machines[0].coef.astype(object)),
+    "a list": lambda part: damaged(part, coef=part.machines[0].coef.tolist()),
+    "no sums": lambda part: damaged(part, total=np.zeros((0, 0)), total_b=np.zeros(0)),
+    "a clock of NaN": lambda part: tallied(part, CLOCK, np.nan),
+    "a clock that goes back": lambda part: tallied(part, CLOCK, -1.0),
+    "fewer updates": lambda part: tallied(part, UPDATES, -5.0),
+    "no machine": lambda part: replace(part, machines=()),
+    "two machines": lambda part: replace(part, machines=part.machines * 2),
+    "a machine of another kind": lambda part: replace(part, machines=("weights",)),
+    "other updates": lambda part: replace(part, updates=part.updates + 1),
+    "a fraction of an update": lambda part: replace(part, updates=0.5),
+    "a loss of NaN": lambda part: replace(part, losses=(np.nan,)),
+    "a radius of NaN": lambda part: replace(part, radius2=np.nan),
+    "a radius in words": lambda part: replace(part, radius2="large"),
+    "no part": lambda part: None,
+    "weights alone": lambda part: part.machines[0].coef,
+}
+
+
+@pytest.mark.parametrize("damage", PARTS)
+def test_what_a_shard_learned_is_checked(monkeypatch, damage):
+    X, y = rows()
+    one_pass = shards.one_pass
+    broken = lambda *given: PARTS[damage](one_pass(*given)) if given[3] == 2 else one_pass(*given)  # noqa: E731
+    monkeypatch.setattr(shards, "one_pass", broken)
+    model = rosenblatt.AveragedPerceptron(max_epochs=2, random_state=0)
+    with pytest.raises(FileError, match=r"^rows 60 to 90: the answer of this process cannot be used: expected"):
+        fit(model, (X, y), shards=3)
+    assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
+def test_a_variance_that_is_none(monkeypatch, covariance, value):
+    one_pass = shards.one_pass
+
+    def broken(*given):
+        part = one_pass(*given)
+        return damaged(part, spread=spoiled(part.machines[0].spread, value))
+
+    monkeypatch.setattr(shards, "one_pass", broken)
+    with pytest.raises(FileError, match="cannot be used"):
+        fit(rosenblatt.AROW(covariance=covariance, max_epochs=2), rows(), shards=3)
+
+
+ANSWERS = [
+    (shards.Survey, lambda seen: {}.fromkeys(seen, 1)),
+    (shards.Survey, lambda seen: list(seen)),
+    (shards.Survey, lambda seen: {name: replace(one, numbers=-1) for name, one in seen.items()}),
+    (shards.Vocabulary, lambda found: {}),
+    (shards.Vocabulary, lambda found: {name: {b"red"} for name in found}),
+    (shards.Contain, lambda found: found.contents),
+    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, rows=-1))),
+    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, rows=1.5))),
+    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, radius2=np.nan))),
+    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, labels=({},) * 2))),
+    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, counts=(1,)))),
+    (shards.Look, lambda seen: None),
+    (shards.Look, lambda seen: replace(seen, errors=10**6)),
+    (shards.Look, lambda seen: replace(seen, scans=seen.scans * 2)),
+    (shards.Look, lambda seen: replace(seen, scans=(replace(seen.scans[0], lows=np.array([np.nan])),))),
+    (shards.Look, lambda seen: replace(seen, scans=(replace(seen.scans[0], violations=-1),))),
+    (shards.Look, lambda seen: replace(seen, loss=np.nan)),
+]
+
+
+@pytest.mark.parametrize(("question", "damage"), ANSWERS)
+def test_every_answer_of_a_shard_is_checked(tmp_path, monkeypatch, question, damage):
+    for k in range(2):
+        lines = [f"{size},{'red' if size % 2 else 'blue'},{int(size > 4)}" for size in range(10)]
+        (tmp_path / f"part-{k}.csv").write_text("\n".join(["size,colour,label", *lines]) + "\n")
+    ask = question.__call__
+
+    def answered(self, shard, *more):
+        truth = ask(self, shard, *more)
+        return damage(truth) if "part-1" in shard.name else truth
+
+    monkeypatch.setattr(question, "__call__", answered)
+    with pytest.raises(FileError, match=r"part-1\.csv: the answer of this process cannot be used: expected"):
+        fit(rosenblatt.Perceptron(max_epochs=2, record_errors=True), str(tmp_path / "*.csv"), shards=2)
+
+
+@pytest.mark.parametrize(
+    ("question", "ask", "damage"),
+    [
+        (answers.Answer, predict, lambda told: ("elsewhere.parquet", told[1])),
+        (answers.Answer, predict, lambda told: (told[0], -1)),
+        (answers.Answer, predict, lambda told: told[0]),
+        (answers.Compare, score, lambda tally: replace(tally, right=tally.rows + 1)),
+        (answers.Compare, score, lambda tally: replace(tally, mean=np.nan)),
+        (answers.Compare, score, lambda tally: None),
+    ],
+)
+def test_answers_about_rows_are_checked(tmp_path, monkeypatch, question, ask, damage):
+    X, y = rows()
+    model, truly = rosenblatt.Perceptron(max_epochs=2).fit(X, y), question.__call__
+    monkeypatch.setattr(question, "__call__", lambda *given: damage(truly(*given)))
+    with pytest.raises(FileError, match="the answer of this process cannot be used: expected"):
+        ask(model, (X, y), *([tmp_path / "answers"] if ask is predict else []))
 
 
 # -- interruptions ---------------------------------------------------------------------------------------------------

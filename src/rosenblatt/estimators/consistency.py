@@ -167,11 +167,15 @@ def _check_state(state: Any, kept: Any, K: int, count: int, d: int, second: bool
     must(len(state.machines) == count, f"{count} machines")
     for machine in state.machines:
         must(isinstance(machine, Machine), "machines")
-        _check_machine(machine, K, d, second)
+        check_machine(machine, K, d, second)
         _check_kept(machine, state.keep)
 
 
-def _check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
+def check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
+    """The weights of K planes over d features, and what is kept beside them."""
+    sums = (machine.total, machine.total_b, machine.spread, machine.spread_b)
+    arrays = (machine.coef, machine.intercept, *sums, machine.tally, machine.moves)
+    must(all(isinstance(array, np.ndarray) for array in arrays), "weights in arrays")
     full, turned = machine.spread.ndim == 3, machine.by_feature
     shape = (K, d + 1) if full else (d, K) if turned else (K, d)
     dtype = machine.coef.dtype

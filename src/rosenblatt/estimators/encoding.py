@@ -27,6 +27,7 @@ HOME = re.compile(r"(data|learn|prove|estimators)\.[a-z_]+")
 ATTRIBUTE = re.compile(r"_?[a-z][a-z0-9_]*")
 MACHINERY = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_output_config"}
 COMPRESSED = {"csr": (sp.csr_matrix, sp.csr_array), "csc": (sp.csc_matrix, sp.csc_array)}
+MOST_POSITION = 624  # among the keys of MT19937
 NUMERIC = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -169,6 +170,8 @@ def _compressed(value: Any, arrays: Arrays) -> Any:
 
 def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:
     keys, position, has_gauss, gauss = value["RandomState"]
+    if not 0 <= int(position) <= MOST_POSITION:  # which NumPy would not ask, and read beyond the keys
+        raise ValueError(f"a RandomState at position {position}")
     state = np.random.RandomState()
     state.set_state(("MT19937", decode(keys, arrays), int(position), int(has_gauss), float(gauss)))
     return state

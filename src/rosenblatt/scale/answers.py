@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from rosenblatt.data.disk import replaced
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Piece, Reading, family, prepared, reading, target
 from rosenblatt.data.sources import STDIN, by_name, expand, flows, spare_inputs
+from rosenblatt.estimators.consistency import is_count, must
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.scale.mixed import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
@@ -151,6 +154,18 @@ class Compare:
         return total
 
 
+def _check_answer(paths: dict[str, str], answer: Any, shard: Shard) -> None:
+    must(isinstance(answer, tuple) and len(answer) == 2, "a file and its rows")
+    must(answer[0] == paths[shard.name] and is_count(answer[1]), f"rows in {paths[shard.name]}")
+
+
+def _check_tally(tally: Any, shard: Shard) -> None:
+    must(isinstance(tally, Tally) and is_count(tally.rows) and is_count(tally.right), "numbers of rows")
+    must(tally.right <= tally.rows, "no more rows that are right than rows")
+    amounts = (tally.mean, tally.spread, tally.missed)
+    must(all(isinstance(one, int | float) and not math.isnan(one) for one in amounts), "sums that are numbers")
+
+
 # -- what users call -------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +239,8 @@ def predict(
     paths = {group.name: str(folder / f"part-{k:05d}.parquet") for k, group in enumerate(groups)}
     spare_inputs(paths_of(groups), paths.values())
     engine = make_engine(client, n_jobs, memory, deadline)
-    answers = engine.round(Answer(replace(how, multilabel=None), paths, scores), groups, _carried(model))
+    question = Answer(replace(how, multilabel=None), paths, scores)
+    answers = engine.round(question, groups, partial(_check_answer, paths), _carried(model))
     return [Path(path) for path, _ in answers]
 
 
@@ -261,7 +277,7 @@ def score(
     groups, how = _asked(model, source, client, settings)
     engine = make_engine(client, n_jobs, memory, deadline)
     total = Tally()
-    for one in engine.round(Compare(how), groups, _carried(model)):
+    for one in engine.round(Compare(how), groups, _check_tally, _carried(model)):
         total = total.joined(one)
     if not total.rows:
         raise FileError("expected rows, found none", groups[0].name)

@@ -6,7 +6,8 @@ Dask schedules, transports, restarts and is deployed anywhere; what is added her
 - The weights of a round travel once to the cluster, as the result of a task that can be run again anywhere.
 - A task prefers the worker that has the shard, and goes to any other when that one is dead. (Dask moves it, but for
   the moment when no worker is left: then it would wait for the dead ones, not for new ones, and is sent again.)
-- A shard that is late, or whose worker failed, is sent again elsewhere, three attempts in all.
+- A shard that is late, whose worker failed, or whose answer does not hold (`scale.consistency`), is sent again
+  elsewhere, three attempts in all.
 - Answers are fetched one by one, in the order of the shards: the driver holds one part and the sums at a time.
 """
 
@@ -38,6 +39,8 @@ except ImportError as error:
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Reading, reading
+from rosenblatt.estimators.consistency import is_number
+from rosenblatt.scale.consistency import Check, accepted
 from rosenblatt.scale.shards import HeldShard, Learned, Shard, Store
 
 ATTEMPTS, DEATHS = 3, 12  # that a shard fails, and that workers die under it
@@ -194,9 +197,11 @@ class Cluster:
         """The threads of each worker that is alive."""
         return dict(self._ask(self.client.nthreads))
 
-    def round(self, question: Any, shards: Sequence[Shard], payload: bytes | None = None) -> Iterator[Any]:
-        """The answer of each shard, in their order."""
-        trip = Trip(self, question, shards, payload)
+    def round(
+        self, question: Any, shards: Sequence[Shard], check: Check, payload: bytes | None = None
+    ) -> Iterator[Any]:
+        """The answer of each shard that passes the check, in their order."""
+        trip = Trip(self, question, shards, check, payload)
         try:
             yield from trip.answers()
         finally:
@@ -273,8 +278,10 @@ def lost() -> ConnectionError:
 class Trip:
     """One question on its way to all shards and back."""
 
-    def __init__(self, cluster: Cluster, question: Any, shards: Sequence[Shard], payload: bytes | None) -> None:
-        self.cluster, self.shards, self.kind = cluster, shards, type(question).__name__
+    def __init__(
+        self, cluster: Cluster, question: Any, shards: Sequence[Shard], check: Check, payload: bytes | None
+    ) -> None:
+        self.cluster, self.shards, self.check, self.kind = cluster, shards, check, type(question).__name__
         self.blob = dumps((question, payload), protocol=5)
         self.events: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
         self.flights = [Flight() for _ in shards]
@@ -444,9 +451,11 @@ class Trip:
             except Exception as error:  # its worker died after it was ready, and it went wrong elsewhere
                 self._failed(i, error)
                 return None
-        if done.error is not None:
-            flight.home = done.worker
-            self._failed(i, done.error)
+        try:
+            self._checked(done, self.shards[i])
+        except Exception as error:
+            flight.home = done.worker if isinstance(done, Done) else flight.home
+            self._failed(i, error)
             return None
         flight.future = None
         cluster.homes[self.shards[i].name] = done.worker
@@ -458,6 +467,14 @@ class Trip:
             self.reached.add(done.worker)
             cluster.bytes_moved += len(self.blob)
         return done
+
+    def _checked(self, done: Any, shard: Shard) -> None:
+        """Raise what went wrong on the worker, or is wrong with its answer."""
+        if not (isinstance(done, Done) and isinstance(done.worker, str) and is_number(done.seconds)):
+            raise FileError(f"a worker answered with {type(done).__name__}, which is no answer of ours", shard.name)
+        if done.error is not None:
+            raise done.error
+        accepted(done.value, self.check, shard, done.worker)
 
 
 # -- collections -----------------------------------------------------------------------------------------------------

@@ -34,6 +34,15 @@ from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.mixing import MIXINGS, Mixer, outgoing, refusal
 from rosenblatt.learn.training import EpochRecord, Plan, default_epochs
 from rosenblatt.scale.ahead import ahead
+from rosenblatt.scale.consistency import (
+    Check,
+    accepted,
+    check_found,
+    check_learned,
+    check_seen,
+    check_survey,
+    check_vocabulary,
+)
 from rosenblatt.scale.jobs import LEAST_MEMORY, Progress, as_it_was, resumed
 from rosenblatt.scale.rows import taught_to
 from rosenblatt.scale.shards import (
@@ -41,7 +50,6 @@ from rosenblatt.scale.shards import (
     Contain,
     FileShard,
     Found,
-    Learned,
     Look,
     Opening,
     Pass,
@@ -71,8 +79,10 @@ class Engine(Protocol):
     def slots(self) -> int:
         """How many shards are worked on at once."""
 
-    def round(self, question: Any, shards: Sequence[Shard], payload: bytes | None = None) -> Iterator[Any]:
-        """The answer of each shard, in their order."""
+    def round(
+        self, question: Any, shards: Sequence[Shard], check: Check, payload: bytes | None = None
+    ) -> Iterator[Any]:
+        """The answer of each shard that passes the check, in their order."""
 
 
 class Threads:
@@ -88,11 +98,14 @@ class Threads:
         """How many shards are worked on at once."""
         return self._slots
 
-    def round(self, question: Any, shards: Sequence[Shard], payload: bytes | None = None) -> Iterator[Any]:
-        """The answer of each shard, in their order."""
+    def round(
+        self, question: Any, shards: Sequence[Shard], check: Check, payload: bytes | None = None
+    ) -> Iterator[Any]:
+        """The answer of each shard that passes the check, in their order."""
         answers = ahead((partial(question, shard, self.store, payload) for shard in shards), workers=self._slots)
         with closing(answers):  # type: ignore[type-var]
-            yield from answers
+            for shard, answer in zip(shards, answers, strict=True):
+                yield accepted(answer, check, shard, "this process")
 
 
 # -- what the shards hold --------------------------------------------------------------------------------------------
@@ -116,12 +129,12 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     if how.format not in TABLES or how.layout is not None:
         return how
     names = [group.name for group in groups]
-    seen = tables.together(list(zip(names, engine.round(Survey(how), groups), strict=True)))
+    seen = tables.together(list(zip(names, engine.round(Survey(how), groups, check_survey), strict=True)))
     target = tables.label_of(how.label, list(seen), names[0])
     columns = tuple(tables.columns_of_names(seen, target))
     words: dict[str, set[str]] = {name: set() for name in columns}
     if columns and how.categorical == "onehot":
-        for found in engine.round(Vocabulary(how, columns), groups):
+        for found in engine.round(Vocabulary(how, columns), groups, partial(check_vocabulary, columns)):
             for name in columns:
                 words[name] |= found[name]
     hashed = (how.n_features or HASHED_NAMES) if how.categorical == "hash" else 0
@@ -132,7 +145,7 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
 def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: int | None) -> Cut:
     """Look through all groups once, side by side, and cut them into shards."""
     asked = laid_out(engine, groups, how)
-    found: list[Found] = list(engine.round(Contain(asked), groups))
+    found: list[Found] = list(engine.round(Contain(asked), groups, check_found))
     parts = [one.contents for one in found]
     if not any(part.rows for part in parts):
         raise FileError("expected rows, found none", groups[0].name)
@@ -179,10 +192,10 @@ class Job:
         question = Pass(self.opening, self.plan, {shard.name: k for k, shard in enumerate(self.cut.shards)})
         payload = pickle.dumps(outgoing(self.state), protocol=5)
         mistakes, computing, reading = [], 0.0, 0.0
-        answers = self.engine.round(question, self.cut.shards, payload)
+        check = partial(check_learned, self.state, self.opening.taught.n_features)
+        answers = self.engine.round(question, self.cut.shards, check, payload)
         with closing(answers):  # type: ignore[type-var]
             for size, learned in zip(self.cut.sizes, answers, strict=True):
-                assert isinstance(learned, Learned)
                 mixer.add(learned.part)
                 mistakes.append(learned.part.updates)
                 computing, reading = computing + learned.part.seconds, reading + learned.reading
@@ -219,9 +232,9 @@ class Job:
     def look(self, planes: Planes, kept: Kept | None = None) -> Seen:
         """What all shards say of these planes."""
         payload = look_payload(self.state, planes, kept)
-        total = Seen((), 0, 0.0, 0.0)
-        for one in self.engine.round(Look(self.opening, self.plan), self.cut.shards, payload):
-            assert isinstance(one, Seen)
+        rows = {shard.name: size for shard, size in zip(self.cut.shards, self.cut.sizes, strict=True)}
+        check, total = partial(check_seen, self.state, rows), Seen((), 0, 0.0, 0.0)
+        for one in self.engine.round(Look(self.opening, self.plan), self.cut.shards, check, payload):
             scans = one.scans
             if total.scans and scans:
                 scans = tuple(a.joined(b) for a, b in zip(total.scans, scans, strict=True))

@@ -1,0 +1,128 @@
+"""What must hold of the answer of a shard before it reaches the model: see `estimators.consistency`.
+
+A worker may have broken memory, another version of a library, or code of its own. What it answers is therefore checked
+like a model file, and an answer that does not hold is an error that names the shard and the worker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.reading import Contents, Reading
+from rosenblatt.data.tables import Seen as SeenColumn
+from rosenblatt.estimators.consistency import check_machine, is_count, is_number, must
+from rosenblatt.learn.evaluation import Evaluation
+from rosenblatt.learn.machines import Machine, State
+from rosenblatt.learn.mixing import Part
+from rosenblatt.learn.visits import CLOCK, UPDATES
+from rosenblatt.scale.shards import Found, Learned, Seen, Shard
+
+Array = np.ndarray[Any, Any]
+Check = Callable[[Any, Shard], None]
+LABELS = (str, bytes, int, float, np.generic)
+
+
+def accepted(answer: Any, check: Check, shard: Shard, worker: str) -> Any:
+    """The answer of a shard, if it holds."""
+    try:
+        check(answer, shard)
+    except Exception as error:  # it may be wrong in any way: each is the same error to the user
+        raise FileError(f"the answer of {worker} cannot be used: {error}", shard.name) from error
+    return answer
+
+
+def _is_amount(value: Any) -> bool:
+    """Whether this is a number that is not below 0; sums of squares may overflow to infinity, which is no fault."""
+    return isinstance(value, int | float | np.integer | np.floating) and bool(value >= 0)
+
+
+def _finite(array: Array) -> bool:
+    """Whether there is neither NaN nor infinity: the extremes, which take no room, tell."""
+    return not array.size or bool(math.isfinite(array.min()) and math.isfinite(array.max()))
+
+
+# -- what shards hold ------------------------------------------------------------------------------------------------
+
+
+def check_survey(seen: Any, shard: Shard) -> None:
+    """What columns hold."""
+    must(isinstance(seen, dict) and all(isinstance(name, str) for name in seen), "columns by their names")
+    for one in seen.values():
+        must(isinstance(one, SeenColumn) and is_count(one.numbers) and is_count(one.total, one.numbers), "a column")
+        must(isinstance(one.whole, bool) and isinstance(one.rounded, bool), "what numbers a column holds")
+        must(one.first is None or (isinstance(one.first, tuple) and len(one.first) == 3), "where the first name is")
+
+
+def check_vocabulary(columns: Sequence[str], found: Any, shard: Shard) -> None:
+    """The names in these columns."""
+    must(isinstance(found, dict) and set(found) == set(columns), "the columns that were asked for")
+    for words in found.values():
+        must(isinstance(words, set) and all(isinstance(word, str) for word in words), "names that are text")
+
+
+def check_found(found: Any, shard: Shard) -> None:
+    """What a shard holds."""
+    must(isinstance(found, Found) and isinstance(found.single, bool), "what the shard holds")
+    held = found.contents
+    must(isinstance(held, Contents) and isinstance(held.how, Reading), "what the shard holds")
+    must(is_count(held.rows) and is_count(held.stored) and is_count(held.most, -1), "numbers of rows and columns")
+    must(_is_amount(held.radius2), "a radius")
+    must(isinstance(held.dense, bool) and isinstance(held.zero, bool), "how rows are stored")
+    labels = () if held.labels is None else held.labels
+    must(isinstance(labels, tuple) and isinstance(held.counts, tuple), "labels and their numbers")
+    must(all(isinstance(label, LABELS) for label in labels), "labels that are names or numbers")
+    must(len(labels) == len(held.counts) and all(is_count(count) for count in held.counts), "a number for each label")
+
+
+# -- what they learned -----------------------------------------------------------------------------------------------
+
+
+def check_learned(start: State, features: int, learned: Any, shard: Shard) -> None:
+    """One pass of a shard that began at `start`."""
+    must(isinstance(learned, Learned) and _is_amount(learned.reading), "a pass")
+    part = learned.part
+    must(isinstance(part, Part) and isinstance(part.machines, tuple), "what was learned")
+    must(len(part.machines) == len(part.losses) == len(start.machines), f"{len(start.machines)} machines")
+    for machine, begin in zip(part.machines, start.machines, strict=True):
+        must(isinstance(machine, Machine), "machines")
+        _check_pass(machine, begin, start.keep, features)
+    made = sum(machine.updates for machine in part.machines) - start.updates
+    must(is_count(part.updates) and part.updates == made, "as many updates as its machines made")
+    must(all(is_number(loss) for loss in part.losses) and _is_amount(part.violations), "finite losses")
+    must(_is_amount(part.radius2) and is_number(part.bias) and isinstance(part.whole, bool), "a radius and a bias")
+    must(_is_amount(part.seconds), "the seconds that it took")
+
+
+def _check_pass(machine: Machine, begin: Machine, keep: str, features: int) -> None:
+    """A machine that can be mixed with others that began alike."""
+    check_machine(machine, begin.intercept.size, features, bool(begin.spread.size))
+    must(machine.coef.dtype == begin.coef.dtype, f"weights of {begin.coef.dtype}")
+    must(machine.spread.ndim == begin.spread.ndim, "the same covariance")
+    summed = keep == "average" or begin.total_b.size > 0  # else those of an L1 penalty come with the first pass
+    must(machine.total_b.size or not summed, "the sums of an average or a penalty")
+    arrays = (machine.coef, machine.intercept, machine.total, machine.total_b, machine.spread, machine.spread_b)
+    must(all(map(_finite, (*arrays, machine.tally, machine.moves))), "finite weights, found NaN or infinity")
+    must(all(machine.tally[k] >= begin.tally[k] for k in (CLOCK, UPDATES)), "counts that do not fall")
+    if machine.spread.size:
+        variances = np.diagonal(machine.spread, axis1=-2, axis2=-1) if machine.spread.ndim == 3 else machine.spread
+        must(variances.min() > 0 and machine.spread_b.min(initial=1) > 0, "variances above 0")
+
+
+def check_seen(state: State, rows: dict[str, int], seen: Any, shard: Shard) -> None:
+    """A scan of a shard of so many rows."""
+    most = rows[shard.name]
+    must(isinstance(seen, Seen) and isinstance(seen.scans, tuple), "a scan")
+    must(len(seen.scans) in (0, len(state.machines)), f"{len(state.machines)} scans")
+    for one in seen.scans:
+        must(isinstance(one, Evaluation) and isinstance(one.lows, np.ndarray), "a scan of each machine")
+        must(one.lows.dtype.kind == "f" and one.lows.shape in ((1,), (state.classes,)), "the smallest margins")
+        must(not np.isnan(one.lows).any(), "margins that are numbers")
+        must(is_count(one.violations) and is_count(one.errors), "numbers of rows")
+        must(max(one.violations, one.errors) <= most, f"at most {most:,} rows")
+    must(is_count(seen.errors) and seen.errors <= most, f"at most {most:,} errors")
+    must(is_number(seen.loss) and _is_amount(seen.mass), "a finite loss")
