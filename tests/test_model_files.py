@@ -459,6 +459,36 @@ def test_deep_headers_are_refused():
         from_bytes(len(deep).to_bytes(8, "little") + deep)
 
 
+@pytest.mark.parametrize("depth", [200, 450, 900])
+def test_models_nested_too_deep_are_refused(depth):
+    about, arrays = opened(to_bytes(fitted()))
+    tree = []
+    for _ in range(depth):
+        tree = [tree]
+    with pytest.raises(FileError, match=r"nested deeper|says nothing of one"):
+        from_bytes(sealed({**about, "parameters": {**about["parameters"], "class_weight": tree}}, arrays))
+    model = fitted().set_params(class_weight=tree)
+    with pytest.raises(FileError, match="too much within itself"):
+        to_bytes(model)
+
+
+def test_a_forged_random_state_stays_within_its_keys():
+    model = rosenblatt.Perceptron(random_state=np.random.RandomState(3))
+    about, arrays = opened(to_bytes(model))
+    state = about["parameters"]["random_state"]["RandomState"]
+    for position in (-1, 625, 1 << 30):
+        state[1] = position
+        with pytest.raises(FileError, match=f"a RandomState at position {position}"):
+            from_bytes(sealed(about, arrays))
+
+
+def test_forged_names_take_no_more_room_than_they_need():
+    about, arrays = opened(to_bytes(fitted()))
+    about["attributes"]["classes_"]["dtype"] = "<U100000000"
+    with pytest.raises(FileError, match="for names of at most"):
+        from_bytes(sealed(about, arrays))
+
+
 @pytest.mark.parametrize("version", [0, "1", None, 1.5])
 def test_a_version_that_never_was(version):
     about, arrays = opened(to_bytes(fitted()))

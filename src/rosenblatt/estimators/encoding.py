@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -27,6 +27,8 @@ HOME = re.compile(r"(data|learn|prove|estimators)\.[a-z_]+")
 ATTRIBUTE = re.compile(r"_?[a-z][a-z0-9_]*")
 MACHINERY = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_output_config"}
 COMPRESSED = {"csr": (sp.csr_matrix, sp.csr_array), "csc": (sp.csc_matrix, sp.csc_array)}
+MOST_DEPTH = 200  # of lists and mappings within each other, which Python's own recursion follows many times over
+MOST_PADDING = 1 << 26  # bytes of an array of names that are wider than the longest name
 MOST_POSITION = 624  # among the keys of MT19937
 NUMERIC = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
@@ -131,6 +133,21 @@ def _encode_random_state(value: np.random.RandomState, arrays: Arrays, name: str
     return {"RandomState": [arrays.put(np.asarray(keys)), position, int(kept["has_gauss"]), float(kept["gauss"])]}
 
 
+def check_depth(tree: Any) -> None:
+    """Refuse a tree that is nested deeper than anything that `fit` leaves."""
+    level = [tree]
+    for _ in range(MOST_DEPTH):
+        level = [item for node in level for item in _inside(node)]
+    if level:
+        raise ValueError(f"lists and mappings are nested deeper than {MOST_DEPTH} levels")
+
+
+def _inside(node: Any) -> Iterable[Any]:
+    """The lists and mappings in a list or a mapping."""
+    items = node.values() if isinstance(node, dict) else node
+    return (item for item in items if isinstance(item, dict | list))
+
+
 def decode(value: Any, arrays: Arrays) -> Any:
     """What `encode` was given; KeyError, TypeError or ValueError where the tree was made by nobody of ours."""
     if isinstance(value, list):
@@ -150,6 +167,9 @@ def _items(value: Any, arrays: Arrays) -> Array:
     items = [decode(item, arrays) for item in value["items"]]
     if not all(_is_name(item) for item in items):
         raise ValueError("items that are no scalars")
+    longest = max((len(item) for item in items if isinstance(item, str | bytes)), default=0)
+    if dtype.itemsize > 4 * longest and dtype.itemsize * len(items) > MOST_PADDING:
+        raise ValueError(f"{dtype} for names of at most {longest} characters")
     array = np.empty(len(items), dtype=object)
     for place, item in enumerate(items):  # one by one: tuples would be taken for rows
         array[place] = item

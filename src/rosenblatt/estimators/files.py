@@ -19,7 +19,7 @@ import safetensors.numpy
 from rosenblatt._version import __version__
 from rosenblatt.data.disk import cannot, replaced
 from rosenblatt.data.errors import FileError, NewerFormatError
-from rosenblatt.estimators.encoding import Arrays, build, describe, is_ours
+from rosenblatt.estimators.encoding import Arrays, build, check_depth, describe, is_ours
 
 FORMAT = 1
 BLANK = "0" * 64
@@ -65,7 +65,13 @@ def to_bytes(model: Any) -> bytes:
     except Exception as error:
         raise FileError(f"this {type(model).__name__} is not as `fit` leaves it: {error}") from error
     arrays = Arrays()
-    header = {"sha256": BLANK, "format": FORMAT, "library": __version__, **describe(model, arrays)}
+    try:
+        header = {"sha256": BLANK, "format": FORMAT, "library": __version__, **describe(model, arrays)}
+        check_depth(header)
+    except (RecursionError, ValueError) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"this {type(model).__name__} holds too much within itself: {error}") from error
     text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     blank = bytes(safetensors.numpy.save(arrays.stored, metadata={"rosenblatt": text}))
     at = _digest_place(blank, BLANK)
@@ -147,6 +153,7 @@ def from_bytes(data: bytes) -> Any:
     if hashlib.sha256(data[:at] + BLANK.encode() + data[at + 64 :]).hexdigest() != digest:
         raise FileError("altered or damaged: its SHA-256 is not the one it was written with")
     try:
+        check_depth(about)
         arrays = Arrays(safetensors.numpy.load(data))
         model = build(about["class"], about, arrays)
         model._renew()
