@@ -342,7 +342,7 @@ def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, 
             raise ValueError("Arrays in memory stay here: give the cluster files, or dask.array.from_array(X, chunks).")
         X, y = source
         if len(X.shape) != 2:
-            raise ValueError(f"X must be a table of rows and columns, got an array of {len(X.shape)} dimensions.")
+            raise FileError(f"X must be a table of rows and columns, got an array of {len(X.shape)} dimensions.")
         how = Reading("arrays", n_features=int(X.shape[1]), zero_based=True, multilabel=False)
         return list(array_shards(X, y, shards or 1)), how
     paths = expand(source)
