@@ -1,10 +1,12 @@
 """Readers: every format comes back as it was written, and what is malformed is named by place."""
 
+import functools
 import gzip
 import io
 import re
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -285,6 +287,61 @@ def test_long_lines_and_small_chunks(tmp_path):
         assert [one.line for one in found] == sorted({one.line for one in found})
     with pytest.raises(FileError, match="expected rows, found none"):
         read(written(tmp_path, "", "empty.svm"))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("name", "begin", "more", "settings"),
+    [
+        ("rows.svm.gz", b"1 1:1\n1 ", b"1:1 ", {}),
+        ("rows.svm.zst", b"1 1:1\n1 ", b"1:1 ", {}),
+        ("rows.txt.gz", b"a\tb\na\t", b"cd ", {"format": "text"}),
+        ("rows.csv.gz", b"label,a\n1,", b"234 ", {}),
+        ("rows.tsv.zst", b"label\ta\n1\t", b"234 ", {}),
+        ("head.csv.gz", b"", b"abc,", {}),
+    ],
+)
+def test_lines_longer_than_memory_allows_are_refused(tmp_path, name, begin, more, settings):
+    pack = zstandard.compress if name.endswith(".zst") else functools.partial(gzip.compress, compresslevel=1)
+    path = written(tmp_path, pack(begin + more * (1 << 23)), name)
+
+    def refused():
+        with pytest.raises(FileError, match=r"longer than this memory allows|a record of more than") as caught:
+            list(stream(path, memory="32MB", **settings))
+        assert caught.value.line in (1, 2, None)
+
+    refused()  # whatever is compiled or imported takes memory of its own
+    tracemalloc.start()
+    try:
+        refused()
+        assert tracemalloc.get_traced_memory()[1] < 32_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("settings", [{}, {"classes": [1, 2], "n_features": 2, "zero_based": False}])
+@pytest.mark.parametrize("plan", [{}, {"max_epochs": 1, "order": "cyclic"}])
+@pytest.mark.compiled
+def test_training_refuses_lines_longer_than_memory_allows(tmp_path, plan, settings):
+    path = written(tmp_path, gzip.compress(b"1 1:1\n2 " + b"2:1 " * 3_000_000, 1), "rows.svm.gz")
+    with pytest.raises(FileError, match="10,000,000 bytes is longer than this memory allows") as caught:
+        rosenblatt.fit(rosenblatt.Perceptron(**plan), path, memory="160MB", **settings)
+    assert caught.value.line == 2
+
+
+def test_a_long_line_is_read_in_linear_time(tmp_path, monkeypatch):
+    looked, moved = [], []
+    last_end, longer = sources._last_end, sources._longer
+    monkeypatch.setattr(sources, "_last_end", lambda *given: looked.append(given[1] - given[2]) or last_end(*given))
+    monkeypatch.setattr(sources, "_longer", lambda data, room: moved.append(data.size) or longer(data, room))
+    content = b"1 " + b" ".join(b"%d:1" % k for k in range(1, 5000))
+    path = str(written(tmp_path, content + b"\n"))
+    (chunk,) = chunks(path, 16, len(content))
+    assert bytes(chunk.data[: chunk.size]) == content + b"\n"
+    assert sum(looked) < 2 * len(content)
+    assert sum(moved) < 3 * len(content)
+    with pytest.raises(FileError, match=f"line 1: a line of more than {len(content) - 1:,} bytes is longer"):
+        list(chunks(path, 16, len(content) - 1))
 
 
 def test_patterns_lists_and_names(tmp_path):

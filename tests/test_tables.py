@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import gzip
 import re
 import sys
 
@@ -14,6 +15,7 @@ import pytest
 import zstandard
 
 from rosenblatt import FileError, read
+from rosenblatt.data import tables
 from rosenblatt.data.reading import prepared, reading
 from written import ROWS, TABLE, written
 
@@ -155,6 +157,29 @@ def test_names_that_end_with_nul(tmp_path):
         with pytest.raises(FileError, match="does not end with NUL") as caught:
             read(written(tmp_path, f"a,label\n3,y\n{row}\n", "t.csv"))
         assert (caught.value.line, caught.value.column) == (3, column)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_table_that_is_cut_short_lets_go_of_its_file(tmp_path, monkeypatch, pack):
+    held, leave = [], tables._Feed.__exit__
+
+    def left(feed, *about):
+        try:
+            leave(feed, *about)
+        finally:
+            held.append(feed._held() is not None)
+
+    monkeypatch.setattr(tables._Feed, "__exit__", left)
+    monkeypatch.setattr(tables, "LONGEST_WAIT", 1.0)
+    data = pack(b"a,label\n" + b"".join(b"%d.5,%d\n" % (k * k, k % 2) for k in range(9000)))
+    path = written(tmp_path, data, "t.csv.gz" if pack is gzip.compress else "t.csv.zst")
+    read(path)
+    for kept in (20, len(data) // 2, len(data) - 3):
+        path.write_bytes(data[:kept])
+        with pytest.raises(FileError, match="found a damaged one"):
+            read(path)
+    assert held
+    assert not any(held)
 
 
 def test_whole_numbers_that_no_double_is(tmp_path):

@@ -161,13 +161,16 @@ class Piece:
 Task = Callable[[], Piece]
 
 
-def tasks(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Task]:
-    """The rows of a source, in pieces of about `size` bytes of its text, each ready to be parsed by any thread."""
+def tasks(source: Any, how: Reading, size: int = CHUNK, longest: int | None = None) -> Iterator[Task]:
+    """The rows of a source, in pieces of about `size` bytes of its text, each ready to be parsed by any thread.
+
+    A line that is longer than `longest` bytes is refused.
+    """
     for path in expand(source):
         before = stamps([path]) if path != STDIN else ()
         if how.format in ("svmlight", "text"):
             parse = _svmlight if how.format == "svmlight" else _text
-            for chunk in chunks(path, size):
+            for chunk in chunks(path, size, longest):
                 yield partial(parse, path, how, chunk)
         else:
             assert how.layout is not None
@@ -177,9 +180,9 @@ def tasks(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Task]:
             unchanged([path], before)
 
 
-def pieces(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Piece]:
+def pieces(source: Any, how: Reading, size: int = CHUNK, longest: int | None = None) -> Iterator[Piece]:
     """The rows of a source, piece by piece. Columns are as written where it is not known where they start."""
-    for task in tasks(source, how, size):
+    for task in tasks(source, how, size, longest):
         yield task()
 
 
@@ -333,17 +336,19 @@ def united(parts: Sequence[Contents], how: Reading) -> tuple[Contents, int]:
     return facts.contents(facts.settle(how), radius2, dense), facts.shift(how)
 
 
-def looked_through(source: Any, how: Reading, size: int = CHUNK) -> Iterator[Callable[[], Piece | svmlight.Glance]]:
+def looked_through(
+    source: Any, how: Reading, size: int = CHUNK, longest: int | None = None
+) -> Iterator[Callable[[], Piece | svmlight.Glance]]:
     """As `tasks`, but plain lines of svmlight are only looked at: whoever uses them parses them, and may refuse them.
 
     Only for a reading of which it is not known where columns start, as `Facts` counts them.
     """
     if how.format != "svmlight" or how.zero_based != "auto":
-        yield from tasks(source, how, size)
+        yield from tasks(source, how, size, longest)
         return
     for path in expand(source):
         before = stamps([path])
-        for chunk in chunks(path, size):
+        for chunk in chunks(path, size, longest):
             yield partial(_looked, path, how, chunk)
         unchanged([path], before)
 
@@ -352,14 +357,14 @@ def _looked(path: str, how: Reading, chunk: Chunk) -> Piece | svmlight.Glance:
     return svmlight.glance(chunk.data, chunk.size) or _svmlight(path, how, chunk)
 
 
-def prepared(source: Any, how: Reading) -> Reading:
+def prepared(source: Any, how: Reading, size: int = CHUNK) -> Reading:
     """The reading with what a table needs to be known before rows can be made at all."""
     if how.format in ("svmlight", "text") or how.layout is not None:
         return how
     layout = tables.scan(
         expand(source),
         how.format,
-        CHUNK,
+        size,
         header=how.header,
         label=how.label,
         labelled=how.labelled,
@@ -519,22 +524,22 @@ def stream(
     [[1.5 0.  1. ]
      [2.  1.  0. ]] ['yes' 'no']
     """
-    size = piece_size(in_bytes(memory))
+    size, longest = piece_size(in_bytes(memory)), longest_line(in_bytes(memory))
     with spooled(source, stdin=False) as source:
         how = reading(source, like, **settings)
         scan = not how.known or (how.format == "svmlight" and how.multilabel is not False and like is None)
         with lasting(source, how, scan) as again:
-            how = prepared(again, how)
+            how = prepared(again, how, size)
             if scan and how.layout is None:
-                how = _scanned(again, how, size)
-            for piece in pieces(again, how, size):
+                how = _scanned(again, how, size, longest)
+            for piece in pieces(again, how, size, longest):
                 yield piece.X, target(piece, how)
 
 
-def _scanned(source: Any, how: Reading, size: int) -> Reading:
+def _scanned(source: Any, how: Reading, size: int, longest: int) -> Reading:
     """The reading with what only a look at all rows can tell."""
     facts = Facts()
-    for piece in pieces(source, how, size):
+    for piece in pieces(source, how, size, longest):
         facts.add(piece)
     if not facts.rows:
         raise FileError("expected rows, found none", expand(source)[0])
@@ -545,4 +550,9 @@ def piece_size(memory: int) -> int:
     """Bytes of text to read at once, so that they and their rows stay within `memory`."""
     if memory < 8_000_000:
         raise ValueError(f"memory must be at least 8MB, got {memory:,} bytes.")
-    return min(CHUNK, memory // 16)
+    return min(CHUNK, longest_line(memory))
+
+
+def longest_line(memory: int) -> int:
+    """Bytes of a line that, with its row and all that is needed to make it, stays within `memory`."""
+    return memory // 16

@@ -103,7 +103,7 @@ def opened(path: str) -> Iterator[Any]:
             with gzip.open(path, "rb") as unpacked:
                 yield unpacked
         elif path.endswith(".zst"):
-            with open(path, "rb") as packed, io.BufferedReader(_Zst(packed, path), CHUNK) as unpacked:
+            with open(path, "rb") as packed, io.BufferedReader(_zst(packed, path), CHUNK) as unpacked:
                 yield unpacked
         else:
             with open(path, "rb", buffering=0) as file:
@@ -111,49 +111,18 @@ def opened(path: str) -> Iterator[Any]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FileError("expected a whole gzip file, found a damaged one", path) from error
     except OSError as error:
+        if error.errno is None and path.endswith(".zst"):
+            raise FileError("expected a whole zstd file, found a damaged one", path) from error
         raise FileError(cannot("read", error), path) from error
 
 
-class _Zst(io.RawIOBase):
-    """The bytes within a zstd file, all of its frames; a frame that is cut short is an error."""
-
-    def __init__(self, packed: BinaryIO, path: str) -> None:
-        try:
-            import zstandard
-        except ImportError as error:
-            raise FileError("reading .zst needs zstandard: pip install 'rosenblatt[arrow]'", path) from error
-        self._packed, self._path, self._library = packed, path, zstandard
-        self._frame: Any = None
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            data = self._packed.read(1 << 14)
-            if not data:
-                if self._frame is not None:
-                    raise FileError("expected a whole zstd file, found a damaged one", self._path)
-                return 0
-            self._ready = self._unpack(data)
-        count = min(len(buffer), len(self._ready))
-        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
-        return count
-
-    def _unpack(self, data: bytes) -> bytes:
-        found = []
-        try:
-            while data:
-                if self._frame is None:
-                    self._frame = self._library.ZstdDecompressor().decompressobj()
-                found.append(self._frame.decompress(data))
-                data = b""
-                if self._frame.eof:
-                    data, self._frame = self._frame.unused_data, None
-        except self._library.ZstdError as error:
-            raise FileError("expected a whole zstd file, found a damaged one", self._path) from error
-        return b"".join(found)
+def _zst(packed: BinaryIO, path: str) -> Any:
+    """The bytes within a zstd file, all of its frames; a frame that is cut short is an OSError without a number."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise FileError("reading .zst needs PyArrow: pip install 'rosenblatt[arrow]'", path) from error
+    return pyarrow.CompressedInputStream(packed, "zstd")
 
 
 @dataclass(frozen=True)
@@ -165,24 +134,38 @@ class Chunk:
     line: int  # the number of the first one
 
 
-def chunks(path: str, size: int = CHUNK) -> Iterator[Chunk]:
-    """The lines of a file, about `size` bytes at a time, each line ending with a line feed."""
+def chunks(path: str, size: int = CHUNK, longest: int | None = None) -> Iterator[Chunk]:
+    """The lines of a file, about `size` bytes at a time, each line ending with a line feed.
+
+    A line of more than `longest` bytes is refused.
+    """
     with opened(path) as file:
-        kept, line = _begin(file), 1
-        while True:
-            buffer = np.empty(kept.size + size + 1 + PADDING, np.uint8)
-            buffer[: kept.size], buffer[-1 - PADDING :] = kept, 0
-            used = kept.size + _fill(file, buffer.data[kept.size : kept.size + size])
-            last = used < kept.size + size
-            if last and used and buffer[used - 1] != 10:
-                buffer[used], used = 10, used + 1
-            cut = _last_end(buffer, used)
+        kept, line, last = _begin(file), 1, False
+        while not last:
+            buffer, used, cut, seen = _longer(kept, kept.size + size), kept.size, 0, 0
+            while not (cut or last):
+                if used + size + 1 + PADDING > buffer.size:
+                    buffer = _longer(buffer[:used], 2 * used + size)  # twice as long, so that few bytes move often
+                count = _fill(file, buffer.data[used : used + size])
+                used, last = used + count, count < size
+                if last and used and buffer[used - 1] != 10:
+                    buffer[used], used = 10, used + 1
+                cut, seen = _last_end(buffer, used, seen), used
+                if longest is not None and used > longest and _first_end(buffer, used) > longest:
+                    what = f"a line of more than {longest:,} bytes is longer than this memory allows: allow more memory"
+                    raise FileError(what, path, line)
+            buffer[used : used + PADDING] = 0
             kept = buffer[cut:used].copy()
             if cut:
                 yield Chunk(buffer, cut, line)
                 line += line_ends(buffer[:cut])
-            if last:
-                return
+
+
+def _longer(data: Array, room: int) -> Array:
+    """The data at the beginning of a longer array."""
+    longer = np.empty(room + 1 + PADDING, np.uint8)
+    longer[: data.size] = data
+    return longer
 
 
 def _begin(file: Any) -> Array:
@@ -202,11 +185,20 @@ def line_ends(data: Array) -> int:
 
 
 @exactly
-def _last_end(data: Array, at: int) -> int:
-    """Where the last whole line of data[:at] ends, 0 where none does."""
-    while at > 0 and data[at - 1] != 10:
-        at -= 1
+def _first_end(data: Array, end: int) -> int:
+    """Where the first line of data[:end] ends, with its line feed or without."""
+    at = 0
+    while at < end and data[at] != 10:
+        at += 1
     return at
+
+
+@exactly
+def _last_end(data: Array, at: int, first: int) -> int:
+    """Where the last whole line of data[:at] ends, 0 where none does; there is none in data[:first]."""
+    while at > first and data[at - 1] != 10:
+        at -= 1
+    return at if at > first else 0
 
 
 def _fill(file: Any, room: memoryview) -> int:

@@ -96,12 +96,14 @@ def _line(path: str, record: int) -> int:
     """The line on which a record of CSV or TSV begins: blank lines are none, and quotations may go on over several."""
     seen, line, quoted = 0, 0, False
     with opened(path) as file:
-        for text in io.BufferedReader(file, 1 << 20):
-            line += 1
-            if not quoted and text.strip(b"\r\n"):
+        lines, begins = io.BufferedReader(file, 1 << 20), True
+        while text := lines.readline(1 << 20):  # of a longer line, a part of it
+            line += begins
+            if begins and not quoted and text.strip(b"\r\n"):
                 seen += 1
                 if seen == record:
                     break
+            begins = text.endswith(b"\n")
             quoted ^= bool(text.count(b'"') % 2)
     return line
 
@@ -143,11 +145,20 @@ def _csv(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> I
     parse = pa.csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True)
     names = _names(pa, path, read, parse)
     text = pa.csv.ConvertOptions(column_types={name: pa.string() for name in names}, null_values=[])
-    feed = _Feed(file)
-    with feed:
-        reader = pa.csv.open_csv(feed.handle(pa), read, parse, text)
+    record = 2 if header else 1
+    with _Feed(file) as feed:
+        reader = None
         try:
-            yield from reader
+            reader = pa.csv.open_csv(feed.handle(pa), read, parse, text)
+            for batch in reader:
+                if feed.failed is not None:
+                    break
+                record += batch.num_rows
+                yield batch
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):
+                raise
+            raise _long(read.block_size, path, _line(path, record)) from error
         finally:
             del reader  # which an error on its way would keep
     if feed.quotes % 2:  # PyArrow takes the end of the file for the end of the quotation
@@ -156,19 +167,36 @@ def _csv(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> I
 
 def _names(pa: Any, path: str, read: Any, parse: Any) -> list[str]:
     """The names of the columns of a CSV file."""
-    with opened(path) as file, _Feed(file) as feed:
-        return list(pa.csv.open_csv(feed.handle(pa), read, parse).schema.names)
+    with opened(path) as file:
+        if b"\n" not in file.read(read.block_size) and file.read(1):
+            raise _long(read.block_size, path, 1)
+    try:
+        with opened(path) as file, _Feed(file) as feed:
+            return list(pa.csv.open_csv(feed.handle(pa), read, parse).schema.names)
+    except pa.ArrowInvalid as error:
+        if "straddling" not in str(error):
+            raise
+        raise _long(read.block_size, path, None) from error
+
+
+def _long(limit: int, path: str, line: int | None) -> FileError:
+    what = (
+        f"a record of more than {limit:,} bytes is longer than is read at once, unless a quotation mark is not closed"
+    )
+    return FileError(what, path, line)
 
 
 class _Feed:
     """A file as PyArrow reads it, ahead and in a thread of its own; counts the quotation marks in it.
 
     The thread must be done with Python before the file is closed, or it crashes at the latest when Python ends. PyArrow
-    does not wait for it, so leaving the block does: the file ends at once, until nobody there holds it any more.
+    does not wait for it, so leaving the block does: the file ends at once, until nobody there holds it any more. An
+    error in reading the file ends it, too, and is raised here: within PyArrow it would hold on to the file.
     """
 
     def __init__(self, file: Any) -> None:
         self.file, self.quotes, self.ended = file, 0, False
+        self.failed: Exception | None = None
         self._held: weakref.ref[Any] | None = None
 
     def handle(self, pa: Any) -> Any:
@@ -184,6 +212,8 @@ class _Feed:
         self.ended, waited = True, time.monotonic()
         while self._held is not None and self._held() is not None and time.monotonic() - waited < LONGEST_WAIT:
             time.sleep(0.001)
+        if self.failed is not None:
+            raise self.failed
 
 
 class _Handle(io.RawIOBase):
@@ -198,7 +228,11 @@ class _Handle(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         if self._feed.ended:
             return b""
-        data: bytes = self._feed.file.read(size)
+        try:
+            data: bytes = self._feed.file.read(size)
+        except Exception as error:
+            self._feed.ended, self._feed.failed = True, error.with_traceback(None)  # which would hold on to this handle
+            return b""
         self._feed.quotes += data.count(b'"')
         return data
 

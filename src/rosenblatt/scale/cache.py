@@ -173,16 +173,16 @@ def _cut(block: Block, starts: Array, label_starts: Array, first: int, end: int)
     )
 
 
-def convert(source: Any, how: Reading, path: Path, size: int) -> Cache:
+def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None) -> Cache:
     """Copy a source into a cache at `path`, in one pass; parsing runs ahead on the other core."""
     paths = expand(source)
     plain = [one for one in paths if one != STDIN]
     taken, before = time.time_ns(), stamps(plain)
-    how = prepared(source, how)
+    how = prepared(source, how, size)
     facts = Facts()
     with replaced(path) as file:
         writer = _Writer(file)
-        for piece in ahead(tasks(source, how, size)):
+        for piece in ahead(tasks(source, how, size, longest)):
             facts.add(piece)
             writer.add(piece)
         writer.finish()
@@ -269,9 +269,9 @@ def fresh(source: Any, how: Reading) -> Cache | None:
     return cache
 
 
-def cached(source: Any, how: Reading, size: int) -> Cache:
+def cached(source: Any, how: Reading, size: int, longest: int | None = None) -> Cache:
     """The cache of a source: the one that is there if it is fresh, else a new one."""
-    return fresh(source, how) or convert(source, how, place(source, how), size)
+    return fresh(source, how) or convert(source, how, place(source, how), size, longest)
 
 
 def read_blocks(cache: Cache, numbers: Array) -> Block:

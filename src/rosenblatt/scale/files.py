@@ -14,7 +14,17 @@ import numpy as np
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.gathering import give_back
-from rosenblatt.data.reading import Contents, Facts, Piece, Reading, in_bytes, looked_through, prepared, reading
+from rosenblatt.data.reading import (
+    Contents,
+    Facts,
+    Piece,
+    Reading,
+    in_bytes,
+    longest_line,
+    looked_through,
+    prepared,
+    reading,
+)
 from rosenblatt.data.sources import CHUNK, expand, spare_inputs, spooled
 from rosenblatt.estimators.classifier import OnlineClassifier, named_classes
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
@@ -84,25 +94,25 @@ def _unscanned(model: Any, how: Reading, named: bool) -> Contents | None:
 
 def _rows(source: Any, how: Reading, model: Any, memory: int, known: Contents | None) -> Rows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
-    size = min(CHUNK, memory // 32)
+    size, longest = min(CHUNK, memory // 32), longest_line(memory)
     plan = model._plan()
     once = plan.order == "cyclic" and model.max_epochs == 1 and not measures(model) and not plan.record_errors
     if not once:
-        return Kept(cached(source, how, size))
+        return Kept(cached(source, how, size, longest))
     found = fresh(source, how)
     if found is not None:
         return Kept(found)
     if known is not None:
-        return Parsed(source, known, min(PIECE, memory // 16))
-    ready = prepared(source, how)
+        return Parsed(source, known, min(PIECE, longest), longest)
+    ready = prepared(source, how, size)
     facts = Facts()
-    pieces = ahead(looked_through(source, ready, size))
+    pieces = ahead(looked_through(source, ready, size, longest))
     with closing(pieces):  # type: ignore[type-var]
         for piece in pieces:
             facts.add(piece) if isinstance(piece, Piece) else facts.see(piece)
     if not facts.rows:
         raise FileError("expected rows, found none", expand(source)[0])
-    return Parsed(source, facts.contents(facts.settle(ready)), min(PIECE, memory // 16))
+    return Parsed(source, facts.contents(facts.settle(ready)), min(PIECE, longest), longest)
 
 
 def _kind(plan: Plan, state: Any) -> type[Job]:

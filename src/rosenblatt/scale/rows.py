@@ -175,10 +175,11 @@ class Parsed(Rows):
     source: Any
     contents: Contents
     size: int
+    longest: int  # bytes of a line
 
     def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
         """What makes the examples of a pass, piece by piece."""
-        for task in tasks(self.source, self.contents.how, self.size):
+        for task in tasks(self.source, self.contents.how, self.size, self.longest):
             yield partial(_parsed, task, taught)
 
 
