@@ -225,6 +225,8 @@ def with_value(value, at=11, dtype=object):
         (with_value(np.nan), ["NaN", "row 11"]),
         (with_value("one"), ["one kind"]),
         (["a", *y[1:].tolist()], ["one kind"]),
+        (["a\0" if label else "a" for label in y], ["NUL", r"'a\x00'"]),
+        (np.array(["a\0" if label else "a" for label in y], dtype=object), ["NUL", r"'a\x00'"]),
         (y.astype(complex), ["Complex"]),
         (y[:-1], ["30", "29"]),
         (np.column_stack([y, y + 1]), ["indicator"]),
@@ -233,13 +235,42 @@ def with_value(value, at=11, dtype=object):
         (None, ["y", "None"]),
     ],
     ids=[
-        *("NaN", "infinity", "fraction", "None", "NaN among objects", "mixed", "mixed list", "complex", "length"),
+        *(
+            "NaN",
+            "infinity",
+            "fraction",
+            "None",
+            "NaN among objects",
+            "mixed",
+            "mixed list",
+            "NUL",
+            "NUL among objects",
+        ),
+        *("complex", "length"),
         *("no indicator", "short indicator", "3-D", "none"),
     ],
 )
 @every_classifier
 def test_labels_that_are_none(estimator, bad, words):
     each_way(estimator, lambda m: m.fit(X, bad), lambda m: m.partial_fit(X, bad), *words)
+
+
+@pytest.mark.parametrize(
+    "learn",
+    [
+        rosenblatt.separability,
+        rosenblatt.MaxMargin().fit,
+        lambda X, y: rosenblatt.fit(Perceptron(), (X, y), shards=2),
+        lambda X, y: Perceptron().partial_fit(X, np.zeros(30), classes=y),
+    ],
+    ids=["separability", "MaxMargin", "shards", "classes"],
+)
+def test_names_that_numpy_would_make_one(learn):
+    for end in ("\0", "\0\0"):
+        names = [f"a{end}" if label else "a" for label in y]
+        for bad in (names, np.array(names, dtype=object), [name.encode() for name in names]):
+            with pytest.raises(ValueError, match="must not end with NUL"):
+                learn(X, bad)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 import rosenblatt
 from rosenblatt import FileError, read, stream
 from rosenblatt.data import numbers, sources, svmlight, text
-from rosenblatt.data.reading import pieces, reading
+from rosenblatt.data.reading import Reading, pieces, reading
 from rosenblatt.data.sources import chunks, detect, expand
 from written import ROWS, TABLE, written
 
@@ -224,6 +224,21 @@ def test_several_labels_where_one_was_said(tmp_path):
         read(written(tmp_path, "1 0:1 1:1\n", "z.svm"), n_features=1)
 
 
+def test_indices_that_32_bits_do_not_hold_are_refused(tmp_path):
+    wide = Reading("svmlight", n_features=1 << 33, zero_based=False)
+    for index in (2147483649, 4294967297, 8589934592):
+        with pytest.raises(FileError, match=r"line 2, column 3: expected an index of at most 2,147,483,648"):
+            read(written(tmp_path, f"1 1:1\n1 {index}:1\n"), like=wide)
+    path = written(tmp_path, "1 1:1\n2 2147483647:1\n")
+    for settings in ({}, {"n_features": 2147483647}, {"n_features": np.int32(2147483647)}):
+        X, _ = read(path, **settings)
+        assert (X.shape, X.indices.tolist()) == ((2, 2147483647), [0, 2147483646])
+    table = written(tmp_path, "a,b,label\n1,x,0\n2,y,1\n", "t.csv")
+    assert read(table, categorical="hash", n_features=2147483646)[0].shape == (2, 2147483647)
+    with pytest.raises(FileError, match=r"expected at most 2,147,483,647 features, found 2,147,483,648"):
+        read(table, categorical="hash", n_features=2147483647)
+
+
 def test_svmlight_indices_and_widths(tmp_path):
     path = written(tmp_path, "1 0:1 4:1\n0 2:1\n")
     assert read(path)[0].shape == (2, 5)
@@ -392,10 +407,13 @@ def test_settings_are_checked(tmp_path):
     for name, value in [
         ("zero_based", "foo"), ("zero_based", 0), ("n_features", "x"), ("n_features", -3), ("n_features", 0),
         ("n_features", True), ("ngrams", 5), ("ngrams", (1, 2.5)), ("ngrams", "12"), ("multilabel", "no"),
-        ("label", 1.5), ("header", "yes"), ("labelled", None),
+        ("label", 1.5), ("header", "yes"), ("labelled", None), ("n_features", 1 << 31), ("n_features", 10**30),
+        ("ngrams", (1, 101)), ("ngrams", (10**30, 10**30)),
     ]:  # fmt: skip
         with pytest.raises(ValueError, match=rf"^{name} must be .*, got {re.escape(repr(value))}\.$"):
             read(path, **{name: value})
+    with pytest.raises(ValueError, match=r"from 1 to 2,147,483,647, or None, got 9223372036854775808\.$"):
+        read(path, n_features=np.uint64(1 << 63))
     with pytest.raises(ValueError, match="n_features is not for tables"):
         read(written(tmp_path, "a,y\n1,2\n", "t.csv"), n_features=5)
     with pytest.raises(TypeError, match="not as bytes"):
@@ -541,11 +559,17 @@ def test_text_errors_name_the_place(tmp_path):
         (b"a\tx\nno tab here\n", 2, 1, "label<TAB>text, found 'no tab here'"),
         (b"a\tx\n\ty\n", 2, 1, "label<TAB>text"),
         (b"a\tx\nb\ty\xff\n", 2, 4, "expected UTF-8, found the byte 0xff"),
+        (b"a\tx b\0\ty\nb\0\tx\n", 2, 1, r"expected a label that does not end with NUL, found 'b\x00'"),
     ]:
         path = written(tmp_path, content, "rows.txt")
         with pytest.raises(FileError, match=re.escape(what)) as caught:
             read(path, format="text")
         assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_nul_within_a_label_is_kept(tmp_path):
+    _, y = read(written(tmp_path, b"a\0b\tx\n\0a\tx\n", "rows.txt"), n_features=16)
+    assert y.tolist() == ["a\0b", "\0a"]
 
 
 def test_lines_without_labels():

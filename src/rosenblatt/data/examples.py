@@ -301,7 +301,16 @@ def as_labels(y: Any) -> Array:
         for row, label in enumerate(y):
             if not isinstance(label, str):
                 raise ValueError(f"Labels y must all be of one kind: row {row} has {label!r}, others have words.")
+    if labels.dtype.kind in "US" and isinstance(y, list | tuple):
+        check_ends(y)
     return labels
+
+
+def check_ends(names: Any) -> None:
+    """Refuse names that end with NUL, which numpy drops: two names would become one."""
+    for name in names:
+        if isinstance(name, str | bytes) and name[-1:] in ("\0", b"\0"):
+            raise ValueError(f"Labels y must not end with NUL, which numpy drops: got {name!r}.")
 
 
 def _distinct(y: Array) -> Array:
@@ -335,6 +344,7 @@ def check_labels(y: Array, classes: Array) -> None:
             if _missing(label):
                 row = next(i for i, value in enumerate(y) if _missing(value))
                 raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.")
+        check_ends(classes)
 
 
 def encode_labels(y: Array, classes: Array) -> Array:

@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.examples import Dense, Sparse, check_labels, distinct, encode_labels, encode_rows, signed
+from rosenblatt.data.examples import (
+    Dense,
+    Sparse,
+    as_labels,
+    check_labels,
+    distinct,
+    encode_labels,
+    encode_rows,
+    signed,
+)
 from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.sparse_input import well_formed
 
@@ -139,7 +148,7 @@ def _doubles(values: Array, what: str) -> Array:
 def _labels(y: Any, n: int) -> Array:
     if y is None:
         raise ValueError("y is None: every row needs a label.")
-    y = np.asarray(y)
+    y = as_labels(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:

@@ -23,6 +23,8 @@ from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, Chunk, chunks, detect
 
 Array = np.ndarray[Any, Any]
 MOST_LABELS = 1 << 16  # labels up to which they can be classes
+MOST_FEATURES = svmlight.HIGHEST  # columns are counted in 32 bits, as SciPy does
+LONGEST_GRAM = 100  # words
 SIZES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 1 << 10, "MI": 1 << 20, "GI": 1 << 30}
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
 
@@ -106,6 +108,8 @@ def reading(source: Any, like: Reading | None = None, **settings: Any) -> Readin
     if unknown or kind not in FORMATS:
         what = f"no setting {unknown[0]!r}" if unknown else f"no format {kind!r}: it is one of {FORMATS}"
         raise ValueError(f"There is {what}.")
+    if isinstance(settings.get("n_features"), np.integer):
+        settings["n_features"] = int(settings["n_features"])  # which does not overflow
     found = Reading(kind, **settings)
     _check(found)
     if kind == "text":
@@ -116,17 +120,22 @@ def reading(source: Any, like: Reading | None = None, **settings: Any) -> Readin
 
 def _check(how: Reading) -> None:
     """Refuse settings that say nothing, each by its name."""
-    grams = how.ngrams
+    grams, width = how.ngrams, how.n_features
+    in_range = width is None or (_whole_number(width) and width <= MOST_FEATURES)
     pair = isinstance(grams, tuple | list) and len(grams) == 2 and all(_whole_number(one) for one in grams)
     for name, holds, wanted in (
         ("categorical", how.categorical in ("onehot", "hash"), '"onehot" or "hash"'),
-        ("n_features", how.n_features is None or _whole_number(how.n_features), "a whole number from 1 on, or None"),
+        ("n_features", in_range, f"a whole number from 1 to {MOST_FEATURES:,}, or None"),
         ("zero_based", isinstance(how.zero_based, bool) or how.zero_based == "auto", 'True, False or "auto"'),
         ("multilabel", how.multilabel is None or isinstance(how.multilabel, bool), "True, False or None"),
         ("label", how.label is None or isinstance(how.label, str | int), "the name or the number of a column"),
         ("header", isinstance(how.header, bool), "True or False"),
         ("labelled", isinstance(how.labelled, bool), "True or False"),
-        ("ngrams", pair and grams[0] <= grams[1], "a pair of whole numbers, 1 ≤ first ≤ last"),
+        (
+            "ngrams",
+            pair and grams[0] <= grams[1] <= LONGEST_GRAM,
+            f"two whole numbers, 1 ≤ first ≤ last ≤ {LONGEST_GRAM}",
+        ),
     ):
         if not holds:
             raise ValueError(f"{name} must be {wanted}, got {getattr(how, name)!r}.")
@@ -195,6 +204,7 @@ def _svmlight(path: str, how: Reading, chunk: Chunk) -> Piece:
     limit = svmlight.HIGHEST - base if how.n_features is None else how.n_features - 1
     if how.n_features is not None and how.zero_based == "auto":
         limit += 1  # checked again when it is known where columns start
+    limit = min(limit, svmlight.HIGHEST)
     lines = svmlight.parse(chunk.data, chunk.size, path, chunk.line, base=base, limit=limit)
     width = limit + 1 if how.n_features is not None else max(lines.most + 1 - base, 1)
     if lines.several and how.multilabel is False:
@@ -371,6 +381,8 @@ def prepared(source: Any, how: Reading, size: int = CHUNK) -> Reading:
         categorical=how.categorical,
         hashed=how.n_features or HASHED_NAMES,
     )
+    if layout.n_features > MOST_FEATURES:
+        raise FileError(f"expected at most {MOST_FEATURES:,} features, found {layout.n_features:,}", expand(source)[0])
     return replace(how, layout=layout, n_features=layout.n_features)
 
 

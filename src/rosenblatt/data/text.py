@@ -299,7 +299,17 @@ def hash_lines(
         at = int(tally[WHERE])
         word = plain[at:size].split(b"\n")[0].decode("utf-8", "replace")[:40]
         raise FileError(f"expected label<TAB>text, found {word!r}", path, line + plain.count(b"\n", 0, at), 1)
+    if labelled and b"\0\t" in given:
+        _check_ends(given, path, line)
     rows, stored = int(tally[ROWS]), int(tally[STORED])
     # In the case they were written, which the lowered text no longer has.
     names = [line[: line.find(b"\t")].decode() for line in given.split(b"\n") if b"\t" in line] if labelled else []
     return Hashed(values[:stored].copy(), columns[:stored].copy(), starts[: rows + 1], names)
+
+
+def _check_ends(given: bytes, path: Any, line: int) -> None:
+    """Refuse labels that end with NUL, which numpy drops: two labels would become one."""
+    for k, label in enumerate(one.split(b"\t", 1)[0] for one in given.split(b"\n")):
+        if label.endswith(b"\0"):
+            what = f"expected a label that does not end with NUL, found {label.decode()!r}"
+            raise FileError(what, path, line + k, 1)

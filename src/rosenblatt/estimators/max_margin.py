@@ -15,7 +15,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from rosenblatt.data.examples import check_labels, distinct, encode_labels, encode_rows, encode_weights
+from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels, encode_rows, encode_weights
 from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
 from rosenblatt.estimators.consistency import assigned, check_attributes, check_planes, must
@@ -119,7 +119,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         X = self._checked(X, reset=True)
         check_buffers(y, "y")
         check_consistent_length(X, y)
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(as_labels(y), warn=True)
         weights = encode_weights(sample_weight, X.shape[0])
         if weights is not None and not weights.all():
             X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]

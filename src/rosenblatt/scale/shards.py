@@ -23,7 +23,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Examples, encode_rows
+from rosenblatt.data.examples import Examples, as_labels, check_ends, encode_rows
 from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.reading import Contents, Facts, Piece, Reading, pieces
 from rosenblatt.data.sources import CHUNK, stamps
@@ -211,6 +211,8 @@ def _labels_of(y: Any, name: str, rows: int) -> Array:
     labels = np.asarray(y)
     if labels.shape != (rows,):
         raise FileError(f"expected one label for each of {rows:,} rows, found labels of shape {labels.shape}", name)
+    if labels.dtype.kind == "O":
+        check_ends(labels)
     return labels.astype(object) if labels.dtype.kind == "U" else labels
 
 
@@ -422,7 +424,7 @@ def array_shards(X: Any, y: Any, shards: int) -> list[HeldShard]:
     check_buffers(X, "X")
     check_buffers(y, "y")
     X = sp.csr_matrix(well_formed(X)) if sp.issparse(X) else np.asarray(X)
-    y = None if y is None else np.asarray(y)
+    y = None if y is None else as_labels(y)
     n = X.shape[0]
     bounds = [n * k // shards for k in range(shards + 1)]
     return [HeldShard(f"rows {a:,} to {b:,}", Slice(X, y, a, b)) for a, b in itertools.pairwise(bounds) if b > a]
