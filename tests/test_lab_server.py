@@ -127,7 +127,7 @@ def test_bad_states_get_a_sentence():
     with pytest.raises(ValueError, match="no link"):
         Snapshot.from_link("nonsense")
     bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 50_000_000)).decode()
-    with pytest.raises(ValueError, match="no state"):
+    with pytest.raises(ValueError, match="no link"):
         Snapshot.from_link(bomb)
     rng = np.random.default_rng(0)
     many = Snapshot(tuple(rng.normal(size=4000)), tuple(rng.normal(size=4000)), (0,) * 4000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import panel as pn
@@ -10,6 +11,7 @@ import panel.theme.base
 from bokeh.models import ColumnDataSource, CustomJS
 from panel.io.resources import LOCAL_DIST
 
+from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.classes_page import ClassesPage
 from rosenblatt.show.lab.losses_page import LossesPage
 from rosenblatt.show.lab.network_page import NetworkPage
@@ -122,12 +124,18 @@ class Lab:
 
     def restore(self, shot: Snapshot) -> None:
         """Show what a snapshot shows; one that does not fit together changes nothing."""
+        pages = self._kept()
+        try:
+            limits.fields(dict.fromkeys(pages) | shot.pages, "pages", pages)
+            shot = replace(shot, pages={name: pages[name].read(one) for name, one in shot.pages.items()})
+        except ValueError as error:
+            raise ValueError(f"This is no state of the lab: {error}.") from error
         before = self.take()
         try:
             self._show(shot)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, ArithmeticError) as error:
             self._show(before)
-            raise ValueError(f"This is no state of the lab: {error}.") from error
+            raise ValueError(f"The lab cannot show this state: {error}.") from error
 
     def _kept(self) -> dict[str, Any]:
         return {"rules": self.rules, "classes": self.classes, "losses": self.losses, "network": self.network}
@@ -138,7 +146,7 @@ class Lab:
             if name in shot.pages:
                 page.restore(shot.pages[name])
         self.perceptron.draw(fit=True)
-        self.tabs.active = max(0, min(shot.page, len(PAGES) - 1))
+        self.tabs.active = shot.page
 
 
 def build(text: str | None = None) -> Any:
@@ -147,7 +155,7 @@ def build(text: str | None = None) -> Any:
     packed = pn.state.session_args.get("state") if pn.state.session_args else None
     if packed:
         try:
-            lab.restore(Snapshot.from_link(packed[0].decode()))
+            lab.restore(Snapshot.from_link(packed[0].decode("ascii", "replace")))
         except ValueError as error:
             lab.perceptron.say(str(error))
     return lab.view

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import panel as pn
 
+from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.canvas import Canvas, arrays, points_source
 from rosenblatt.show.lab.classes import LOSSES, PENALTIES, START, Assessment, assess
 from rosenblatt.show.lab.points import THREE
-from rosenblatt.show.lab.sharing import chosen
+from rosenblatt.show.lab.repeating import repeat
 from rosenblatt.show.pictures.drawing import COLOURS
 
 Array = np.ndarray[Any, Any]
 NUDGE, PERIOD_MS = 0.1, 100
+MOST_STEPS = 10_000  # that gradient descent makes by itself
 COLUMNS = ("w₁", "w₂", "b")
 
 
@@ -110,7 +112,7 @@ class ClassesPage:
     def toggle(self) -> None:
         """Run gradient descent, or stop it."""
         if self.running is None:
-            self.running = pn.state.add_periodic_callback(self.descend, period=PERIOD_MS)
+            self.running = repeat(self.descend, PERIOD_MS, self.toggle, most=MOST_STEPS)
         else:
             self.running.stop()
             self.running = None
@@ -218,11 +220,27 @@ class ClassesPage:
             "rate": self.rate.value,
         }
 
+    def read(self, given: Any) -> dict[str, Any]:
+        """What a snapshot kept, with every value within its bounds."""
+        kept = limits.fields(given, "classes", self.state())
+        x = limits.numbers(kept["x"], "x")
+        return {
+            "W": [limits.numbers(row, "W", 2, 2) for row in limits.values(kept["W"], "W", 3, 3)],
+            "b": limits.numbers(kept["b"], "b", 3, 3),
+            "x": x,
+            "y": limits.numbers(kept["y"], "y", len(x), len(x)),
+            "labels": limits.labels(kept["labels"], "labels", len(x), limits.MOST_CLASSES),
+            "loss": limits.chosen([kept["loss"]], "loss", LOSSES)[0],
+            "penalty": limits.chosen([kept["penalty"]], "penalty", PENALTIES)[0],
+            "strength": limits.number(kept["strength"], "strength", 0.0, limits.LARGEST_RATE),
+            "rate": limits.number(kept["rate"], "rate", limits.SMALLEST_RATE, limits.LARGEST_RATE),
+        }
+
     def restore(self, kept: dict[str, Any]) -> None:
         """Show what a snapshot kept."""
-        self.W, self.b = np.array(kept["W"], dtype=float).reshape(3, 2), np.array(kept["b"], dtype=float).reshape(3)
+        self.W, self.b = np.array(kept["W"]), np.array(kept["b"])
         places = np.column_stack([kept["x"], kept["y"]]).reshape(-1, 2)
         self.source.data = dict(points_source(places, np.array(kept["labels"], dtype=int)).data)
-        (self.loss.value,), (self.penalty.value,) = chosen([kept["loss"]], LOSSES), chosen([kept["penalty"]], PENALTIES)
+        self.loss.value, self.penalty.value = kept["loss"], kept["penalty"]
         self.strength.value, self.rate.value = kept["strength"], kept["rate"]
         self.draw()

@@ -11,8 +11,8 @@ from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
 from rosenblatt.learn.losses import curve
+from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.lab.sharing import chosen
 from rosenblatt.show.pictures.curves import OF_MARGIN, titled
 from rosenblatt.show.pictures.drawing import COLOURS
 
@@ -116,7 +116,14 @@ class LossesPage:
         """What a snapshot keeps of this page."""
         return {"losses": list(self.choice.value), "scale": self.scale.value}
 
+    def read(self, given: Any) -> dict[str, Any]:
+        """What a snapshot kept, with every value within its bounds."""
+        kept = limits.fields(given, "losses", self.state())
+        return {
+            "losses": limits.chosen(kept["losses"], "losses", OF_MARGIN),
+            "scale": limits.chosen([kept["scale"]], "scale", self.scale.options.values())[0],
+        }
+
     def restore(self, kept: dict[str, Any]) -> None:
         """Show what a snapshot kept."""
-        self.choice.value = chosen(kept["losses"], OF_MARGIN)
-        (self.scale.value,) = chosen([kept["scale"]], self.scale.options.values())
+        self.choice.value, self.scale.value = kept["losses"], kept["scale"]

@@ -9,13 +9,14 @@ import numpy as np
 import panel as pn
 
 from rosenblatt.estimators.network import MarkI, MultilayerPerceptron
+from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.points import LECTURES
+from rosenblatt.show.lab.repeating import repeat
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.lab.sharing import chosen
 
 PERIOD_MS, EPOCHS_A_TICK = 120, 10
-MOST_EPOCHS = 20_000  # that a restored network learns for
+MOST_EPOCHS, MOST_VISITS = 5_000, 1_000_000  # of rows: where a network stops to learn
 FINE = 120  # points a side of a picture
 UNITS = 64  # association units of the small Mark I
 Array = np.ndarray[Any, Any]
@@ -39,7 +40,7 @@ class NetworkPage:
         self.units = pn.widgets.IntSlider(name="Hidden units", start=1, end=24, value=8, **wide)
         self.activation = pn.widgets.Select(name="Units", options=["tanh", "logistic", "relu"], **wide)
         self.rate = pn.widgets.FloatInput(name="Learning rate", value=0.05, start=0.0001, step=0.01, **wide)
-        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, **wide)
+        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, end=limits.LARGEST_SEED, **wide)
         self.start = pn.widgets.Button(name="Learn", button_type="primary", css_classes=["learn"])
         self.again = pn.widgets.Button(name="Start again")
         self.xor = pn.widgets.Button(name="Load XOR", css_classes=["load-xor"])
@@ -66,7 +67,7 @@ class NetworkPage:
     def toggle(self) -> None:
         """Learn, or pause."""
         if self.running is None:
-            self.running = pn.state.add_periodic_callback(self.tick, period=PERIOD_MS)
+            self.running = repeat(self.tick, PERIOD_MS, self.toggle, most=MOST_EPOCHS)
         else:
             self.running.stop()
             self.running = None
@@ -75,10 +76,17 @@ class NetworkPage:
     def tick(self) -> None:
         """Some epochs more."""
         self.learn(EPOCHS_A_TICK)
+        if self.running is not None and self.left() == 0:
+            self.toggle()
+
+    def left(self) -> int:
+        """How many epochs more this network may learn for."""
+        return max(0, min(MOST_EPOCHS, MOST_VISITS // max(1, len(self.session.y))) - self.epochs)
 
     def learn(self, epochs: int) -> None:
-        """So many epochs more."""
-        if self.session.ready is not None:
+        """So many epochs more, up to the most there may be."""
+        epochs = min(epochs, self.left())
+        if self.session.ready is not None or not epochs:
             return
         X, y = self.session.X, self.session.binary()
         if self.network is None:
@@ -179,11 +187,20 @@ class NetworkPage:
             "epochs": 0 if self.moved else self.epochs,
         }
 
+    def read(self, given: Any) -> dict[str, Any]:
+        """What a snapshot kept, with every value within its bounds."""
+        kept = limits.fields(given, "network", self.state())
+        return {
+            "units": limits.whole(kept["units"], "units", self.units.start, self.units.end),
+            "activation": limits.chosen([kept["activation"]], "activation", self.activation.options)[0],
+            "rate": limits.number(kept["rate"], "rate", limits.SMALLEST_RATE, limits.LARGEST_RATE),
+            "seed": limits.whole(kept["seed"], "seed", 0, limits.LARGEST_SEED),
+            "epochs": limits.whole(kept["epochs"], "epochs", 0, MOST_EPOCHS),
+        }
+
     def restore(self, kept: dict[str, Any]) -> None:
         """Show what a snapshot kept; the network learns once more, as it did."""
-        (self.activation.value,) = chosen([kept["activation"]], self.activation.options)
-        self.units.value = max(self.units.start, min(int(kept["units"]), self.units.end))
+        self.units.value, self.activation.value = kept["units"], kept["activation"]
         self.rate.value, self.seed.value = kept["rate"], kept["seed"]
         self.renew()
-        if kept["epochs"]:
-            self.learn(min(int(kept["epochs"]), MOST_EPOCHS))
+        self.learn(kept["epochs"])

@@ -10,7 +10,9 @@ import panel as pn
 
 from rosenblatt.show.lab.board import against_bound, board
 from rosenblatt.show.lab.canvas import Canvas
+from rosenblatt.show.lab.limits import LARGEST_SEED, VISITS
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, BadTable, read_table
+from rosenblatt.show.lab.repeating import repeat
 from rosenblatt.show.lab.runs import BIASES, ORDERS
 from rosenblatt.show.lab.session import Session
 from rosenblatt.show.numbers import written
@@ -50,7 +52,7 @@ class PerceptronPage:
         self.generator = pn.widgets.Select(name="Generator", options=list(GENERATORS), **wide)
         self.size = pn.widgets.IntSlider(name="Points", start=4, end=200, value=40, **wide)
         self.gap = pn.widgets.FloatSlider(name="Margin", start=0.0, end=1.0, step=0.05, value=0.2, **wide)
-        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, **wide)
+        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, end=LARGEST_SEED, **wide)
         self.make = pn.widgets.Button(name="Make points", button_type="primary", **wide)
         self.upload = pn.widgets.FileInput(accept=".csv,text/csv", **wide)
         self.target = pn.widgets.Select(name="Label column", options=[], visible=False, **wide)
@@ -104,8 +106,13 @@ class PerceptronPage:
         self.say("")
 
     def _set(self, name: str, value: Any) -> None:
-        if not self._busy and value is not None:
+        if self._busy or value is None:
+            return
+        try:
             self.session.set(**{name: value})
+            self.say("")
+        except ValueError as error:
+            self.say(f"{error}.")
 
     def say(self, text: str) -> None:
         """A sentence under the controls."""
@@ -188,7 +195,7 @@ class PerceptronPage:
         elif self.session.run is not None:
             if self.session.step == self.session.run.updates:
                 self.session.go(0)
-            self.playing = pn.state.add_periodic_callback(self.tick, period=PERIOD_MS)
+            self.playing = repeat(self.tick, PERIOD_MS, self.toggle, most=VISITS)
         self.play.name = "▶ Play" if self.playing is None else "Pause"
 
     def tick(self) -> None:

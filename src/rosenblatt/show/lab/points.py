@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.show.lab.limits import LARGEST, MOST_CLASSES, MOST_COLUMNS
+
 Array = np.ndarray[Any, Any]
 MOST_ROWS = 500  # rows of a CSV that are drawn; of more a sample is
-MOST_CLASSES = 6
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,8 @@ def read_table(text: str, target: str | None = None, most: int = MOST_ROWS) -> T
         raise BadTable("The file has a line of names and no rows.")
     if len(names) < 2:
         raise BadTable("The file has one column: one of numbers and one of labels are wanted, with a comma between.")
+    if len(names) - 1 > MOST_COLUMNS:
+        raise BadTable(f"The file has {len(names):,} columns; the lab learns from up to {MOST_COLUMNS:,} and a label.")
     if target is None:
         target = names[-1]
     if target not in names:
@@ -240,4 +243,6 @@ def _number(value: str, name: str, line: int) -> float:
         raise BadTable(f"Line {line}, column {name!r}: {value.strip()[:40]!r} is no number.") from None
     if not np.isfinite(number):
         raise BadTable(f"Line {line}, column {name!r}: {value.strip()!r} is not finite.")
+    if abs(number) > LARGEST:
+        raise BadTable(f"Line {line}, column {name!r}: {value.strip()[:40]!r} is too large: scale the column down.")
     return number

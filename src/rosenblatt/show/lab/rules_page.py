@@ -14,11 +14,12 @@ from rosenblatt.estimators.linear import LinearClassifier, Minimiser
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
 from rosenblatt.estimators.svm import LinearSVM, Pegasos
+from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.lab.sharing import chosen
 
 EPOCHS, DUAL_EPOCHS = 50, 1000
+MOST_VISITS = EPOCHS * limits.MOST_POINTS  # of rows by one learner, however long the order is
 COARSE = 48  # points a side of a picture of a vote: each of them asks thousands of vectors
 Array = np.ndarray[Any, Any]
 
@@ -31,7 +32,8 @@ def _in_order(kind: Any, **settings: Any) -> Callable[[Session], Any]:
         shared = {name: parameters[name] for name in ("order", "random_state", "fit_intercept") if name in parameters}
         if shared["order"] in ("first", "worst") and issubclass(kind, Minimiser):
             shared["order"] = "cyclic"  # gradient descent has no rows that it leaves alone
-        return kind(max_epochs=EPOCHS, **shared, **settings)
+        epochs = max(1, min(EPOCHS, MOST_VISITS // session.settings.visits(len(session.y))))
+        return kind(max_epochs=epochs, **shared, **settings)
 
     return model
 
@@ -125,9 +127,14 @@ class RulesPage:
         """What a snapshot keeps of this page."""
         return {"learners": list(self.choice.value)}
 
+    def read(self, given: Any) -> dict[str, Any]:
+        """What a snapshot kept, with every value within its bounds."""
+        kept = limits.fields(given, "rules", self.state())
+        return {"learners": limits.chosen(kept["learners"], "learners", LEARNERS)}
+
     def restore(self, kept: dict[str, Any]) -> None:
         """Show what a snapshot kept."""
-        self.choice.value = chosen(kept["learners"], LEARNERS)
+        self.choice.value = kept["learners"]
 
 
 def _words(model: Any, wrong: int, n: int) -> str:

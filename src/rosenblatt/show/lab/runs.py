@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ import numpy as np
 from rosenblatt.estimators.perceptron import VotedPerceptron
 from rosenblatt.estimators.report import looked_at
 from rosenblatt.learn.kept import Ballot
+from rosenblatt.show.lab import limits
+from rosenblatt.show.lab.limits import EPOCHS, VISITS
 
 Array = np.ndarray[Any, Any]
-VISITS, EPOCHS = 6_000, 500  # where a run that has not converged stops
+LONGEST_ROWS = 10 * VISITS  # characters
 BIASES = ("none", "unit", "radius")
 ORDERS = ("cyclic", "shuffle", "random", "first", "worst", "these rows")
 
@@ -41,24 +43,41 @@ class Settings:
     seed: int = 0
     start: tuple[float, ...] = (0.0, 0.0, 0.0)
 
-    def check(self) -> None:
-        """Raise where these are no settings."""
-        numbers = [self.rate, self.margin, *self.start]
-        known = self.bias in BIASES and self.order in ORDERS and isinstance(self.rows, str)
-        fits = len(self.start) == 3 and isinstance(self.seed, int) and np.isfinite(numbers).all()
-        if not (known and fits and self.rate > 0 and self.margin >= 0 and self.seed >= 0):
-            raise ValueError("with settings that there are not")
+    @classmethod
+    def read(cls, given: Any) -> Settings:
+        """Settings from names with values; a sentence where they are none."""
+        kept = limits.fields(given, "settings", (field.name for field in fields(cls)))
+        (bias,), (order,) = (
+            limits.chosen([kept[name]], name, options) for name, options in (("bias", BIASES), ("order", ORDERS))
+        )
+        rows = limits.text(kept["rows"], "rows", LONGEST_ROWS)
+        if (count := len(_parts(rows))) > VISITS:
+            raise ValueError(f"rows: {count:,} rows are given, a run visits at most {VISITS:,}")
+        return cls(
+            bias=bias,
+            rate=limits.number(kept["rate"], "rate", limits.SMALLEST_RATE, limits.LARGEST_RATE),
+            margin=limits.number(kept["margin"], "margin", low=0.0),
+            order=order,
+            rows=rows,
+            seed=limits.whole(kept["seed"], "seed", 0, limits.LARGEST_SEED),
+            start=limits.numbers(kept["start"], "start", 3, 3),
+        )
 
     def sequence(self, n: int) -> str | list[int]:
         """The order as `Perceptron` takes it."""
         if self.order != "these rows":
             return self.order
         try:
-            rows = [int(part) for part in self.rows.replace(";", ",").split(",") if part.strip()]
+            rows = [int(part) for part in _parts(self.rows)]
         except ValueError:
             rows = []
         rows = [row for row in rows if 0 <= row < n]
         return rows or "cyclic"
+
+    def visits(self, n: int) -> int:
+        """The most rows that an epoch visits."""
+        order = self.sequence(n)
+        return max(n, 1, 0 if isinstance(order, str) else len(order))
 
     def initial(self, d: int) -> dict[str, Any]:
         """Where learning from d columns starts, as `fit` and `trace` take it; nothing for zero."""
@@ -69,7 +88,7 @@ class Settings:
 
     def parameters(self, n: int) -> dict[str, Any]:
         """The parameters of `Perceptron`, but for those at their defaults."""
-        passes = EPOCHS if self.order in ("first", "worst") else min(EPOCHS, VISITS // max(n, 1))
+        passes = EPOCHS if self.order in ("first", "worst") else min(EPOCHS, VISITS // self.visits(n))
         found: dict[str, Any] = {"order": self.sequence(n), "max_epochs": max(1, passes)}
         if self.bias == "none":
             found["fit_intercept"] = False
@@ -82,6 +101,10 @@ class Settings:
         if self.order in ("shuffle", "random"):
             found["random_state"] = self.seed
         return found
+
+
+def _parts(rows: str) -> list[str]:
+    return [part for part in rows.replace(";", ",").split(",") if part.strip()]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -116,8 +116,8 @@ class Session:
         self.relearn(None if at_end and self.step else self.step)
 
     def set(self, **changes: Any) -> None:
-        """Other settings."""
-        self.settings = replace(self.settings, **changes)
+        """Other settings; ValueError, and no change, where they are none."""
+        self.settings = Settings.read(asdict(replace(self.settings, **changes)))
         self.relearn(0)
 
     def relearn(self, step: int | None) -> None:
@@ -127,7 +127,7 @@ class Session:
             y = self.binary()
             self.run = learn(self.rows, y, self.settings)
             self.verdict = look(self.rows, y, self.settings.bias != "none")
-            self.step = self.run.updates if step is None else min(step, self.run.updates)
+            self.step = self.run.updates if step is None else max(0, min(step, self.run.updates))
         else:
             self.step = 0
         self.changed()

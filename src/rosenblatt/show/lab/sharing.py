@@ -5,26 +5,18 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-import numpy as np
-
+from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.runs import Settings
 
 FORMAT = 1
 LONGEST_LINK = 30_000  # characters; the server refuses longer ones
-MOST_POINTS = 5_000
-
-
-def chosen(values: Any, options: Iterable[Any]) -> list[Any]:
-    """The values, all of which must be among the options."""
-    known = list(options)
-    for value in values:
-        if value not in known:
-            raise ValueError(f"{value!r} is not among {', '.join(map(str, known))}")
-    return list(values)
+LONGEST_LINKED = 1_000_000  # characters that a link may unpack to
+LONGEST_FILE = 12_500_000  # characters: as many values as a table may have, written out
+LAST_STEP = 10**9  # any step up to it means the last one of a shorter run
+LAST_PAGE = 5
 
 
 @dataclass(frozen=True)
@@ -67,49 +59,53 @@ class Snapshot:
     def from_json(cls, text: str) -> Snapshot:
         """A snapshot from text; a sentence where it is none."""
         try:
-            found = json.loads(text)
-            if found.pop("format") != FORMAT:
-                raise ValueError("of another format")
-            settings = Settings(**{**found.pop("settings")})
-            settings = Settings(**{**asdict(settings), "start": tuple(float(v) for v in settings.start)})
-            shot = cls(
-                x=tuple(float(v) for v in found.pop("x")),
-                y=tuple(float(v) for v in found.pop("y")),
-                labels=tuple(int(v) for v in found.pop("labels")),
-                classes=tuple(str(v) for v in found.pop("classes")),
-                settings=settings,
-                axes=(str(found["axes"][0]), str(found.pop("axes")[1])),
-                columns=tuple(tuple(float(v) for v in row) for row in found.pop("columns")),
-                **found,
-            )
-            settings.check()
-            shot._check()
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            if len(text) > LONGEST_FILE:
+                raise ValueError(f"it has more than {LONGEST_FILE:,} characters")
+            return cls._read(json.loads(text))
+        except RecursionError:
+            raise ValueError("This is no state of the lab: it is nested too deeply.") from None
+        except ValueError as error:
             raise ValueError(f"This is no state of the lab: {error}.") from error
-        return shot
 
-    def _check(self) -> None:
-        sizes = {len(self.x), len(self.y), len(self.labels), len(self.columns) or len(self.x)}
-        inside = all(0 <= label < len(self.classes) for label in self.labels)
-        flat = [*self.x, *self.y, *(value for row in self.columns for value in row)]
-        even = len({len(row) for row in self.columns}) <= 1
-        if len(sizes) != 1 or not inside or not even or len(self.x) > MOST_POINTS or not np.isfinite(flat).all():
-            raise ValueError("with points that do not fit together")
-        if not (isinstance(self.step, int) and isinstance(self.page, int) and isinstance(self.pages, dict)):
-            raise ValueError("with a step or page that there is not")
+    @classmethod
+    def _read(cls, given: Any) -> Snapshot:
+        kept = limits.fields(given, "state", ["format", *(field.name for field in fields(cls))])
+        if kept["format"] != FORMAT:
+            raise ValueError(f"format: expected {FORMAT}, found {limits.shown(kept['format'])}")
+        x = limits.numbers(kept["x"], "x")
+        names = limits.values(kept["classes"], "classes", 2, limits.MOST_CLASSES)
+        first, second = limits.values(kept["axes"], "axes", 2, 2)
+        return cls(
+            x=x,
+            y=limits.numbers(kept["y"], "y", len(x), len(x)),
+            labels=limits.labels(kept["labels"], "labels", len(x), len(names)),
+            classes=tuple(limits.text(name, "classes") for name in names),
+            settings=Settings.read(kept["settings"]),
+            step=limits.whole(kept["step"], "step", 0, LAST_STEP),
+            page=limits.whole(kept["page"], "page", 0, LAST_PAGE),
+            axes=(limits.text(first, "axes"), limits.text(second, "axes")),
+            note=limits.text(kept["note"], "note"),
+            columns=_columns(kept["columns"], len(x)),
+            pages=_pages(kept["pages"]),
+        )
 
     def to_link(self) -> str | None:
         """The snapshot as the query of a link; None when it would be too long."""
-        packed = base64.urlsafe_b64encode(zlib.compress(self.to_json().encode(), 9)).decode().rstrip("=")
-        return f"?state={packed}" if len(packed) <= LONGEST_LINK else None
+        text = self.to_json()
+        packed = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
+        return f"?state={packed}" if len(packed) <= LONGEST_LINK and len(text) <= LONGEST_LINKED else None
 
     @classmethod
     def from_link(cls, packed: str) -> Snapshot:
         """A snapshot from the text after "?state="."""
         try:
-            data = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4))
+            if len(packed) > LONGEST_LINK:
+                raise ValueError(f"it has more than {LONGEST_LINK:,} characters")
             inflate = zlib.decompressobj()
-            text = inflate.decompress(data, 4_000_000).decode()  # a small link may not unpack to gigabytes
+            data = inflate.decompress(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)), LONGEST_LINKED)
+            if not inflate.eof:  # a small link may not unpack to gigabytes
+                raise ValueError(f"it is cut short, or unpacks to more than {LONGEST_LINKED:,} characters")
+            text = data.decode()
         except (ValueError, zlib.error) as error:
             raise ValueError(f"This is no link of the lab: {error}.") from error
         return cls.from_json(text)
@@ -127,3 +123,20 @@ class Snapshot:
             f"run = trace(X, y{''.join(f', {name}={value!r}' for name, value in options.items())})\n"
             "print(run)\n" + ("plot_run(run)\nplot_hulls(X, y)\n" if flat else "print(separability(X, y))\n")
         )
+
+
+def _columns(given: Any, points: int) -> tuple[tuple[float, ...], ...]:
+    """One row of numbers per point, all of one length; or nothing."""
+    rows = limits.values(given, "columns", 0, points)
+    if not rows:
+        return ()
+    width = len(limits.values(rows[0], "columns", 1, min(limits.MOST_COLUMNS, limits.MOST_VALUES // points)))
+    limits.values(rows, "columns", points, points)
+    return tuple(limits.numbers(row, "columns", width, width) for row in rows)
+
+
+def _pages(given: Any) -> dict[str, Any]:
+    """Names with values; each page reads its own."""
+    if not isinstance(given, dict):
+        raise ValueError(f"pages: expected names with values, found {limits.shown(given)}")
+    return given
