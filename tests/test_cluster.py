@@ -327,25 +327,25 @@ def test_an_error_in_the_code_is_not_tried_again(files, inside, monkeypatch):
         calls.append(1)
         raise Hidden
 
-    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", broken)
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", broken)
     with pytest.raises(Hidden):
         fit(learner(), files, client=inside)
     assert len(calls) <= SHARDS
 
 
 def test_a_passing_error_is_tried_elsewhere(files, inside, monkeypatch):
-    one_pass, seen, lock = rosenblatt.scale.shards.one_pass, set(), threading.Lock()
+    one_pass, seen, lock = rosenblatt.learn.mixing.one_pass, set(), threading.Lock()
 
-    def flaky(examples, plan, sent, shard):
+    def flaky(solver, examples, shard):
         with lock:
-            first = (sent.epoch, shard) not in seen
-            seen.add((sent.epoch, shard))
+            first = (solver.state.epoch, shard) not in seen
+            seen.add((solver.state.epoch, shard))
         if first and shard % 2:
             raise MemoryError
-        return one_pass(examples, plan, sent, shard)
+        return one_pass(solver, examples, shard)
 
     here = fit(learner(), files, shards=SHARDS)
-    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", flaky)
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", flaky)
     there = fit(learner(), files, client=inside)
     same(here, there)
     assert there.report_.sharding.sent_again == 4 * (SHARDS // 2)
@@ -375,16 +375,16 @@ def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
 
 
 def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):
-    one_pass, hung, freed = rosenblatt.scale.shards.one_pass, [], threading.Event()
+    one_pass, hung, freed = rosenblatt.learn.mixing.one_pass, [], threading.Event()
 
-    def slow(examples, plan, sent, shard):
-        if shard == 2 and sent.epoch == 1 and not hung:
+    def slow(solver, examples, shard):
+        if shard == 2 and solver.state.epoch == 1 and not hung:
             hung.append(1)
             freed.wait(60)
-        return one_pass(examples, plan, sent, shard)
+        return one_pass(solver, examples, shard)
 
     here = fit(learner(), files, shards=SHARDS)
-    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", slow)
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", slow)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     try:
         there = fit(learner(), files, client=inside, deadline=6.0)
@@ -396,7 +396,7 @@ def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):
 
 def test_a_shard_that_is_always_late_ends_the_run(files, inside, monkeypatch):
     freed = threading.Event()
-    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", lambda *args: freed.wait(30))
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *args: freed.wait(30))
     monkeypatch.setattr(cluster, "TICK", 0.05)
     began = time.monotonic()
     try:
@@ -632,15 +632,15 @@ def test_a_table_of_contents_survives(files, inside, tmp_path):
 def test_all_workers_go_and_others_come(files, monkeypatch):
     """Between two passes, and in the middle of one: what was sent to workers that are gone is sent again."""
     here = fit(learner(), files, shards=SHARDS)
-    one_pass, gone = rosenblatt.scale.shards.one_pass, threading.Event()
+    one_pass, gone = rosenblatt.learn.mixing.one_pass, threading.Event()
 
-    def slow(examples, plan, sent, shard):
-        if sent.epoch == 2 and not gone.is_set():
+    def slow(solver, examples, shard):
+        if solver.state.epoch == 2 and not gone.is_set():
             gone.set()
             time.sleep(0.5)
-        return one_pass(examples, plan, sent, shard)
+        return one_pass(solver, examples, shard)
 
-    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", slow)
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", slow)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     with dask.config.set(SETTINGS), start(2, processes=False) as local, Client(local) as client:
 

@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 import rosenblatt
 from rosenblatt.cli import main as cli
 from rosenblatt.cli.progress import watched
-from rosenblatt.learn.training import EpochRecord
-from rosenblatt.scale.jobs import Progress
+from rosenblatt.learn.epochs import EpochRecord
+from rosenblatt.scale.progress import Progress
 
 COMMAND = [sys.executable, "-m", "rosenblatt.cli.main"]
 

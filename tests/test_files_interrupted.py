@@ -15,7 +15,8 @@ import rosenblatt
 from from_files import RNG, dump_svmlight_file, same
 from rosenblatt import FileError, fit, load, read
 from rosenblatt.learn.orders import Blocks, block_bounds
-from rosenblatt.scale import cache, jobs
+from rosenblatt.learn.training import OnlineSolver
+from rosenblatt.scale import cache
 from rosenblatt.scale.ahead import ahead
 
 pytestmark = pytest.mark.usefixtures("quiet", "small_blocks")
@@ -27,15 +28,15 @@ class Stop(Exception):
 
 def interrupted(monkeypatch, after, error):
     """Make the `after`-th piece of training raise."""
-    count, epochs = [0], jobs.epochs
+    count, meet = [0], OnlineSolver._meet
 
     def broken(*args):
         count[0] += 1
         if count[0] == after:
             raise error
-        return epochs(*args)
+        return meet(*args)
 
-    monkeypatch.setattr(jobs, "epochs", broken)
+    monkeypatch.setattr(OnlineSolver, "_meet", broken)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), Stop()], ids=["ctrl-c", "error"])

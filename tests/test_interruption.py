@@ -315,7 +315,7 @@ def test_while_scoring_the_epoch_just_made_is_kept(at, small, monkeypatch):
 
 def test_while_the_report_is_made_the_model_is_whole(small, monkeypatch):
     X, y = small
-    breaks_off(monkeypatch, online, "looked_at", 1)
+    breaks_off(monkeypatch, online, "scanned", 1)
     model = Perceptron(random_state=0, max_epochs=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

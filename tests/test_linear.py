@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Examples, encode_rows
 from rosenblatt.learn.batch import Landscape
+from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.losses import curve, names
 from rosenblatt.learn.minimising import objective
@@ -271,7 +272,7 @@ def test_case_of_the_interactive_page():
     aim = LinearClassifier(alpha=0.2)._plan()  # 0.1·ΣW² is α = 0.2 of ½ΣW²
     rows, reach = encode_rows(X)
     examples = Examples(rows, 2, y, np.arange(3), None, None, reach)
-    F = objective(examples, aim, Planes(W, b, "multinomial", 3))
+    F = objective(InMemory(examples), aim, Planes(W, b, "multinomial", 3))
     assert np.isclose(aim.penalty_of(W), 0.308, atol=5e-4)
     assert np.isclose(F - aim.penalty_of(W), 0.61, atol=5e-3)
     (problem,) = problems(examples, "multinomial", 3)
@@ -291,7 +292,7 @@ def test_case_of_the_interactive_page():
     for k, j in np.ndindex(W.shape):
         h = np.zeros_like(W)
         h[k, j] = 1e-6
-        ups, downs = (objective(examples, aim, Planes(W + s * h, b, "multinomial", 3)) for s in (1, -1))
+        ups, downs = (objective(InMemory(examples), aim, Planes(W + s * h, b, "multinomial", 3)) for s in (1, -1))
         assert np.isclose((ups - downs) / 2e-6, by_W[k, j] + 0.2 * W[k, j], atol=1e-8)
 
 

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from rosenblatt.estimators.network import MarkI, MultilayerPerceptron, RandomWiring
     from rosenblatt.estimators.onnx_export import export_onnx
     from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
-    from rosenblatt.estimators.report import Report, Sharding
+    from rosenblatt.estimators.report import Report
     from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
     from rosenblatt.estimators.svm import LinearSVM, Pegasos
+    from rosenblatt.learn.epochs import EpochRecord
+    from rosenblatt.learn.mixing import Sharding
     from rosenblatt.learn.network import Layer
-    from rosenblatt.learn.training import EpochRecord
     from rosenblatt.prove.bounds import MistakeBound, PAUMBounds, mistake_bounds, paum_bounds
     from rosenblatt.prove.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
     from rosenblatt.prove.generalisation import GeneralisationBound, clopper_pearson, generalisation_bounds
@@ -74,7 +75,7 @@ _HOMES = {
     "RandomWiring": "estimators.network",
     "Layer": "learn.network",
     "Report": "estimators.report",
-    "Sharding": "estimators.report",
+    "Sharding": "learn.mixing",
     "separability": "prove.separability",
     "Separability": "prove.certificates",
     "SeparabilityByClass": "prove.certificates",
@@ -92,7 +93,7 @@ _HOMES = {
     "GeneralisationBound": "prove.generalisation",
     "InseparableError": "prove.widest",
     "UndecidedError": "prove.widest",
-    "EpochRecord": "learn.training",
+    "EpochRecord": "learn.epochs",
     "trace": "show.trace",
     "Trace": "show.trace",
     "Step": "show.recording",

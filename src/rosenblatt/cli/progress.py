@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 
-from rosenblatt.scale.jobs import Progress
+from rosenblatt.scale.progress import Progress
 
 SILENCE = 0.2  # seconds between two lines: thousands of short epochs are no news
 

@@ -93,6 +93,51 @@ class Examples:
             self.rows, self.n_features, self.target, self.classes, self.weights, rows, radius2(self.rows, rows)
         )
 
+    def facts(self) -> Facts:
+        """What is true of all rows that take part."""
+        mass = float(self.size)
+        if self.weights is not None:
+            mass = float(self.weights.sum() if self.present is None else self.weights[self.present].sum())
+        return Facts(
+            self.n_features, self.classes, self.target.ndim == 2, self.dtype, self.size, mass, self.stored, self.radius2
+        )
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is true of all rows of a source, wherever they are.
+
+    Attributes
+    ----------
+    n_features : int
+    classes : ndarray or None
+        None for regression.
+    by_labels : bool
+        Whether the target is an indicator of labels.
+    dtype : dtype
+        Of the values.
+    rows : int
+        Rows that take part; 0 until a first pass has counted them.
+    mass : float
+        Their weight.
+    stored : int
+        Values that a pass reads.
+    radius2 : float
+        max‖x‖².
+    masses : ndarray or None
+        The weight of each class, where it was counted.
+    """
+
+    n_features: int
+    classes: Array | None
+    by_labels: bool
+    dtype: np.dtype[Any]
+    rows: int
+    mass: float
+    stored: int
+    radius2: float
+    masses: Array | None = None
+
 
 # -- rows ------------------------------------------------------------------------------------------------------------
 

@@ -258,7 +258,7 @@ class Contents:
 
 
 @dataclass
-class Facts:
+class Inventory:
     """What there is to know about a source, gathered piece by piece."""
 
     rows: int = 0
@@ -327,7 +327,7 @@ class Facts:
 
 def united(parts: Sequence[Contents], how: Reading) -> tuple[Contents, int]:
     """What several sources hold together, read as `how` asks, and the shift of their columns."""
-    facts = Facts(
+    facts = Inventory(
         rows=sum(part.rows for part in parts),
         stored=sum(part.stored for part in parts),
         most=max(part.most for part in parts),
@@ -351,7 +351,7 @@ def looked_through(
 ) -> Iterator[Callable[[], Piece | svmlight.Glance]]:
     """As `tasks`, but plain lines of svmlight are only looked at: whoever uses them parses them, and may refuse them.
 
-    Only for a reading of which it is not known where columns start, as `Facts` counts them.
+    Only for a reading of which it is not known where columns start, as `Inventory` counts them.
     """
     if how.format != "svmlight" or how.zero_based != "auto":
         yield from tasks(source, how, size, longest)
@@ -471,7 +471,7 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
 
 def _whole(source: Any, how: Reading) -> tuple[Any, Any, Any]:
     """All rows of a source, their labels, and the query of each where there is one."""
-    facts, found = Facts(), []
+    facts, found = Inventory(), []
     for piece in pieces(source, how):
         facts.add(piece)
         found.append(piece)
@@ -550,7 +550,7 @@ def stream(
 
 def _scanned(source: Any, how: Reading, size: int, longest: int) -> Reading:
     """The reading with what only a look at all rows can tell."""
-    facts = Facts()
+    facts = Inventory()
     for piece in pieces(source, how, size, longest):
         facts.add(piece)
     if not facts.rows:

@@ -57,7 +57,6 @@ class PassiveAggressive(OnlineClassifier):
     [1.0, -1.0]
     """
 
-    _needs_memory = None
     _parameter_constraints: dict[str, Any] = {**COMMON, **AGGRESSIVE}
 
     def __init__(
@@ -119,7 +118,6 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     array([3.])
     """
 
-    _needs_memory = None
     _parameter_constraints: dict[str, Any] = {
         **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight")},
         **AGGRESSIVE,

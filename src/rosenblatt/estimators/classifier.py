@@ -20,27 +20,14 @@ from rosenblatt.data.examples import (
     encode_labels,
     merged,
 )
-from rosenblatt.estimators.online import OnlineLearner, all_or_nothing
+from rosenblatt.estimators.fitting import all_or_nothing, named_classes, one_epoch
+from rosenblatt.estimators.online import OnlineLearner
+from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.growing import grow
-from rosenblatt.learn.kept import Kept, decide
-from rosenblatt.learn.machines import State
-from rosenblatt.learn.training import (
-    Plan,
-    default_epochs,
-)
+from rosenblatt.learn.kept import decide
+from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
-
-
-def named_classes(classes: Any) -> Array:
-    """The classes that a caller of `partial_fit` expects, sorted."""
-    try:
-        given = column_or_1d(as_labels(classes))
-        found = distinct(given)
-        check_labels(given, found)
-    except ValueError as error:
-        raise ValueError(f"classes: {error}") from error
-    return found
 
 
 class OnlineClassifier(ClassifierMixin, OnlineLearner):
@@ -101,20 +88,14 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         -------
         self
         """
-        self._validate_params()
-        plan = self._plan()
-        examples = self._examples(X, y, sample_weight, reset=True)
-        self._check_rows(plan, examples)
+        return self._fit(X, y, sample_weight, coef_init, intercept_init)
+
+    def _check_classes(self, examples: Examples) -> None:
         assert examples.classes is not None
-        labels = examples.target.ndim == 2
-        if examples.classes.size < 2 and not labels:
+        if examples.classes.size < 2 and examples.target.ndim == 1:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 classes to learn from; y has 1 class: {examples.classes[0]!r}."
             )
-        state = self._start(examples, plan, examples.classes.size, labels, coef_init, intercept_init)
-        limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
-        self._drive(examples, plan, state, limit, X, y)
-        return self
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -143,22 +124,18 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         if classes is not None:
             named = named_classes(classes)
             known = named if known is None else merged(known, named)
-        dtype = None if first else self._state.machines[0].coef.dtype
+        dtype = None if first else self._state.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)
         self._check_rows(plan, examples)
-        assert examples.classes is not None
-        labels = examples.target.ndim == 2
-        if first:
-            state = self._start(examples, plan, examples.classes.size, labels, None, None)
-        else:
-            state = self._grown(examples, plan, labels)
-        self._one_epoch(examples, plan, state)
+        source = InMemory(examples)
+        state = self._new_state(source, plan) if first else self._grown(examples, plan)
+        one_epoch(self, self._solver(plan, state), source)
         return self
 
-    def _grown(self, examples: Examples, plan: Plan, labels: bool) -> State:
+    def _grown(self, examples: Examples, plan: Plan) -> Any:
         """A copy of the state, to be kept when its epoch is done, with room for classes that are new."""
         assert examples.classes is not None
-        known, found = self.classes_.size, examples.classes.size
+        known, found, labels = self.classes_.size, examples.classes.size, examples.target.ndim == 2
         if labels != self._labels() or (labels and known != found):
             raise ValueError(
                 f"y has {found} {'label columns' if labels else 'classes'}, the model learned {known} "
@@ -176,7 +153,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         """Whether the model was taught labels by an indicator."""
         return bool(self._by_labels)
 
-    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
+    def _held_out_score(self, kept: Any, examples: Examples, rows: Array) -> float:
         """Accuracy, by weight, on held-out rows."""
         labels, right, total = examples.target.ndim == 2, 0.0, 0.0
         for begin in range(0, rows.size, 1 << 14):
@@ -218,7 +195,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)]
 
     def __sklearn_tags__(self) -> Any:
-        """Labels by indicator are welcome."""
+        """Labels by indicator are welcome where the learner can do them."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = self._takes_labels
         return tags

@@ -269,8 +269,16 @@ def _may_be_set(kind: Any, name: str, parameters: dict[str, Any]) -> bool:
     return ATTRIBUTE.fullmatch(name) is not None and not known
 
 
+# Where classes that version 0.1 wrote into files are now.
+MOVED = {
+    "learn.training.EpochRecord": "learn.epochs.EpochRecord",
+    "estimators.report.Sharding": "learn.mixing.Sharding",
+}
+
+
 def find(path: str) -> Any:
     """The class of this package that `path`, such as learn.machines.State, names."""
+    path = MOVED.get(path, path)
     home, _, name = path.rpartition(".")
     if not HOME.fullmatch(home) or name.startswith("_"):
         raise ValueError(f"{path!r} names no class of rosenblatt")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +17,12 @@ from rosenblatt.estimators.consistency import assigned, planes_now
 from rosenblatt.estimators.consistency_layers import check_tree_model
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.estimators.report import Report
-from rosenblatt.learn.evaluation import Evaluation, evaluate
+from rosenblatt.estimators.report import Report, scan
+from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.kept import Planes, decide, lengths2
 from rosenblatt.learn.rules import PassiveAggressiveRule, PerceptronRule
-from rosenblatt.learn.training import EpochRecord, Plan, problems
-from rosenblatt.learn.tree import Grown, make_tree, new_grown, train, tree_distance
+from rosenblatt.learn.training import Plan
+from rosenblatt.learn.tree import Distance, Grown, TreeSolver, make_tree, new_grown
 
 Array = np.ndarray[Any, Any]
 
@@ -113,7 +112,6 @@ class HierarchicalPerceptron(EpochwiseClassifier):
     record_errors: bool
     distances_: Array
     _state: Grown
-    _needs_memory = None
     _parameter_constraints = HIERARCHICAL
 
     def __init__(
@@ -133,9 +131,6 @@ class HierarchicalPerceptron(EpochwiseClassifier):
     ) -> None:
         self._take(locals())
 
-    def _check(self) -> None:
-        checked_order(self.order)
-
     def _plan(self) -> Plan:
         return Plan(
             rule=PassiveAggressiveRule("PA", 1.0),
@@ -145,23 +140,24 @@ class HierarchicalPerceptron(EpochwiseClassifier):
             record_errors=self.record_errors,
         )
 
-    def _begin(self, examples: Examples) -> Grown:
-        assert examples.classes is not None
-        tree = make_tree(self.tree, examples.classes.tolist())
-        return new_grown(tree, examples.n_features, examples.dtype, self._new_seed(), self.keep == "average")
+    def _new_state(self, source: Source, plan: Plan, *start: Any) -> Grown:
+        facts = source.facts
+        assert facts.classes is not None
+        tree = make_tree(self.tree, facts.classes.tolist())
+        return new_grown(tree, facts.n_features, facts.dtype, self._new_seed(), self.keep == "average")
 
-    def _fits(self, examples: Examples) -> None:
-        super()._fits(examples)
+    def _grown(self, examples: Examples, plan: Plan) -> Any:
         if (self._state.total_b.size > 0) != (self.keep == "average"):
             raise ValueError(f"keep was another in the first call of partial_fit and is now {self.keep!r}.")
+        return super()._grown(examples, plan)
 
-    def _train(self, examples: Examples, state: Grown) -> Generator[EpochRecord, None, None]:
-        return train(examples, self._plan(), state)
+    def _solver(self, plan: Plan, state: Grown) -> TreeSolver:
+        return TreeSolver(plan, state)
 
     def _check_learned(self) -> None:
         check_tree_model(self)
 
-    def _publish(self, kept: Planes) -> None:  # type: ignore[override]
+    def _publish(self, kept: Planes) -> None:
         self.coef_, self.intercept_ = kept.coef, kept.intercept
         self.distances_ = self._state.tree.distances()
 
@@ -169,43 +165,21 @@ class HierarchicalPerceptron(EpochwiseClassifier):
         """The planes with `coef_` and `intercept_` as they are now: users may have set them."""
         return planes_now(self, self._kept)
 
-    def _attributes(self, state: Any, plan: Any, examples: Examples) -> dict[str, Any]:
-        found = super()._attributes(state, plan, examples)
-        return {**found, "coef_": found["_kept"].coef, "intercept_": found["_kept"].intercept}
-
-    def _conclude_parts(
-        self,
-        outcome: str,
-        records: list[EpochRecord],
-        parts: Callable[[], Iterable[Examples]],
-        examples: Examples,
-        state: Grown,
-        seconds: float,
-    ) -> Report:
-        """The report after a scan of all parts; of `examples` only what is true of all rows is asked."""
-        kept = state.kept()
-        scans = [
-            evaluate(problem, kept, PerceptronRule(0.0, 0.0))
-            for part in parts()
-            for problem in problems(part, kept.scheme, kept.classes)
-        ]
-        scan = functools.reduce(Evaluation.joined, scans)
+    def _conclude(self, run: Training, report: Report) -> Report:
+        source, kept, solver = run.source, self._kept, run.solver
+        (seen,) = scan(source, PerceptronRule(0.0, 0.0), kept)
         length = math.sqrt(float(lengths2(kept.coef).sum()))
-        if outcome == "budget" and scan.errors == 0 and self.keep == "last":
+        outcome = report.outcome
+        if outcome == "budget" and (seen.errors == 0 if self.keep == "last" else solver.clean(source)):
             outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
-        return TreeReport(
-            outcome,
-            tuple(records),
-            state.updates,
-            scan.errors,
-            float(scan.lows[0]) / length if length else 0.0,
-            math.sqrt(examples.radius2),
-            None,
-            None,
-            seconds,
-            examples.size,
-            tree_distance=tree_distance(parts(), kept, state.tree),
-        )
+        far, mass = np.sum(list(source.ask(Distance(kept, solver.state.tree))), axis=0)
+        found = {
+            **report.__dict__,
+            "outcome": outcome,
+            "errors": seen.errors,
+            "margin": float(seen.lows[0]) / length if length else 0.0,
+        }
+        return TreeReport(**found, tree_distance=float(far / mass))
 
     def tree_distance(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean number of tree edges between the true and the predicted class of rows.

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.data.examples import Examples
+from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.estimators.consistency_kernels import check_kernel_model
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
-from rosenblatt.learn import budgets, kernel_machines
-from rosenblatt.learn import kernel_dual as dual
+from rosenblatt.learn.budgets import Budgeted, BudgetSolver, new_budgeted
+from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.evaluation import look
-from rosenblatt.learn.kernel_machines import Dual, Machines, largest_diagonal, new_machines, sides_of
+from rosenblatt.learn.kernel_dual import Ascent, KernelDualSolver, new_ascent
+from rosenblatt.learn.kernel_machines import (
+    Dual,
+    KernelPerceptronSolver,
+    Machines,
+    largest_diagonal,
+    new_machines,
+    sides_of,
+)
 from rosenblatt.learn.rules import PerceptronRule
 from rosenblatt.learn.similarity import Kernel, scale_gamma
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import Plan, whole_problem
 from rosenblatt.prove.mistakes import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
@@ -71,8 +77,11 @@ class KernelClassifier(EpochwiseClassifier):
         settings = (float(self.degree), scale_gamma(self.gamma, examples), float(self.coef0))
         return Kernel(self.kernel, *settings)
 
-    def _most_epochs(self, examples: Examples) -> int:
-        few = 10 if getattr(self, "keep", "last") == "vote" else max(10, MOST_KERNELS // examples.size**2)
+    def _plan(self) -> Plan:
+        return Plan(rule=PerceptronRule())
+
+    def _limit(self, plan: Plan, facts: Facts) -> int:
+        few = 10 if plan.keep == "vote" else max(10, MOST_KERNELS // facts.rows**2)
         return self.max_epochs or min(1_000, few)
 
     @property
@@ -95,9 +104,6 @@ class KernelClassifier(EpochwiseClassifier):
 
     def _check_learned(self) -> None:
         check_kernel_model(self)
-
-    def _reach(self, examples: Examples, state: Any) -> float:
-        return math.sqrt(max(float(state.reach2) - float(state.kernel.shift), 0.0))
 
 
 class KernelPerceptron(KernelClassifier):
@@ -202,16 +208,14 @@ class KernelPerceptron(KernelClassifier):
     ) -> None:
         self._take(locals())
 
-    def _check(self) -> None:
-        checked_order(self.order)
+    def _plan(self) -> Plan:
         if self.budget is not None and self.keep != "last":
             raise ValueError(f'budget={self.budget} needs keep="last": the average and the vote need every mistake.')
+        order = checked_order(self.order)
+        return Plan(rule=PerceptronRule(), order=order, keep=self.keep, record_errors=self.record_errors)
 
-    def _plan(self) -> Plan:
-        return Plan(rule=PerceptronRule(), order=checked_order(self.order), record_errors=self.record_errors)
-
-    def _begin(self, examples: Examples) -> Any:
-        assert examples.classes is not None
+    def _new_state(self, source: Any, plan: Plan, *start: Any) -> Any:
+        examples = source.examples
         classes, seed = int(examples.classes.size), self._new_seed()
         scheme, kernel = self._scheme(classes, examples.target.ndim == 2), self._kernel(examples)
         if self.fit_intercept:
@@ -222,54 +226,49 @@ class KernelPerceptron(KernelClassifier):
         if scheme == "multinomial":
             raise ValueError(f'A budget is for two classes; with {classes} classes give multiclass="ovr" or "ovo".')
         rule, budget = self.budget_rule, int(self.budget)
-        return budgets.new_budgeted(examples, kernel, scheme, classes, seed, rule, budget, float(self.eta))
+        return new_budgeted(examples, kernel, scheme, classes, seed, rule, budget, float(self.eta))
 
-    def _fits(self, examples: Examples) -> None:
-        super()._fits(examples)
-        if self._state.keep != self.keep or isinstance(self._state, budgets.Budgeted) != (self.budget is not None):
+    def _grown(self, examples: Examples, plan: Plan) -> Any:
+        if self._state.keep != self.keep or isinstance(self._state, Budgeted) != (self.budget is not None):
             raise ValueError("keep and budget must be what they were in the first call of partial_fit.")
+        return super()._grown(examples, plan)
 
-    def _train(self, examples: Examples, state: Any) -> Generator[EpochRecord, None, None]:
-        if isinstance(state, budgets.Budgeted):
-            return budgets.train(examples, self._plan(), state)
-        return kernel_machines.train(examples, self._plan(), state, self.cache_size * MEGABYTE)
+    def _solver(self, plan: Plan, state: Any) -> Any:
+        if isinstance(state, Budgeted):
+            return BudgetSolver(plan, state)
+        return KernelPerceptronSolver(plan, state, self.cache_size * MEGABYTE)
 
-    def _conclude(
-        self, outcome: str, records: list[EpochRecord], examples: Examples, state: Any, seconds: float
-    ) -> Report:
-        common = {**self.report_.__dict__, "outcome": outcome, "seconds": seconds, "rows": examples.size}
-        if not self._worth_a_scan(examples, state):
-            return Report(**common)
-        kept = state.kept()
-        errors, lows = examine(examples, kept)
-        separators = _separators(kept, lows) if self.keep != "vote" else []
+    def _conclude(self, run: Training, report: Report) -> Report:
+        solver, source, state = run.solver, run.source, run.solver.state
+        if not self._worth_a_scan(source.facts, state):
+            return report
+        errors, lows = examine(source, self._kept)
+        separators = _separators(self._kept, lows) if self.keep != "vote" else []
         margin = min((_geometric(one) for one in separators), default=None)
-        if outcome == "budget" and errors == 0 and self.keep == "last":
+        outcome = report.outcome
+        if outcome == "budget" and (errors == 0 if self.keep == "last" else solver.clean(source)):
             outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
         bound = None
         if outcome == "converged" and state.whole and self.budget is None:
             if self.keep != "last":
-                separators = _separators(state.last(), examine(examples, state.last())[1])
+                separators = _separators(state.last(), examine(source, state.last())[1])
             bound = self._bound(separators, state)
-        return Report(**{**common, "outcome": outcome, "errors": errors, "margin": margin, "bound": bound})
+        return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound)
 
-    def _worth_a_scan(self, examples: Examples, state: Any) -> bool:
+    def _worth_a_scan(self, facts: Facts, state: Any) -> bool:
         """Whether counting errors takes no longer than learning did, or a moment."""
         if self.budget is not None or self.record_errors:
             return True
-        values = examples.size * state.support.size
-        return bool(values <= state.computed or values * examples.stored / max(examples.size, 1) <= A_MOMENT)
+        values = facts.rows * state.support.size
+        return bool(values <= state.computed or values * facts.stored / max(facts.rows, 1) <= A_MOMENT)
 
-    def _warn(self, report: Report) -> None:
+    def _complaint(self, report: Report) -> str:
         if report.errors is not None:
-            super()._warn(report)
-        elif report.outcome == "budget":
-            warnings.warn(
-                f"KernelPerceptron spent its budget of {len(report.epochs)} epochs; the last made "
-                f"{report.epochs[-1].updates:,} updates.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            return super()._complaint(report)
+        return (
+            f"KernelPerceptron spent its budget of {len(report.epochs)} epochs; the last made "
+            f"{report.epochs[-1].updates:,} updates."
+        )
 
     def _bound(self, separators: list[Separator], state: Machines) -> float | None:
         """The most mistakes, summed over planes; the bias is a feature of the kernel."""
@@ -281,26 +280,38 @@ class KernelPerceptron(KernelClassifier):
         return None if any(bound is None for bound in bounds) else float(sum(bounds))  # type: ignore[arg-type]
 
 
-def examine(examples: Examples, kept: Dual) -> tuple[int, Array]:
+@dataclass(frozen=True)
+class DualScan:
     """Rows answered wrongly, and the smallest y·f of each plane."""
-    problem = whole_problem(examples, kept.scheme)
-    errors, lows = 0, np.full(1 if kept.scheme == "multinomial" else kept.coef.shape[1], np.inf)
-    labels = examples.target.ndim == 2
-    for index in problem.pieces(1):
-        raw, truth = kept.raw(problem.rows, index, examples.n_features), examples.target[index]
-        if kept.scheme == "multinomial":
-            seen = look(problem, index, raw, PerceptronRule())
-            margins, bad = seen.margins[:, None], seen.wrong
-        else:
-            sides = sides_of(truth, kept.scheme, kept.classes)
-            margins = np.where(sides != 0, sides * raw, np.inf)
-            if labels or kept.scheme == "one":
-                bad = np.asarray((margins <= 0).any(axis=1))
+
+    kept: Dual
+
+    def __call__(self, examples: Examples, shard: int) -> tuple[int, Array]:
+        """Of these examples."""
+        kept, labels = self.kept, examples.target.ndim == 2
+        problem = whole_problem(examples, kept.scheme)
+        errors, lows = 0, np.full(1 if kept.scheme == "multinomial" else kept.coef.shape[1], np.inf)
+        for index in problem.pieces(1):
+            raw, truth = kept.raw(problem.rows, index, examples.n_features), examples.target[index]
+            if kept.scheme == "multinomial":
+                seen = look(problem, index, raw, PerceptronRule())
+                margins, bad = seen.margins[:, None], seen.wrong
             else:
-                bad = np.asarray(np.argmax(kept.decided(raw), axis=1) != truth)
-        errors += int(np.count_nonzero(bad))
-        lows = np.minimum(lows, margins.min(axis=0))
-    return errors, lows
+                sides = sides_of(truth, kept.scheme, kept.classes)
+                margins = np.where(sides != 0, sides * raw, np.inf)
+                if labels or kept.scheme == "one":
+                    bad = np.asarray((margins <= 0).any(axis=1))
+                else:
+                    bad = np.asarray(np.argmax(kept.decided(raw), axis=1) != truth)
+            errors += int(np.count_nonzero(bad))
+            lows = np.minimum(lows, margins.min(axis=0))
+        return errors, lows
+
+
+def examine(source: Source, kept: Dual) -> tuple[int, Array]:
+    """What a scan of all rows says."""
+    (found,) = source.ask(DualScan(kept))
+    return found[0], found[1]
 
 
 def _separators(kept: Dual, lows: Array) -> list[Separator]:
@@ -409,39 +420,33 @@ class KernelSVM(KernelClassifier):
         """There is none: the dual needs all rows at once."""
         raise AttributeError("KernelSVM has no partial_fit: the dual needs all rows at once.")
 
-    def _most_epochs(self, examples: Examples) -> int:
+    def _limit(self, plan: Plan, facts: Facts) -> int:
         return self.max_epochs or 10_000
 
-    def _begin(self, examples: Examples) -> dual.Ascent:
-        assert examples.classes is not None
+    def _new_state(self, source: Any, plan: Plan, *start: Any) -> Ascent:
+        examples = source.examples
         classes = int(examples.classes.size)
         scheme = self._scheme(classes, examples.target.ndim == 2)
         kernel = replace(self._kernel(examples), shift=1.0 if self.fit_intercept else 0.0)
-        state = dual.new_ascent(examples, kernel, scheme, classes, float(self.C), self._new_seed())
+        state = new_ascent(examples, kernel, scheme, classes, float(self.C), self._new_seed())
         state.reach2 = largest_diagonal(kernel, examples)
         return state
 
-    def _train(self, examples: Examples, state: dual.Ascent) -> Generator[EpochRecord, None, None]:
-        return dual.train(examples, state, float(self.tol), self.cache_size * MEGABYTE)
+    def _solver(self, plan: Plan, state: Ascent) -> KernelDualSolver:
+        return KernelDualSolver(state, float(self.tol), self.cache_size * MEGABYTE)
 
     def _publish(self, kept: Any) -> None:
         self.support_ = self._state.support_rows()
         del self._state  # it holds the training rows; the support is enough to predict
 
-    def _conclude(
-        self, outcome: str, records: list[EpochRecord], examples: Examples, state: dual.Ascent, seconds: float
-    ) -> Report:
-        errors, lows = examine(examples, self._kept)
+    def _conclude(self, run: Training, report: Report) -> Report:
+        errors, lows = examine(run.source, self._kept)
         margin = min(_geometric(one) for one in _separators(self._kept, lows))
-        outcome = "gap" if outcome == "converged" else outcome
-        common = {**self.report_.__dict__, "outcome": outcome, "errors": errors, "margin": margin, "gap": state.gap}
-        return Report(**{**common, "seconds": seconds})
+        outcome = "gap" if report.outcome == "converged" else report.outcome
+        return replace(report, outcome=outcome, errors=errors, margin=margin, gap=run.solver.state.gap)
 
-    def _warn(self, report: Report) -> None:
-        if report.outcome == "budget":
-            warnings.warn(
-                f"KernelSVM spent its budget of {len(report.epochs)} rounds with a relative duality gap of "
-                f"{report.gap:.2g}, above tol={self.tol}. Scale the features, or give it more rounds (max_epochs).",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _complaint(self, report: Report) -> str:
+        return (
+            f"KernelSVM spent its budget of {len(report.epochs)} rounds with a relative duality gap of "
+            f"{report.gap:.2g}, above tol={self.tol}. Scale the features, or give it more rounds (max_epochs)."
+        )

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.regressor import OnlineRegressor
 from rosenblatt.estimators.report import Report
-from rosenblatt.learn import batch, minimising
-from rosenblatt.learn.kept import Planes
+from rosenblatt.learn import minimising
+from rosenblatt.learn.batch import BatchSolver
+from rosenblatt.learn.epochs import Training
 from rosenblatt.learn.losses import LOSSES, names
-from rosenblatt.learn.machines import State
-from rosenblatt.learn.minimising import Aim
+from rosenblatt.learn.minimising import Aim, StochasticSolver
 from rosenblatt.learn.penalties import PENALTIES
 from rosenblatt.learn.rules import PassiveAggressiveRule
-from rosenblatt.learn.training import EpochRecord, Plan
+from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
 RATES = {"optimal", "1/t", "1/sqrt(t)"}
@@ -57,7 +54,7 @@ class Minimiser(OnlineLearner):
     tol: float
     fit_intercept: bool
     order: Any
-    _needs_memory = None
+    _needs_radius = True
 
     def _why_memory(self) -> str | None:
         return "its batch solver needs all rows at once" if self.solver == "batch" else None
@@ -83,43 +80,31 @@ class Minimiser(OnlineLearner):
             patience=int(self.n_iter_no_change),
         )
 
-    def _epochs(
-        self, examples: Examples, plan: Plan, state: State, restore: bool = True
-    ) -> Generator[EpochRecord, None, None]:
-        assert isinstance(plan, Aim)
+    def _why_unmixed(self) -> str | None:
         return (
-            batch.descend(examples, plan, state)
-            if self.solver == "batch"
-            else minimising.descend(examples, plan, state, restore)
+            'solver="batch" needs all rows for every step: use solver="stochastic"' if self.solver == "batch" else None
         )
 
-    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
-        super()._drive(examples, plan, state, limit, X, y)
+    def _solver(self, plan: Plan, state: Any) -> Any:
+        return BatchSolver(plan, state) if self.solver == "batch" else StochasticSolver(plan, state)
+
+    def _conclude(self, run: Training, report: Report) -> Report:
+        plan = self._plan()
         assert isinstance(plan, Aim)
-        assert isinstance(self._kept, Planes)
+        report = super()._conclude(run, report)
+        return replace(report, objective=self._objective(plan, run))
+
+    def _objective(self, plan: Aim, run: Training) -> float:
         if self.solver == "batch" and not plan.shape.kinked and not self.early_stopping:
-            objective = self.report_.epochs[-1].loss  # of the very model that is kept
-        else:
-            objective = minimising.objective(examples, plan, self._kept)
-        self.report_ = self._told(self.report_, objective)
+            return run.records[-1].loss  # of the very model that is kept
+        return minimising.objective(run.source, plan, self._kept)
 
-    def _told(self, report: Report, objective: float) -> Report:
-        """The report with the objective that was found."""
-        return replace(report, objective=objective)
-
-    def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
-        """Rows on their right side say nothing about the objective."""
-        return False
-
-    def _warn(self, report: Report) -> None:
-        if report.outcome == "budget":
-            warnings.warn(
-                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs while the objective still "
-                f"fell by more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower, a larger "
-                "tol ends sooner.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
+    def _complaint(self, report: Report) -> str:
+        return (
+            f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs while the objective still "
+            f"fell by more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower, a larger "
+            "tol ends sooner."
+        )
 
 
 def _takes_pieces(model: Any) -> bool:
@@ -361,8 +346,8 @@ validation_fraction, n_iter_no_change, warm_start, random_state
     def _plan(self) -> Plan:
         return self._aim(float(self.epsilon), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0)
 
-    def _told(self, report: Report, objective: float) -> Report:
-        report = super()._told(report, objective)
+    def _conclude(self, run: Training, report: Report) -> Report:
+        report = super()._conclude(run, report)
         return report if self.loss == "epsilon_insensitive" else replace(report, errors=None)
 
     @available_if(_takes_pieces)  # type: ignore[untyped-decorator]

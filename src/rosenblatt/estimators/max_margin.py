@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -19,7 +17,7 @@ from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_l
 from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
 from rosenblatt.estimators.consistency import assigned, check_attributes, check_planes, must
-from rosenblatt.estimators.online import all_or_nothing
+from rosenblatt.estimators.fitting import all_or_nothing, warn
 from rosenblatt.estimators.report import Report
 from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.kept import decide
@@ -175,17 +173,11 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             which = ", ".join(repr(label(one.positive)) for one in without if one.separable is False)
             why = [f"No plane separates {which} from the rest (report_.witness has the proof)"] if which else []
             why += [unfound(one) for one in without if one.separable is not False]
-            warnings.warn(
-                f"{'. '.join(why)}: the squared hinge with C = 1 was minimised instead.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            warn(f"{'. '.join(why)}: the squared hinge with C = 1 was minimised instead.")
         elif self.report_.outcome == "budget":
-            warnings.warn(
+            warn(
                 f"The margin is proven only to a gap of {self.report_.gap:.2g}, above tol={self.tol:g}: doubles go no "
-                "further on these rows.",
-                ConvergenceWarning,
-                stacklevel=4,
+                "further on these rows."
             )
 
     def _renew(self) -> None:

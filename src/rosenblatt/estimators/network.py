@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.data.examples import Dense, Examples, Sparse, encode_rows, encode_weights
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, encode_rows, encode_weights
 from rosenblatt.estimators.consistency import check_attributes, is_array, must
 from rosenblatt.estimators.consistency_layers import check_network
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.fitting import all_or_nothing
 from rosenblatt.estimators.linear import LINEAR
-from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.perceptron import COMMON, Perceptron, checked_order
 from rosenblatt.estimators.report import Report
 from rosenblatt.estimators.validation import validated
+from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.network import (
     ACTIVATIONS,
@@ -33,13 +33,12 @@ from rosenblatt.learn.network import (
     Layer,
     Net,
     Network,
+    NetworkSolver,
     Optimiser,
-    count_wrong,
     new_network,
-    train,
 )
 from rosenblatt.learn.rules import PerceptronRule
-from rosenblatt.learn.training import EpochRecord, Plan
+from rosenblatt.learn.training import Plan, errors_in
 
 Array = np.ndarray[Any, Any]
 MOST_EPOCHS = 2_000
@@ -172,7 +171,6 @@ class MultilayerPerceptron(EpochwiseClassifier):
     record_errors: bool
     _kept: Answers
     _state: Network
-    _needs_memory = None
     _parameter_constraints = NETWORK
 
     def __init__(
@@ -201,15 +199,12 @@ class MultilayerPerceptron(EpochwiseClassifier):
     ) -> None:
         self._take(locals())
 
-    def _check(self) -> None:
-        self._layers()
-        checked_order(self.order)
-
     def _plan(self) -> Plan:
+        self._layers()
         return Plan(rule=PerceptronRule(), order=checked_order(self.order), record_errors=self.record_errors)
 
-    def _most_epochs(self, examples: Examples) -> int:
-        return self.max_epochs or min(MOST_EPOCHS, super()._most_epochs(examples))
+    def _limit(self, plan: Plan, facts: Facts) -> int:
+        return self.max_epochs or min(MOST_EPOCHS, super()._limit(plan, facts))
 
     def _layers(self) -> list[Layer]:
         given: Any = self.hidden_layer_sizes
@@ -221,11 +216,12 @@ class MultilayerPerceptron(EpochwiseClassifier):
             layers.append(one if isinstance(one, Layer) else Layer(int(one), self.activation))
         return layers
 
-    def _begin(self, examples: Examples) -> Network:
-        assert examples.classes is not None
-        last = Layer(int(examples.classes.size), "identity" if self.loss == "cross-entropy" else "logistic")
-        net = Net(examples.n_features, (*self._layers(), last), self.loss, float(self.alpha))
-        return new_network(net, self._new_seed(), examples.dtype)
+    def _new_state(self, source: Source, plan: Plan, *start: Any) -> Network:
+        facts = source.facts
+        assert facts.classes is not None
+        last = Layer(int(facts.classes.size), "identity" if self.loss == "cross-entropy" else "logistic")
+        net = Net(facts.n_features, (*self._layers(), last), self.loss, float(self.alpha))
+        return new_network(net, self._new_seed(), facts.dtype)
 
     def _optimiser(self) -> Optimiser:
         return Optimiser(
@@ -237,29 +233,13 @@ class MultilayerPerceptron(EpochwiseClassifier):
             float(self.epsilon),
         )
 
-    def _train(self, examples: Examples, state: Network) -> Generator[EpochRecord, None, None]:
-        patience = np.iinfo(np.int64).max if self.early_stopping else self.n_iter_no_change
-        return train(examples, state, self._optimiser(), self._plan(), int(self.batch_size), float(self.tol), patience)
+    def _solver(self, plan: Plan, state: Network) -> NetworkSolver:
+        patience = math.inf if self.early_stopping else self.n_iter_no_change
+        return NetworkSolver(plan, state, self._optimiser(), int(self.batch_size), float(self.tol), patience)
 
-    def _conclude_parts(
-        self,
-        outcome: str,
-        records: list[EpochRecord],
-        parts: Callable[[], Iterable[Examples]],
-        examples: Examples,
-        state: Network,
-        seconds: float,
-    ) -> Report:
-        """The report after a scan of all parts; of `examples` only what is true of all rows is asked."""
-        errors = sum(count_wrong(part, state.kept()) for part in parts())
-        common = {
-            **self.report_.__dict__,
-            "outcome": outcome,
-            "errors": errors,
-            "seconds": seconds,
-            "rows": examples.size,
-        }
-        return NetworkReport(**{**common, "loss": records[state.epoch - 1].loss})
+    def _conclude(self, run: Training, report: Report) -> Report:
+        errors, loss = errors_in(run.source, self._kept), report.epochs[run.solver.state.epoch - 1].loss
+        return NetworkReport(**{**report.__dict__, "errors": errors}, loss=loss)
 
     def _check_learned(self) -> None:
         check_network(self)
@@ -277,15 +257,12 @@ class MultilayerPerceptron(EpochwiseClassifier):
     def _publish(self, kept: Any) -> None:
         self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
 
-    def _warn(self, report: Report) -> None:
-        if report.outcome == "budget":
-            warnings.warn(
-                f"MultilayerPerceptron spent its budget of {len(report.epochs)} epochs while the loss, now "
-                f"{self.loss_:.3g}, still fell; {report.errors:,} of {report.rows:,} training rows are wrong. "
-                "More epochs (max_epochs) may help.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _complaint(self, report: Report) -> str:
+        return (
+            f"MultilayerPerceptron spent its budget of {len(report.epochs)} epochs while the loss, now "
+            f"{self.loss_:.3g}, still fell; {report.errors:,} of {report.rows:,} training rows are wrong. "
+            "More epochs (max_epochs) may help."
+        )
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -567,6 +544,9 @@ n_iter_no_change, record_errors, class_weight, random_state
         """The answers of the association units."""
         retina, _ = super()._rows(X, reset, dtype)
         return encode_rows(self.wiring_.transform(_whole(retina, self.n_features_in_)))
+
+    def _why_unmixed(self) -> str | None:
+        return self._needs_memory
 
     def _attributes(self, *args: Any) -> dict[str, Any]:
         return {**super()._attributes(*args), "wiring_": self.wiring_}

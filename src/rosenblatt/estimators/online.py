@@ -1,26 +1,24 @@
-"""What all online learners share: validate, encode, drive the training, attach the report."""
+"""What all learners share: validate, encode, train, conclude."""
 
 from __future__ import annotations
 
 import functools
 import math
-import time
-import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import (
     Dense,
     Examples,
+    Facts,
     Sparse,
     encode_rows,
     encode_weights,
@@ -28,51 +26,28 @@ from rosenblatt.data.examples import (
 )
 from rosenblatt.data.frames import check_buffers
 from rosenblatt.estimators.consistency import check_assigned, check_attributes, check_online, must, planes_now
-from rosenblatt.estimators.report import Report, looked_at, unseen
+from rosenblatt.estimators.fitting import train
+from rosenblatt.estimators.report import Report, scanned
 from rosenblatt.estimators.validation import validated
+from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.kept import Ballot, Kept, Planes
 from rosenblatt.learn.machines import Piece, State
 from rosenblatt.learn.orders import Shuffled
-from rosenblatt.learn.records import Records
-from rosenblatt.learn.training import (
-    EpochRecord,
-    Plan,
-    confirmed,
-    epochs,
-    new_state,
-    problems,
-    start_from,
-)
+from rosenblatt.learn.training import OnlineSolver, Plan, default_epochs, new_state, start_from
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 16
 SPLIT = 1 << 32  # "epochs" from here on give the orders in which rows are held out
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def all_or_nothing(method: Method) -> Method:
-    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch."""
-
-    @functools.wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = dict(self.__dict__)
-        try:
-            return method(self, *args, **kwargs)
-        except BaseException as error:
-            kept = self.__dict__.get("_kept") is not before.get("_kept")
-            if not (isinstance(error, KeyboardInterrupt) and kept):
-                self.__dict__.clear()
-                self.__dict__.update(before)
-            raise
-
-    return guarded  # type: ignore[return-value]
 
 
 class OnlineLearner(CallbackSupportMixin, BaseEstimator):
-    """What all online learners share. A subclass has `_plan`, and the parameters that `_drive` reads."""
+    """What all learners that go through their examples epoch by epoch share.
 
-    _state: State
-    _kept: Kept
+    A subclass has `_plan`, and where it is no linear model also `_new_state`, `_solver` and `_conclude`.
+    """
+
+    _state: Any
+    _kept: Any
     _by_labels: bool
     report_: Report
     n_features_in_: int
@@ -84,7 +59,9 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     validation_fraction: float
     n_iter_no_change: int
     random_state: Any
-    _needs_memory: str | None = "its training has not been taught to go through a file piece by piece"  # None: it has
+    _needs_memory: str | None = None  # why it needs all rows at once, if it does
+    _needs_radius = False  # whether max‖x‖ must be known before the first step
+    _takes_labels = True  # whether y may be an indicator of labels
 
     @classmethod
     @functools.cache
@@ -103,6 +80,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         """Why `rosenblatt.fit` cannot train it from files; None where it can."""
         return self._needs_memory
 
+    def _why_unmixed(self) -> str | None:
+        """Why `rosenblatt.fit` cannot train it in shards, beside what its plan says; None where it can."""
+        return None
+
     def _plan(self) -> Plan:
         raise NotImplementedError
 
@@ -112,14 +93,16 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _scheme(self, classes: int, labels: bool) -> str:
         raise NotImplementedError
 
-    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
+    def _held_out_score(self, kept: Any, examples: Examples, rows: Array) -> float:
         raise NotImplementedError
 
-    def _epochs(
-        self, examples: Examples, plan: Plan, state: State, restore: bool = True
-    ) -> Generator[EpochRecord, None, None]:
-        """The training to drive; of a copy of a state nobody wants to restore anything."""
-        return epochs(examples, plan, state, restore)
+    def _solver(self, plan: Plan, state: Any) -> Any:
+        """What learns, from this state on."""
+        return OnlineSolver(plan, state)
+
+    def _limit(self, plan: Plan, facts: Facts) -> int:
+        """Epochs at most."""
+        return self.max_epochs or default_epochs(facts.stored, plan.keep)
 
     # -- encoding ----------------------------------------------------------------------------------------------------
 
@@ -154,11 +137,15 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
 
     def _check_rows(self, plan: Plan, examples: Examples) -> None:
-        """An explicit order must name rows that are there."""
-        if not isinstance(plan.order, str):
-            n = examples.target.shape[0]
-            if plan.order.size and plan.order.max() >= n:
-                raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
+        """Refuse labels that it cannot learn, and an explicit order that names rows that are not there."""
+        n = examples.target.shape[0]
+        if examples.target.ndim == 2 and not self._takes_labels:
+            raise ValueError(
+                f"Unknown label type: multilabel-indicator. {type(self).__name__} learns one class per row; y has "
+                f"{examples.target.shape[1]} columns."
+            )
+        if not isinstance(plan.order, str) and plan.order.size and plan.order.max() >= n:
+            raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
 
     def _begins(self, plan: Plan) -> bool:
         """Whether a call of `partial_fit` is the first; if not, some choices have been made for good."""
@@ -176,64 +163,44 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     # -- training ----------------------------------------------------------------------------------------------------
 
-    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
-        """Run the training generator, and keep what it leaves."""
-        began = time.perf_counter()
-        records: list[EpochRecord] = []
+    def _fit(self, X: Any, y: Any, sample_weight: Any, coef_init: Any = None, intercept_init: Any = None) -> Any:
+        """Prepare, train, conclude."""
+        self._validate_params()
+        plan = self._plan()
+        examples = self._examples(X, y, sample_weight, reset=True)
+        self._check_rows(plan, examples)
+        self._check_classes(examples)
+        whole = InMemory(examples)
+        state = self._new_state(whole, plan, coef_init, intercept_init)
         training, held_out = self._split(examples, state.seed)
-        best: tuple[float, State, int] | None = None
-        outcome, waited = "budget", 0
-        with self._callbacks(limit, X, y, examples) as watcher:
-            steps = self._epochs(training, plan, state)
-            try:
-                for record in steps:
-                    records.append(record)  # before it is scored: Ctrl-C may come then, and the epoch is whole
-                    if held_out is not None:
-                        score = self._held_out_score(state.kept(plan.rule), examples, held_out)
-                        records[-1] = record = replace(record, score=score)
-                        waited += 1
-                        if best is None or score > best[0]:
-                            best, waited = (score, state.copy(), len(records)), 0
-                    asked = watcher(record, state, plan)
-                    if record.converged:
-                        outcome = "converged"
-                        break
-                    if asked or (best is not None and waited >= self.n_iter_no_change):
-                        outcome = "early"
-                        break
-                    if len(records) >= limit:
-                        break
-                if best is not None and best[2] < len(records):
-                    outcome, state = "early", best[1]
-                self._keep(state, plan, examples, records, began, "interrupted")
-                if outcome == "budget" and self._clean(training, plan, state):
-                    outcome = "converged"
-                report = looked_at(outcome, records, training, plan, state, self._kept, time.perf_counter() - began)
-            except KeyboardInterrupt:
-                if records:
-                    self._keep(state, plan, examples, records, began, "interrupted")
-                raise
-            finally:
-                steps.close()
-            self.report_ = report
-        self._warn(report)
+        source, validation = whole, None
+        if held_out is not None:
+            source = InMemory(training)
+            validation = functools.partial(self._held_out_score, examples=examples, rows=held_out)
+        limit = self._limit(plan, whole.facts)
+        run = Training(
+            self._solver(plan, state), source, limit, [], validation, getattr(self, "n_iter_no_change", math.inf)
+        )
+        with self._callbacks(limit, X, y, examples) as watch:
+            for _ in train(self, run, watch):
+                pass
+        return self
 
-    def _one_epoch(self, examples: Examples, plan: Plan, state: State) -> None:
-        began = time.perf_counter()
-        steps = self._epochs(examples, plan, state, restore=False)
-        record = next(steps)
-        steps.close()
-        before = self.report_.epochs if hasattr(self, "_state") else ()
-        outcome = "converged" if record.converged else "budget"
-        self._keep(state, plan, examples, Records.of(before).after(record), began, outcome)
+    def _check_classes(self, examples: Examples) -> None:
+        """Refuse what cannot be learned from all rows."""
 
-    def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
-        """Whether the last iterate, though its last epoch made updates, has every row above its margin."""
-        tasks = problems(training, state.scheme, state.classes)
-        return all(
-            confirmed(machine, problem, plan, state)
-            for machine, problem in zip(state.machines, tasks, strict=True)
-            if problem.size
+    def _conclude(self, run: Training, report: Report) -> Report:
+        """The report after a scan of all rows."""
+        plan, solver, source = self._plan(), run.solver, run.source
+        if report.outcome == "budget" and solver.clean(source):
+            report = replace(report, outcome="converged")
+        return scanned(report, plan, solver, source, self._kept)
+
+    def _complaint(self, report: Report) -> str:
+        """What a user is warned of when the budget is spent."""
+        return (
+            f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs with {report.errors:,} of "
+            f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated."
         )
 
     def _split(self, examples: Examples, seed: int) -> tuple[Examples, Array | None]:
@@ -266,52 +233,31 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             held[examples.weights == 0] = True
         return examples.only(np.flatnonzero(~held).astype(np.uint64)), held_out
 
-    def _keep(
-        self, state: State, plan: Plan, examples: Examples, records: Sequence[EpochRecord], began: float, outcome: str
-    ) -> None:
-        """Put the model into its attributes."""
-        self._state, self._kept = state, state.kept(plan.rule)
-        self._by_labels = examples.target.ndim == 2
-        if examples.classes is not None:
-            self.classes_ = examples.classes
-        self.n_iter_ = len(records)
-        self.report_ = unseen(outcome, records, examples, state, time.perf_counter() - began)
-        self._publish(self._kept)
-
-    def _publish(self, kept: Kept) -> None:
+    def _publish(self, kept: Any) -> None:
         if isinstance(kept, Planes):
             self.coef_, self.intercept_ = kept.coef, kept.intercept
 
-    def _warn(self, report: Report) -> None:
-        if report.outcome == "budget":
-            warnings.warn(
-                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs with {report.errors:,} of "
-                f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated.",
-                ConvergenceWarning,
-                stacklevel=6,  # whoever called `fit`: it has two decorators
-            )
-
     @contextmanager
-    def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[..., bool]]:
-        """scikit-learn's callback protocol: one task a fit, one subtask an epoch; nothing when nobody watches."""
+    def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[[Any], bool] | None]:
+        """scikit-learn's callback protocol: one task per fit, one subtask per epoch; nothing when nobody watches."""
         if not getattr(self, "_skl_callbacks", None) and not hasattr(self, "_parent_callback_ctx"):
-            yield lambda record, state, plan: False
+            yield None
             return
         context = self._init_callback_context(max_subtasks=limit)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
-        def watcher(record: EpochRecord, state: State, plan: Plan) -> bool:
-            attributes = functools.partial(self._attributes, state, plan, examples)
+        def watch(solver: Any) -> bool:
+            attributes = functools.partial(self._attributes, solver, examples)
             subtask = context.subcontext(task_name="epoch")
             subtask.call_on_fit_task_begin(estimator=self, X=X, y=y)
             return bool(subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes))
 
-        yield watcher
+        yield watch
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
 
-    def _attributes(self, state: State, plan: Plan, examples: Examples) -> dict[str, Any]:
+    def _attributes(self, solver: Any, examples: Examples) -> dict[str, Any]:
         """What makes a copy of this estimator predict as the model stands now."""
-        kept = state.kept(plan.rule)
+        kept = solver.model()
         found: dict[str, Any] = {"_kept": kept, "n_features_in_": self.n_features_in_}
         if isinstance(kept, Planes):
             found |= {"coef_": kept.coef, "intercept_": kept.intercept}
@@ -325,19 +271,20 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _start(
-        self, examples: Examples, plan: Plan, classes: int, labels: bool, coef_init: Any, intercept_init: Any
-    ) -> State:
-        state = new_state(examples, plan, self._scheme(classes, labels), classes, self._new_seed())
+    def _new_state(self, source: Source, plan: Plan, coef_init: Any = None, intercept_init: Any = None) -> Any:
+        """The state at the start."""
+        facts = source.facts
+        classes = 1 if facts.classes is None else int(facts.classes.size)
+        state = new_state(facts, plan, self._scheme(classes, facts.by_labels), classes, self._new_seed())
         planes = sum(machine.intercept.size for machine in state.machines)
         if coef_init is None and intercept_init is None:
             if not (getattr(self, "warm_start", False) and hasattr(self, "_state")):
                 return state
             warm = self._state.last(plan.rule)
-            if warm.coef.shape != (planes, examples.n_features):
+            if warm.coef.shape != (planes, facts.n_features):
                 raise ValueError(
                     f"warm_start: the model has coefficients of shape {warm.coef.shape}, these data need "
-                    f"{(planes, examples.n_features)}. Fit with warm_start=False."
+                    f"{(planes, facts.n_features)}. Fit with warm_start=False."
                 )
             coef_init, intercept_init = warm.coef, warm.intercept
         if plan.rule.order == 2:
@@ -347,7 +294,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             )
         start_from(
             state,
-            _given("coef_init", coef_init, (planes, examples.n_features)),
+            _given("coef_init", coef_init, (planes, facts.n_features)),
             _given("intercept_init", intercept_init, (planes,)),
         )
         return state

@@ -127,7 +127,6 @@ class Perceptron(OnlineClassifier):
     keep: str
     record_errors: bool
 
-    _needs_memory: str | None = None
     _parameter_constraints: dict[str, Any] = {
         **COMMON,
         "learning_rate": [

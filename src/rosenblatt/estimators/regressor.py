@@ -10,14 +10,11 @@ from sklearn.callback import with_callbacks
 from sklearn.metrics import r2_score
 from sklearn.utils import column_or_1d
 
-from rosenblatt.data.examples import (
-    Examples,
-)
-from rosenblatt.estimators.online import OnlineLearner, all_or_nothing
+from rosenblatt.data.examples import Examples
+from rosenblatt.estimators.fitting import all_or_nothing, one_epoch
+from rosenblatt.estimators.online import OnlineLearner
+from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.kept import Kept
-from rosenblatt.learn.training import (
-    default_epochs,
-)
 
 Array = np.ndarray[Any, Any]
 
@@ -58,14 +55,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         -------
         self
         """
-        self._validate_params()
-        plan = self._plan()
-        examples = self._examples(X, y, sample_weight, reset=True)
-        self._check_rows(plan, examples)
-        state = self._start(examples, plan, 1, False, coef_init, intercept_init)
-        limit = self.max_epochs or default_epochs(examples.stored, plan.keep)
-        self._drive(examples, plan, state, limit, X, y)
-        return self
+        return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -84,11 +74,12 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         self._validate_params()
         plan = self._plan()
         first = self._begins(plan)
-        dtype = None if first else self._state.machines[0].coef.dtype
+        dtype = None if first else self._state.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
         self._check_rows(plan, examples)
-        state = self._start(examples, plan, 1, False, None, None) if first else self._state.copy()
-        self._one_epoch(examples, plan, state)
+        source = InMemory(examples)
+        state = self._new_state(source, plan) if first else self._state.copy()
+        one_epoch(self, self._solver(plan, state), source)
         return self
 
     def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:

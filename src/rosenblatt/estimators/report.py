@@ -3,67 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.examples import Examples
+from rosenblatt.learn.epochs import EpochRecord, Source, Training
 from rosenblatt.learn.evaluation import Evaluation, evaluate
 from rosenblatt.learn.kept import Kept, Planes, lengths2
 from rosenblatt.learn.machines import State
+from rosenblatt.learn.mixing import Sharding
 from rosenblatt.learn.records import frozen
-from rosenblatt.learn.rules import PerceptronRule
-from rosenblatt.learn.training import EpochRecord, Plan, errors_of, problems
+from rosenblatt.learn.rules import PerceptronRule, Rule
+from rosenblatt.learn.training import Plan, errors_in, problems
 from rosenblatt.prove.mistakes import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Sharding:
-    """How a training in shards went (see `learn.mixing`).
-
-    Attributes
-    ----------
-    mixing : {"uniform", "mistakes"}
-    rows : tuple of int
-        The rows of each shard.
-    mistakes : tuple of tuple of int
-        The updates of each epoch, of each shard.
-    weighted : float
-        Σ_n Σ_i μ_{i,n} k_{i,n}, of which R²/γ² is the bound; the `bound` of the report, that of all updates, is S
-        times as large.
-    sent_again : int
-        How often a shard was given to another worker, because one had died, failed or been too slow.
-    bytes_moved : int
-        Weights sent to workers and back; 0 within one process.
-    computing, reading, waiting : float
-        Seconds, over all threads of all workers: in passes, in reading shards, and in neither while an epoch ran.
-    """
-
-    mixing: str
-    rows: tuple[int, ...]
-    mistakes: tuple[tuple[int, ...], ...] = ()
-    weighted: float = 0.0
-    sent_again: int = 0
-    bytes_moved: int = 0
-    computing: float = 0.0
-    reading: float = 0.0
-    waiting: float = 0.0
-
-    def __str__(self) -> str:
-        """The record in words."""
-        how = "alike" if self.mixing == "uniform" else "by their mistakes"
-        lines = [f"{len(self.rows)} shards, mixed {how}, {self.weighted:,.1f} mistakes by their share"]
-        lines.append(
-            f"{self.computing:.3g} s computing, {self.reading:.3g} s reading, {self.waiting:.3g} s waiting, "
-            f"{self.bytes_moved / 1e6:,.1f} MB moved"
-        )
-        if self.sent_again:
-            lines.append(f"{self.sent_again} times a shard was sent again")
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -152,98 +109,75 @@ class Report:
         return "\n".join(lines)
 
 
-def looked_at(
-    outcome: str,
-    records: list[EpochRecord],
-    examples: Examples,
-    plan: Plan,
-    state: State,
-    kept: Kept,
-    seconds: float,
-    parts: Callable[[], Iterable[Examples]] | None = None,
-) -> Report:
-    """The report after a scan of the training rows: `examples`, or the `parts` that they come in."""
-    parts = parts or (lambda: (examples,))
-    return concluded(
+def unseen(outcome: str, run: Training, records: Sequence[EpochRecord], seconds: float) -> Report:
+    """The report without a scan: errors and margin are not known."""
+    solver, facts = run.solver, run.source.facts
+    return Report(
         outcome,
-        records,
-        examples,
-        plan,
-        state,
-        kept,
+        frozen(records),
+        solver.state.updates,
+        None,
+        None,
+        solver.radius(facts),
+        None,
+        None,
         seconds,
-        lambda planes: scan(parts(), plan, state, planes),
-        lambda: sum(errors_of(part, kept, plan) for part in parts()),
+        facts.rows,
+        sharding=getattr(solver, "sharding", None),
     )
 
 
-def concluded(
-    outcome: str,
-    records: list[EpochRecord],
-    examples: Examples,
-    plan: Plan,
-    state: State,
-    kept: Kept,
-    seconds: float,
-    scanned: Callable[[Planes], list[Evaluation]],
-    wrong: Callable[[], int],
-) -> Report:
-    """The report, wherever the rows are: `scanned` holds planes against them, `wrong` counts what `kept` gets wrong."""
+@dataclass(frozen=True)
+class Scan:
+    """How planes do on rows: one evaluation per machine."""
+
+    rule: Rule
+    planes: Planes
+
+    def __call__(self, examples: Examples, shard: int) -> list[Evaluation]:
+        """Of these examples."""
+        found, at, planes = [], 0, self.planes
+        for problem in problems(examples, planes.scheme, planes.classes) if examples.size else ():
+            count = 1 if problem.scheme == "one" else planes.coef.shape[0]
+            part = Planes(
+                planes.coef[at : at + count], planes.intercept[at : at + count], problem.scheme, planes.classes
+            )
+            found.append(evaluate(problem, part, self.rule))
+            at += count
+        return found
+
+
+def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
+    """One evaluation per machine, of all rows together."""
+    found: list[Evaluation] = []
+    for seen in source.ask(Scan(rule, planes)):
+        found = [a.joined(b) for a, b in zip(found, seen, strict=True)] if found and seen else found or seen
+    return found
+
+
+def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Kept) -> Report:
+    """The report with what a scan of all rows says of planes or votes."""
     errors, margin, bound = None, None, None
+    state, facts = solver.state, source.facts
     scans: list[Evaluation] = []
     if isinstance(kept, Planes):
-        scans = scanned(kept)
-        if examples.classes is None:
+        scans = scan(source, plan.rule, kept)
+        if facts.classes is None:
             errors = scans[0].violations
         else:
             margin = _margin(scans, kept)
-            if kept.scheme in ("one", "multinomial") or examples.target.ndim == 2:
+            if kept.scheme in ("one", "multinomial") or facts.by_labels:
                 errors = scans[0].errors
     if errors is None:
-        errors = wrong()
-    if _bounded(plan, state) and outcome in ("converged", "early", "budget"):
+        errors = errors_in(source, kept, plan.rule)
+    if _bounded(plan, state) and report.outcome in ("converged", "early", "budget"):
         last = state.last(plan.rule)
         if state.keep != "last":
-            scans = scanned(last) if outcome == "converged" else []
-        bound = _bound(scans, last, plan, state, examples)
-    return Report(
-        outcome,
-        tuple(records),
-        state.updates,
-        errors,
-        margin,
-        math.sqrt(state.radius2),
-        bound,
-        None,
-        seconds,
-        examples.size,
-    )
-
-
-def unseen(outcome: str, records: Sequence[EpochRecord], examples: Examples, state: State, seconds: float) -> Report:
-    """The report without a scan: errors and margin are not known."""
-    radius = math.sqrt(max(state.radius2, examples.radius2))
-    return Report(outcome, frozen(records), state.updates, None, None, radius, None, None, seconds, examples.size)
-
-
-def scan(parts: Iterable[Examples], plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
-    """One evaluation a machine, of all parts together."""
-    found: list[Evaluation] = []
-    for part in parts:
-        seen = _scan_part(part, plan, state, planes)
-        found = [a.joined(b) for a, b in zip(found, seen, strict=True)] if found else seen
-    return found
-
-
-def _scan_part(examples: Examples, plan: Plan, state: State, planes: Planes) -> list[Evaluation]:
-    """One evaluation a machine."""
-    found, at = [], 0
-    for problem in problems(examples, state.scheme, state.classes):
-        count = 1 if problem.scheme == "one" else planes.coef.shape[0]
-        part = Planes(planes.coef[at : at + count], planes.intercept[at : at + count], problem.scheme, state.classes)
-        found.append(evaluate(problem, part, plan.rule))
-        at += count
-    return found
+            scans = scan(source, plan.rule, last) if report.outcome == "converged" else []
+        bound = _bound(scans, last, plan, state)
+        if bound is not None and report.sharding is not None:
+            bound *= len(report.sharding.rows)
+    return replace(report, errors=errors, margin=margin, bound=bound)
 
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
@@ -276,7 +210,7 @@ def _bounded(plan: Plan, state: State) -> bool:
     )
 
 
-def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State, examples: Examples) -> float | None:
+def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State) -> float | None:
     if not scans:
         return None
     assert isinstance(plan.rule, PerceptronRule)

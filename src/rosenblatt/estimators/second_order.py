@@ -63,7 +63,6 @@ class AROW(OnlineClassifier):
     array([[0.8]])
     """
 
-    _needs_memory = None
     _parameter_constraints: dict[str, Any] = {**SECOND, "r": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(
@@ -118,7 +117,6 @@ class SecondOrderPerceptron(OnlineClassifier):
     array([[0.5, 0.5]])
     """
 
-    _needs_memory = None
     _parameter_constraints: dict[str, Any] = {**SECOND, "a": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.linear import LINEAR, Minimiser
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
-from rosenblatt.learn import pegasos
-from rosenblatt.learn.dual import Ascent, DualPlan, ascend
-from rosenblatt.learn.machines import State
-from rosenblatt.learn.pegasos import PegasosPlan
+from rosenblatt.learn.dual import DualPlan, DualSolver
+from rosenblatt.learn.epochs import Training
+from rosenblatt.learn.minimising import Aim
+from rosenblatt.learn.pegasos import PegasosPlan, PegasosSolver
 from rosenblatt.learn.rules import PassiveAggressiveRule
-from rosenblatt.learn.training import EpochRecord, Plan
+from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
 
@@ -91,7 +88,6 @@ class LinearSVM(OnlineClassifier):
     fit_intercept: bool
     tol: float
     shrinking: bool
-    _work: list[Ascent]
     _needs_memory = "its dual needs all rows at once"
 
     _parameter_constraints: dict[str, Any] = {
@@ -161,43 +157,30 @@ class LinearSVM(OnlineClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Not there: a dual needs all rows at once."""
 
-    def _epochs(
-        self, examples: Examples, plan: Plan, state: State, restore: bool = True
-    ) -> Generator[EpochRecord, None, None]:
-        assert isinstance(plan, DualPlan)
-        self._work = []
-        return ascend(examples, plan, state, self._work)
+    def _solver(self, plan: Plan, state: Any) -> DualSolver:
+        return DualSolver(plan, state)
 
-    def _drive(self, examples: Examples, plan: Plan, state: State, limit: int, X: Any = None, y: Any = None) -> None:
-        try:
-            super()._drive(examples, plan, state, limit, X, y)
-            (ascent,) = self._work
-            dual, gap = ascent.dual(), ascent.gap()
-            relative = gap / (dual + gap) if dual + gap > 0 else 0.0
-            outcome = "gap" if relative <= self.tol else self.report_.outcome
-            self.report_ = replace(self.report_, outcome=outcome, gap=relative, objective=dual + gap)
-            shares = ascent.signed()
-            self.support_ = np.flatnonzero(shares.any(axis=1))
-            self.dual_coef_ = np.ascontiguousarray(shares[self.support_].T)
-        except KeyboardInterrupt:  # the multipliers are those of a pass broken off
-            for name in ("support_", "dual_coef_"):
-                self.__dict__.pop(name, None)
-            raise
-        finally:
-            del self._work
+    def _publish(self, kept: Any) -> None:
+        """The planes; the multipliers are those of a whole training only."""
+        super()._publish(kept)
+        for name in ("support_", "dual_coef_"):
+            self.__dict__.pop(name, None)
 
-    def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
-        """Rows on their right side say nothing about the objective."""
-        return False
+    def _conclude(self, run: Training, report: Report) -> Report:
+        report, ascent = super()._conclude(run, report), run.solver.ascent  # type: ignore[attr-defined]
+        dual, gap = ascent.dual(), ascent.gap()
+        relative = gap / (dual + gap) if dual + gap > 0 else 0.0
+        shares = ascent.signed()
+        support = np.flatnonzero(shares.any(axis=1))
+        self.support_, self.dual_coef_ = support, np.ascontiguousarray(shares[support].T)
+        outcome = "gap" if relative <= self.tol else report.outcome
+        return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
 
-    def _warn(self, report: Report) -> None:
-        if report.outcome == "budget":
-            warnings.warn(
-                f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs before its relative duality "
-                f"gap was below tol={self.tol:g}. Raise max_epochs or tol, or scale the features.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+    def _complaint(self, report: Report) -> str:
+        return (
+            f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs before its relative duality "
+            f"gap was below tol={self.tol:g}. Raise max_epochs or tol, or scale the features."
+        )
 
 
 class Pegasos(Minimiser, OnlineClassifier):
@@ -288,17 +271,14 @@ warm_start, random_state
             project=bool(self.project),
         )
 
-    def _epochs(
-        self, examples: Examples, plan: Plan, state: State, restore: bool = True
-    ) -> Generator[EpochRecord, None, None]:
-        assert isinstance(plan, PegasosPlan)
-        return pegasos.descend(examples, plan, state, restore)
+    def _solver(self, plan: Plan, state: Any) -> PegasosSolver:
+        return PegasosSolver(plan, state)
 
     def _why_memory(self) -> str | None:
         if self.batch_size > 1:
             return "its batches of several rows would be cut short wherever a piece of the file ends"
         return super()._why_memory()
 
-    def _told(self, report: Report, objective: float) -> Report:
+    def _objective(self, plan: Aim, run: Training) -> float:
         penalty = 0.5 * self.alpha * float(np.square(self.intercept_, dtype=np.float64).sum())
-        return super()._told(report, objective + penalty)
+        return super()._objective(plan, run) + penalty

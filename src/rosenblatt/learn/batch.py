@@ -21,23 +21,23 @@ Only scores are kept a row: as they are linear in W, those of Y cost no pass, an
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Dense, Examples, spans
+from rosenblatt.data.examples import Dense, spans
 from rosenblatt.learn.descent import RESIDUAL, SOFTMAX, Fall, add_all, code_of, number_of, softmax
+from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.loops import score_many, score_one
 from rosenblatt.learn.losses import near, slope, value
 from rosenblatt.learn.machines import Machine, State
 from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.rows import ONE, add
-from rosenblatt.learn.training import EpochRecord, problems
+from rosenblatt.learn.training import LinearSolver, problems
 from rosenblatt.learn.visits import UPDATES, is_on
 
 Array = np.ndarray[Any, Any]
@@ -235,36 +235,50 @@ class Climber:
         return there + land.penalty(W), move
 
 
-def descend(examples: Examples, aim: Aim, state: State) -> Generator[EpochRecord, None, None]:
-    """Iteration after iteration, changing `state`, until a step could no longer lower F by tol² of it.
+class BatchSolver(LinearSolver):
+    """Iteration after iteration, until a step could no longer lower F by tol² of it.
 
     Where the least F is 0 no share of it is small: there tol of the loss's unit stands for F.
     """
-    state.radius2 = max(state.radius2, examples.radius2)
-    (problem,) = problems(examples, state.scheme, state.classes)
-    (machine,) = state.machines
-    W = (machine.coef.T if machine.by_feature else machine.coef).astype(np.float64)
-    land = Landscape(problem, aim, state.scheme, W.shape[1], W.shape[0])
-    c = machine.intercept.astype(np.float64) + W @ land.mean
-    at = land.point(W, c)
-    mu, unit = 1.0 if aim.shape.kinked else 0.0, land.unit
-    climber = Climber(at, at, min(aim.shape.steep, 1.0))
-    while True:
-        began = time.perf_counter()
-        F, move = climber.step(land, mu)
-        worth = max(abs(F), aim.tol * unit)
-        still = move <= aim.tol**2 * worth
-        finest = 0.5 * aim.tol * worth
-        done = still and mu <= finest
-        if still and not done:
-            mu = max(SOFTER * mu, finest, 1e-15 * unit)
-            climber = Climber(climber.here, climber.here, climber.L / SOFTER)
-        _store(machine, land, climber.here)
-        state.epoch += 1
+
+    plan: Aim
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Measure the rows, and score them by the weights at the start."""
+        state, aim = self.state, self.plan
+        (examples,) = source.parts(state.epoch)
+        state.radius2 = max(state.radius2, examples.radius2)
+        (problem,) = problems(examples, state.scheme, state.classes)
+        (machine,) = state.machines
+        W = (machine.coef.T if machine.by_feature else machine.coef).astype(np.float64)
+        self.land = Landscape(problem, aim, state.scheme, W.shape[1], W.shape[0])
+        at = self.land.point(W, machine.intercept.astype(np.float64) + W @ self.land.mean)
+        self.mu = 1.0 if aim.shape.kinked else 0.0
+        self.climber = Climber(at, at, min(aim.shape.steep, 1.0))
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One iteration."""
+        (machine,) = self.state.machines
+        self.F, self.move = self.climber.step(self.land, self.mu)
         machine.tally[UPDATES] += 1.0
-        yield EpochRecord(state.epoch, 1, None, F, time.perf_counter() - began, done)
-        if done:
-            return
+        yield Step(self.land.problem.size, 1)
+
+    def ending(self, source: Source) -> Ending:
+        """F, and whether another step could lower it; a rounded loss is then rounded less."""
+        aim, unit = self.plan, self.land.unit
+        worth = max(abs(self.F), aim.tol * unit)
+        still, finest = self.move <= aim.tol**2 * worth, 0.5 * aim.tol * worth
+        done = still and self.mu <= finest
+        if still and not done:
+            self.mu = max(SOFTER * self.mu, finest, 1e-15 * unit)
+            self.climber = Climber(self.climber.here, self.climber.here, self.climber.L / SOFTER)
+        (machine,) = self.state.machines
+        _store(machine, self.land, self.climber.here)
+        return Ending(self.F, done)
+
+    def copy(self) -> State:
+        """The state: its weights are replaced, never written to."""
+        return self.state.shallow()
 
 
 def _store(machine: Machine, land: Landscape, point: Point) -> None:

@@ -16,8 +16,7 @@ As in `kernel_machines`, rows come in blocks: `pool` has the kernel of the suppo
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,11 +25,20 @@ import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Examples
+from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, columns_of, errors_of, largest_diagonal, sides_of
+from rosenblatt.learn.kernel_machines import (
+    BLOCK,
+    OVERFLOW,
+    Dual,
+    KernelSolver,
+    columns_of,
+    largest_diagonal,
+    sides_of,
+)
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.similarity import Kernel
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import Plan, errors_in, whole_problem
 
 Array = np.ndarray[Any, Any]
 SINGULAR = 1e-10  # δ below this part of K(x, x) is rounding: the row is a sum of support rows
@@ -209,32 +217,43 @@ def new_budgeted(
     return Budgeted(kernel, scheme, classes, rule, budget, eta, machines, seed, reach2, dtype=examples.dtype)
 
 
-def train(examples: Examples, plan: Plan, state: Budgeted) -> Generator[EpochRecord, None, None]:
+class BudgetSolver(KernelSolver):
     """Pass after pass, until every row is answered right."""
-    problem = whole_problem(examples, state.scheme)
-    order = plan.make_order(problem, state.seed)
-    _rescale(state, largest_diagonal(state.kernel, examples))
-    while True:
-        began, before, bad, loss = time.perf_counter(), state.updates, 0.0, 0.0
+
+    state: Budgeted
+
+    def __init__(self, plan: Plan, state: Budgeted) -> None:
+        self.plan, self.state = plan, state
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Measure the rows in the kernel's space."""
+        super().begin(source, records)
+        self.problem = whole_problem(self.examples, self.state.scheme)
+        self.order = self.plan.make_order(self.problem, self.state.seed)
+        _rescale(self.state, largest_diagonal(self.state.kernel, self.examples))
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass, block by block."""
+        state, order, examples = self.state, self.order, self.examples
+        self.before, self.bad, self.loss = state.updates, 0.0, 0.0
         for begin in range(0, order.size, BLOCK):
-            index = visited(order, problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
+            index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
             X = take(examples.rows, index, examples.n_features)
             G = state.kernel.block(X, X).astype(np.float64) / state.reach2
             sides = sides_of(examples.target[index], state.scheme, state.classes)
             weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
             for k, machine in enumerate(state.machines):
                 state.machines[k] = new = _visit(state, machine, X, G, np.ascontiguousarray(sides[:, k]), weights)
-                bad += new.book[VIOLATIONS] - machine.book[VIOLATIONS]
-                loss += new.book[LOSS] - machine.book[LOSS]
-        state.epoch += 1
-        still = state.updates == before and order.covers
-        converged = bad == 0 and (still or errors_of(examples, state.kept()) == 0)
-        counted = errors_of(examples, state.kept()) if plan.record_errors else None
-        seconds = time.perf_counter() - began
-        mean = float(loss) / max(problem.total, 1e-300)
-        yield EpochRecord(state.epoch, state.updates - before, counted, mean, seconds, bool(converged))
-        if converged:
-            return
+                self.bad += new.book[VIOLATIONS] - machine.book[VIOLATIONS]
+                self.loss += new.book[LOSS] - machine.book[LOSS]
+        yield Step(order.size, state.updates - self.before)
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss, and whether every row is answered right."""
+        still = self.state.updates == self.before and self.order.covers
+        converged = self.bad == 0 and (still or self.clean(source))
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(float(self.loss) / max(self.problem.total, 1e-300), bool(converged), errors)
 
 
 def _rescale(state: Budgeted, reach2: float) -> None:

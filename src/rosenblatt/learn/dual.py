@@ -22,21 +22,21 @@ e_k = [k ≠ y], G_k = w_k·x̂ + e_k
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Dense, Examples, spans
+from rosenblatt.data.examples import Dense, spans
 from rosenblatt.learn.descent import add_all, code_of
+from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, prefetch
-from rosenblatt.learn.training import EpochRecord, Plan, problems
+from rosenblatt.learn.training import LinearSolver, Plan, problems
 from rosenblatt.learn.visits import UPDATES, is_on
 
 Array = np.ndarray[Any, Any]
@@ -391,24 +391,37 @@ class Ascent:
         return gap / (dual + gap) if dual + gap > 0 else 0.0
 
 
-def ascend(examples: Examples, plan: DualPlan, state: State, work: list[Ascent]) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, until the gap is closed; `work` gets the ascent."""
-    state.radius2 = max(state.radius2, examples.radius2)
-    (problem,) = problems(examples, state.scheme, state.classes)
-    (machine,) = state.machines
-    K, d = machine.intercept.size, examples.n_features
-    ascent = Ascent(problem, plan, state.scheme, d, K)
-    work.append(ascent)
-    while True:
-        began, before = time.perf_counter(), ascent.duals.sums[STEPS]
+class DualSolver(LinearSolver):
+    """Pass after pass, until the gap is closed."""
+
+    plan: DualPlan
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """All α at 0."""
+        state = self.state
+        (examples,) = source.parts(state.epoch)
+        state.radius2 = max(state.radius2, examples.radius2)
+        (problem,) = problems(examples, state.scheme, state.classes)
+        K = state.machines[0].intercept.size
+        self.ascent = Ascent(problem, self.plan, state.scheme, examples.n_features, K)
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass over the rows that are not left out."""
+        state, ascent = self.state, self.ascent
+        (machine,) = state.machines
+        before = ascent.duals.sums[STEPS]
         ascent.sweep(state.epoch, state.seed)
-        gap = ascent.closed()
-        objective = ascent.dual() + max(float(ascent.duals.sums[MET]), 0.0)
+        self.closed = ascent.closed() is not None
         made = int(ascent.duals.sums[STEPS] - before)
         machine.coef, machine.by_feature = ascent.coef(machine.coef.dtype)
         machine.intercept = ascent.duals.b.astype(machine.intercept.dtype)
         machine.tally[UPDATES] += made
-        state.epoch += 1
-        yield EpochRecord(state.epoch, made, None, objective, time.perf_counter() - began, gap is not None)
-        if gap is not None:
-            return
+        yield Step(ascent.problem.size, made)
+
+    def ending(self, source: Source) -> Ending:
+        """The primal objective met on the way, and whether the gap is closed."""
+        return Ending(self.ascent.dual() + max(float(self.ascent.duals.sums[MET]), 0.0), self.closed)
+
+    def copy(self) -> State:
+        """The state: its weights are replaced, never written to, and nothing restores α."""
+        return self.state.shallow()

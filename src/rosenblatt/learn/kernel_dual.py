@@ -12,8 +12,7 @@ all rows up to date by one product of matrices. primal − dual bounds how far e
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +20,11 @@ import numpy as np
 
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Examples
+from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, columns_of, sides_of
+from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, KernelSolver, columns_of, sides_of
 from rosenblatt.learn.similarity import Kernel
-from rosenblatt.learn.training import EpochRecord, whole_problem
+from rosenblatt.learn.training import whole_problem
 
 Array = np.ndarray[Any, Any]
 WORKING = 512  # rows of a round
@@ -184,20 +184,30 @@ class Rows:
         return out
 
 
-def train(examples: Examples, state: Ascent, tol: float, memory: float) -> Generator[EpochRecord, None, None]:
+class KernelDualSolver(KernelSolver):
     """Rounds over all planes until each has a relative duality gap of at most `tol`."""
-    rows = Rows(examples, state.kernel, memory)
-    while True:
-        began, before = time.perf_counter(), state.updates
+
+    state: Ascent
+
+    def __init__(self, state: Ascent, tol: float, memory: float) -> None:
+        self.state, self.tol, self.memory = state, tol, memory
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """No row of the kernel matrix is known yet."""
+        super().begin(source, records)
+        self.rows = Rows(self.examples, self.state.kernel, self.memory)
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One round: a working set for each plane that is not solved."""
+        state, before = self.state, self.state.updates
         for k, plane in enumerate(state.planes):
-            if plane.gap > tol:
-                _round(plane, rows, np.random.default_rng((state.seed, state.epoch, k)))
-        state.epoch += 1
-        closed = state.gap <= tol
-        loss = sum(one.primal for one in state.planes)
-        yield EpochRecord(state.epoch, state.updates - before, None, loss, time.perf_counter() - began, closed)
-        if closed:
-            return
+            if plane.gap > self.tol:
+                _round(plane, self.rows, np.random.default_rng((state.seed, state.epoch, k)))
+        yield Step(self.examples.size, state.updates - before)
+
+    def ending(self, source: Source) -> Ending:
+        """The primal objective of all planes, and whether their gaps are closed."""
+        return Ending(sum(one.primal for one in self.state.planes), self.state.gap <= self.tol)
 
 
 def _round(plane: Plane, rows: Rows, rng: np.random.Generator) -> None:

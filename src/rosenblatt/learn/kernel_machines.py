@@ -12,8 +12,8 @@ The two-class machines of one-vs-rest, one-vs-one and labels are the columns k; 
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Generator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,12 +21,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Dense, Examples, Sparse
-from rosenblatt.learn.evaluation import wrong
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
+from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
 from rosenblatt.learn.kept import History, pair_scores, take
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.similarity import COLUMNS_AT_ONCE, Gathered, Kernel
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import Plan, errors_in, whole_problem
 from rosenblatt.learn.visits import rival
 
 Array = np.ndarray[Any, Any]
@@ -327,35 +327,62 @@ class Cache:
 # -- training --------------------------------------------------------------------------------------------------------
 
 
-def train(examples: Examples, plan: Plan, state: Machines, memory: float) -> Generator[EpochRecord, None, None]:
+class KernelSolver(Solver):
+    """What the learners with kernels share: all rows are there, and a scan counts errors."""
+
+    examples: Examples
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Hold on to the rows."""
+        (self.examples,) = source.parts(self.state.epoch)
+
+    def clean(self, source: Source) -> bool:
+        """Whether the last iterate answers every row right."""
+        return errors_in(source, self.state.last()) == 0
+
+    def radius(self, facts: Facts) -> float:
+        """Max K(x, x), the bias left out."""
+        return math.sqrt(max(float(self.state.reach2) - float(self.state.kernel.shift), 0.0))
+
+
+class KernelPerceptronSolver(KernelSolver):
     """Pass after pass, until every row is answered right; `memory` bytes may be used to remember kernels."""
-    problem = whole_problem(examples, state.scheme)
-    order, cache = plan.make_order(problem, state.seed), Cache(examples, memory)
-    state.reach2 = max(state.reach2, largest_diagonal(state.kernel, examples))
-    if examples.weights is not None:
-        state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
-    places = np.full(examples.target.shape[0], -1)
-    while True:
-        began, counts, before = time.perf_counter(), np.zeros(7), state.updates
+
+    state: Machines
+
+    def __init__(self, plan: Plan, state: Machines, memory: float) -> None:
+        self.plan, self.state, self.memory = plan, state, memory
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Measure the rows in the kernel's space."""
+        super().begin(source, records)
+        state, weights = self.state, self.examples.weights
+        self.problem, self.cache = whole_problem(self.examples, state.scheme), Cache(self.examples, self.memory)
+        self.order = self.plan.make_order(self.problem, state.seed)
+        state.reach2 = max(state.reach2, largest_diagonal(state.kernel, self.examples))
+        if weights is not None:
+            state.whole = state.whole and bool((weights == np.floor(weights)).all())
+        self.places = np.full(self.examples.target.shape[0], -1)  # of rows in the support
+        self.passes = 0
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass, block by block."""
+        state, order, before = self.state, self.order, self.state.updates
+        if self.passes:
+            columns = self.cache.columns
+            self.cache.extend(state.kernel, state.support.rows)
+            state.computed += self.places.size * (self.cache.columns - columns)
+        self.passes, self.counts = self.passes + 1, np.zeros(7)
         for begin in range(0, order.size, BLOCK):
-            index = visited(order, problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
-            counts += _block(examples, state, cache, index, places)
-        state.epoch += 1
-        converged = counts[VIOLATIONS] == 0 and (order.covers or errors_of(examples, state.last()) == 0)
-        errors = errors_of(examples, state.kept()) if plan.record_errors else None
-        loss, seconds = float(counts[LOSS]) / max(problem.total, 1e-300), time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.updates - before, errors, loss, seconds, bool(converged))
-        if converged:
-            return
-        before = cache.columns
-        cache.extend(state.kernel, state.support.rows)
-        state.computed += places.size * (cache.columns - before)
+            index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
+            self.counts += _block(self.examples, state, self.cache, index, self.places)
+        yield Step(order.size, state.updates - before)
 
-
-def errors_of(examples: Examples, kept: Dual) -> int:
-    """Rows answered wrongly, by the tie rule."""
-    model: Any = kept  # it scores as planes do
-    return wrong(whole_problem(examples, "ovr"), model, labels=examples.target.ndim == 2)[0]
+    def ending(self, source: Source) -> Ending:
+        """The mean loss, and whether every row is answered right."""
+        converged = self.counts[VIOLATIONS] == 0 and (self.order.covers or self.clean(source))
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(float(self.counts[LOSS]) / max(self.problem.total, 1e-300), bool(converged), errors)
 
 
 def _block(examples: Examples, state: Machines, cache: Cache, index: Array, places: Array) -> Array:

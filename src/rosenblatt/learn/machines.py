@@ -97,10 +97,21 @@ class State:
         result.machines = [machine.copy() for machine in self.machines]
         return result
 
+    def shallow(self) -> State:
+        """A state that shares weights, where they are replaced and never written to."""
+        result = copy(self)
+        result.machines = [replace(machine, tally=machine.tally.copy()) for machine in self.machines]
+        return result
+
     @property
     def updates(self) -> int:
         """Updates of all machines."""
         return sum(machine.updates for machine in self.machines)
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the weights."""
+        return self.machines[0].coef.dtype
 
     def last(self, rule: Rule) -> Planes:
         """The last iterate."""

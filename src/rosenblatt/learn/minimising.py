@@ -2,22 +2,21 @@
 
     F(W, b) = Σ_i s_i ℓ(x_i, y_i)/Σ_i s_i + α·P(W)
 
-For one-vs-rest ℓ is summed over the columns. `descend` is a generator of epoch records like `training.epochs`; the
-batch solver, `batch.descend`, is another.
+For one-vs-rest ℓ is summed over the columns. `StochasticSolver` descends one row at a time; the batch solver is in
+`batch`, Pegasos in `pegasos`.
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Dense, Examples, Sparse, spans
+from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.descent import (
     FIXED,
     HARMONIC,
@@ -33,14 +32,14 @@ from rosenblatt.learn.descent import (
     settle,
     softmax,
 )
+from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Source, Step
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
-from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
-from rosenblatt.learn.orders import visited
+from rosenblatt.learn.machines import NO_LOG, State, lay_out
 from rosenblatt.learn.penalties import PENALTIES, Penalty
-from rosenblatt.learn.training import EpochRecord, Plan, problems
+from rosenblatt.learn.training import LinearSolver, Plan, problems
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, is_on
 
 Array = np.ndarray[Any, Any]
@@ -147,82 +146,81 @@ def total_loss(examples: Examples, aim: Aim, planes: Planes) -> tuple[float, flo
     return total, problem.total
 
 
-def objective(examples: Examples, aim: Aim, planes: Planes) -> float:
-    """F of these planes."""
-    return objective_of_parts([examples], aim, planes)
+@dataclass(frozen=True)
+class TotalLoss:
+    """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
+
+    aim: Aim
+    planes: Planes
+
+    def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
+        """Of these examples."""
+        return total_loss(examples, self.aim, self.planes)
 
 
-def objective_of_parts(parts: Iterable[Examples], aim: Aim, planes: Planes) -> float:
-    """F of these planes on the rows of all parts."""
-    loss, mass = np.sum([total_loss(examples, aim, planes) for examples in parts], axis=0)
+def objective(source: Source, aim: Aim, planes: Planes) -> float:
+    """F of these planes on all rows."""
+    loss, mass = 0.0, 0.0
+    for one, weight in source.ask(TotalLoss(aim, planes)):
+        loss, mass = loss + one, mass + weight
     return float(loss / mass) + aim.penalty_of(planes.coef)
-
-
-class Patience:
-    """Whether the objective has stopped to fall: for `patience` epochs not by `tol` of itself below the lowest."""
-
-    def __init__(self, aim: Aim) -> None:
-        self.aim, self.lowest, self.waited = aim, math.inf, 0
-
-    def spent(self, loss: float, ripe: bool = True) -> bool:
-        """Take note of an epoch; one that is not ripe says nothing."""
-        if not ripe:
-            return False
-        self.waited = 0 if loss < self.lowest - self.aim.tol * abs(self.lowest) else self.waited + 1
-        self.lowest = min(self.lowest, loss)
-        return self.aim.tol > 0 and self.waited >= self.aim.patience
 
 
 # -- stochastic descent ----------------------------------------------------------------------------------------------
 
 
-def descend(examples: Examples, aim: Aim, state: State, restore: bool = True) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, changing `state`, until the objective met on the way has stopped to fall."""
-    state.bias = 0.0 if aim.bias == "none" else 1.0
-    return passes(examples, aim, state, restore, _pass)
+class StochasticSolver(LinearSolver):
+    """Descends one row at a time, until the objective met on the way stops decreasing."""
 
+    plan: Aim
 
-def passes(
-    examples: Examples,
-    aim: Any,
-    state: State,
-    restore: bool,
-    run: Callable[[Machine, Problem, Any, State], None],
-) -> Generator[EpochRecord, None, None]:
-    """Run passes until the objective met on the way has stopped to fall."""
-    state.radius2 = max(state.radius2, examples.radius2)
-    (problem,) = problems(examples, state.scheme, state.classes)
-    (machine,) = state.machines
-    patience = Patience(aim)
-    while True:
-        began, before = time.perf_counter(), machine.updates
-        snapshot = state.copy() if restore and state.epoch else None
-        try:
-            machine.tally[[LOSS, POSITION, LEFT]] = 0.0
-            run(machine, problem, aim, state)
-        except BaseException:
-            if snapshot is not None:
-                state.__dict__.update(snapshot.__dict__)
-            raise
-        state.epoch += 1
-        loss = machine.tally[LOSS] / problem.total + aim.penalty_of(machine.coef)
-        done = patience.spent(loss, aim.ripe(machine.tally[CLOCK], state.radius2))
-        seconds = time.perf_counter() - began
-        yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
-        if done:
-            return
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Take in R, and the objectives of the epochs before."""
+        state, plan = self.state, self.plan
+        state.radius2 = max(state.radius2, source.facts.radius2)
+        state.bias = 0.0 if plan.bias == "none" else 1.0
+        self.patience = Patience(plan.tol, plan.patience if plan.tol > 0 else math.inf, relative=True)
+        steps = state.machines[0].tally[CLOCK] / max(state.epoch, 1)
+        for record in records:
+            self._spent(record.loss, steps * record.epoch)
 
+    def _spent(self, loss: float, steps: float) -> bool:
+        return self.plan.ripe(steps, self.state.radius2) and self.patience.spent(loss)
 
-def _pass(machine: Machine, problem: Problem, aim: Aim, state: State) -> None:
-    run, order = Pass(aim, state, problem.rows, problem.total), aim.make_order(problem, state.seed)
-    for begin, end in spans(order.size, problem.per_row * machine.intercept.size):
-        piece = visited(order, problem.present, state.epoch, begin, end)
-        run.visit(problem, piece)
-    run.end()
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass over all parts; weights are settled at its end."""
+        state, plan = self.state, self.plan
+        (machine,) = state.machines
+        machine.tally[[LOSS, POSITION, LEFT]] = 0.0
+        run = None
+        for examples in source.parts(state.epoch):
+            before = machine.updates
+            (problem,) = problems(examples, state.scheme, state.classes)
+            run = run or self.new_pass(problem.rows, source.facts.mass)
+            run.visit(problem, plan.visits(problem, state, source.whole, machine.intercept.size * run.each))
+            yield Step(examples.target.shape[0], machine.updates - before)
+        assert run is not None
+        run.end()
+
+    def new_pass(self, rows: Dense | Sparse, mass: float) -> Any:
+        """What visits rows like these, all of which weigh `mass`."""
+        return Pass(self.plan, self.state, rows, mass)
+
+    def take(self, losses: Array, violations: float, updates: int) -> None:
+        """End an epoch that was made elsewhere, with these losses."""
+        (self.state.machines[0].tally[LOSS],) = losses
+
+    def ending(self, source: Source) -> Ending:
+        """The objective met on the way, and whether it stopped decreasing."""
+        (machine,) = self.state.machines
+        objective = machine.tally[LOSS] / source.facts.mass + self.plan.penalty_of(machine.coef)
+        return Ending(float(objective), self._spent(objective, machine.tally[CLOCK]))
 
 
 class Pass:
     """One pass, over rows that may come in pieces; `total` is the weight of all of them, `rows` some of them."""
+
+    each = 1  # values that a visit reads beyond those of its row and planes, as a factor
 
     def __init__(self, aim: Aim, state: State, rows: Dense | Sparse, total: float) -> None:
         (machine,) = state.machines
@@ -243,12 +241,15 @@ class Pass:
             work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
         self.state, self.machine, self.fall, self.work = state, machine, fall, work
 
-    def visit(self, problem: Problem, piece: Array) -> None:
-        """Visit these rows."""
+    def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
+        """Visit these rows, piece by piece."""
         tally = self.machine.tally
-        tally[POSITION] = 0.0
-        while tally[POSITION] < piece.size:
-            sweep(self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, piece.size)
+        for piece in pieces:
+            tally[POSITION] = 0.0
+            while tally[POSITION] < piece.size:
+                sweep(
+                    self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, piece.size
+                )
 
     def end(self) -> None:
         """Weights as they are, after the last row."""

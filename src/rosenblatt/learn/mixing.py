@@ -29,19 +29,21 @@ a shard was learned from.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples
-from rosenblatt.learn import minimising, pegasos
+from rosenblatt.data.examples import Examples, Facts
+from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, Solver, Source, Step
+from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.machines import NONE, Machine, State
-from rosenblatt.learn.minimising import Aim
+from rosenblatt.learn.minimising import Aim, StochasticSolver
 from rosenblatt.learn.pegasos import PegasosPlan
 from rosenblatt.learn.rules import Rule, SecondOrderRule
-from rosenblatt.learn.training import EpochRecord, Plan, epochs
+from rosenblatt.learn.training import LinearSolver, OnlineSolver, Plan
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, VIOLATIONS
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +66,51 @@ def refusal(plan: Plan) -> str | None:
     return None
 
 
+@dataclass(frozen=True)
+class Sharding:
+    """How a training in shards went.
+
+    Attributes
+    ----------
+    mixing : {"uniform", "mistakes"}
+    rows : tuple of int
+        The rows of each shard.
+    mistakes : tuple of tuple of int
+        The updates of each epoch, of each shard.
+    weighted : float
+        Σ_n Σ_i μ_{i,n} k_{i,n}, of which R²/γ² is the bound; the `bound` of the report, that of all updates, is S
+        times as large.
+    sent_again : int
+        How often a shard was given to another worker, because one had died, failed or been too slow.
+    bytes_moved : int
+        Weights sent to workers and back; 0 within one process.
+    computing, reading, waiting : float
+        Seconds, over all threads of all workers: in passes, in reading shards, and in neither while an epoch ran.
+    """
+
+    mixing: str
+    rows: tuple[int, ...]
+    mistakes: tuple[tuple[int, ...], ...] = ()
+    weighted: float = 0.0
+    sent_again: int = 0
+    bytes_moved: int = 0
+    computing: float = 0.0
+    reading: float = 0.0
+    waiting: float = 0.0
+
+    def __str__(self) -> str:
+        """The record in words."""
+        how = "alike" if self.mixing == "uniform" else "by their mistakes"
+        lines = [f"{len(self.rows)} shards, mixed {how}, {self.weighted:,.1f} mistakes by their share"]
+        lines.append(
+            f"{self.computing:.3g} s computing, {self.reading:.3g} s reading, {self.waiting:.3g} s waiting, "
+            f"{self.bytes_moved / 1e6:,.1f} MB moved"
+        )
+        if self.sent_again:
+            lines.append(f"{self.sent_again} times a shard was sent again")
+        return "\n".join(lines)
+
+
 # -- one pass over one shard -----------------------------------------------------------------------------------------
 
 
@@ -72,6 +119,7 @@ class Part:
     """What a shard has learned in one pass."""
 
     machines: tuple[Machine, ...]
+    rows: int
     updates: int  # made in this pass
     violations: float
     losses: tuple[float, ...]  # Σ of the losses met, one a machine
@@ -105,38 +153,41 @@ def outgoing(state: State) -> State:
     return sent
 
 
-def one_pass(examples: Examples, plan: Plan, sent: State, shard: int) -> Part:
-    """Learn from a shard, from the mixed weights on.
+def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
+    """Learn from a shard, from the mixed weights on; the solver stays as it is.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rosenblatt.data.examples import Dense, Examples
     >>> from rosenblatt.learn.rules import PerceptronRule
-    >>> from rosenblatt.learn.training import new_state
+    >>> from rosenblatt.learn.training import OnlineSolver, Plan, new_state
     >>> def rows(X, y):
     ...     return Examples(Dense(np.array(X)), 1, np.array(y), np.array([0, 1]), None, None, 4.0)
     >>> shards = [rows([[1.0], [-1.0]], [1, 0]), rows([[2.0]], [1])]
     >>> plan = Plan(PerceptronRule(), bias="none", order="cyclic")
-    >>> state = new_state(shards[0], plan, "one", 2, seed=0)
-    >>> mixer = Mixer(state, plan.rule)
+    >>> solver = OnlineSolver(plan, new_state(shards[0].facts(), plan, "one", 2, seed=0))
+    >>> mixer = Mixer(solver.state, plan.rule)
     >>> for shard, examples in enumerate(shards):
-    ...     mixer.add(one_pass(examples, plan, state, shard))
+    ...     mixer.add(one_pass(solver, examples, shard))
     >>> mixer.mixed().machines[0].coef  # (1 + 2)/2
     array([[1.5]])
     """
-    began, state = time.perf_counter(), sent.copy()
-    state.seed = shard_seed(sent.seed, shard)
+    began, state, source = time.perf_counter(), solver.state.copy(), InMemory(examples)
+    state.seed = shard_seed(state.seed, shard)
     for machine in state.machines:
         if state.keep == "average":
             machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(machine.intercept.size)
         machine.tally[[VIOLATIONS, LOSS]] = 0.0
     before = state.updates
-    steps = _training(plan)(examples, replace(plan, record_errors=False), state)
-    next(steps)
-    steps.close()
+    solver = copy(solver)
+    solver.state = state
+    solver.begin(source, ())
+    for _ in solver.epoch(source):
+        pass
     return Part(
         tuple(state.machines),
+        examples.target.shape[0],
         state.updates - before,
         float(sum(machine.tally[VIOLATIONS] for machine in state.machines)),
         tuple(float(machine.tally[LOSS]) for machine in state.machines),
@@ -147,10 +198,15 @@ def one_pass(examples: Examples, plan: Plan, sent: State, shard: int) -> Part:
     )
 
 
-def _training(plan: Plan) -> Callable[..., Generator[EpochRecord, None, None]]:
-    if isinstance(plan, PegasosPlan):
-        return pegasos.descend
-    return minimising.descend if isinstance(plan, Aim) else epochs
+@dataclass(frozen=True)
+class OnePass:
+    """One pass over each shard, all from the same weights."""
+
+    solver: LinearSolver
+
+    def __call__(self, examples: Examples, shard: int) -> Part:
+        """What this shard learns."""
+        return one_pass(self.solver, examples, shard)
 
 
 # -- mixing ----------------------------------------------------------------------------------------------------------
@@ -231,7 +287,7 @@ class Mixer:
 
     def mixed(self) -> State:
         """The state in which the next epoch begins."""
-        result = replace(self.start, epoch=self.start.epoch + 1)
+        result = replace(self.start)
         result.radius2, result.bias, result.whole = self.radius2, self.bias, self.whole
         result.machines = [self._machine(k) for k in range(len(self.start.machines))]
         return result
@@ -302,3 +358,89 @@ def _turned(machine: Machine, by_feature: bool) -> Machine:
         for array in (machine.coef, machine.total, machine.spread)
     )
     return replace(machine, coef=coef, total=total, spread=spread, by_feature=by_feature)
+
+
+# -- the solver ------------------------------------------------------------------------------------------------------
+
+
+class Spent(NamedTuple):
+    """What a source in shards has cost so far, and how many shards it works on at once."""
+
+    sent_again: int
+    bytes_moved: int
+    reading: float
+    slots: int
+
+
+class MixedSolver(Solver):
+    """A linear solver that learns from every shard of a source, and mixes what they have learned."""
+
+    def __init__(self, inner: OnlineSolver | StochasticSolver, sharding: Sharding) -> None:
+        self.inner, self.sharding = inner, sharding
+
+    @property
+    def state(self) -> State:
+        """The mixed state; every epoch makes a new one."""
+        return self.inner.state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self.inner.state = state
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """As the solver that is mixed."""
+        self.inner.begin(source, records)
+
+    def epoch(self, source: Any) -> Iterator[Step]:
+        """One pass over all shards from the same weights, and the mean of what they have learned."""
+        began, before, told = time.perf_counter(), source.spent(), self.sharding
+        mixer = Mixer(self.state, self.inner.plan.rule, told.mixing)
+        lesson = copy(self.inner)
+        lesson.state = outgoing(self.state)
+        mistakes, computing = [], 0.0
+        for part in source.ask(OnePass(lesson)):
+            mixer.add(part)
+            mistakes.append(part.updates)
+            computing += part.seconds
+            yield Step(part.rows, part.updates)
+        self.state = mixer.mixed()
+        self.inner.take(mixer.losses, mixer.violations, sum(mistakes))
+        after = source.spent()
+        reading = after.reading - before.reading
+        wall = (time.perf_counter() - began) * max(before.slots, after.slots)
+        self.now = replace(
+            told,
+            mistakes=(*told.mistakes, tuple(mistakes)),
+            weighted=told.weighted + mixer.weighted,
+            sent_again=told.sent_again + after.sent_again - before.sent_again,
+            bytes_moved=told.bytes_moved + after.bytes_moved - before.bytes_moved,
+            computing=told.computing + computing,
+            reading=told.reading + reading,
+            waiting=told.waiting + max(wall - computing - reading, 0.0),
+        )
+
+    def ending(self, source: Source) -> Ending:
+        """As the solver that is mixed."""
+        ending = self.inner.ending(source)
+        self.sharding = self.now  # only of epochs that are whole
+        return ending
+
+    def copy(self) -> State:
+        """The state: an epoch makes a new one."""
+        return self.state
+
+    def model(self) -> Any:
+        """What `keep` says of the mixed state."""
+        return self.inner.model()
+
+    def last(self) -> Planes:
+        """The last iterate, whatever is kept."""
+        return self.inner.last()
+
+    def clean(self, source: Source) -> bool:
+        """As the solver that is mixed."""
+        return self.inner.clean(source)
+
+    def radius(self, facts: Facts) -> float:
+        """As the solver that is mixed."""
+        return self.inner.radius(facts)

@@ -11,8 +11,7 @@ g = δWᵀ for the layer below. All weights lie in one vector, so that an optimi
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -22,10 +21,10 @@ from scipy.special import expit
 
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, Sparse
-from rosenblatt.learn.evaluation import wrong
+from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Solver, Source, Step
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.orders import visited
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.orders import Cyclic, visited
+from rosenblatt.learn.training import Plan, errors_in, whole_problem
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
@@ -296,8 +295,8 @@ class Network:
         return self.flat.dtype
 
     def kept(self) -> Answers:
-        """The network as it stands."""
-        return Answers(self.net, self.flat)
+        """The network as it stands; what it learns later does not change it."""
+        return Answers(self.net, self.flat.copy())
 
 
 def new_network(net: Net, seed: int, dtype: Any) -> Network:
@@ -337,21 +336,6 @@ class Answers:
         """What decides: for two classes the second answer less the first, (n,); (n, K) for more."""
         out = self.outputs(rows, index)
         return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
-
-
-def count_wrong(examples: Examples, kept: Any) -> int:
-    """Rows that the model gets wrong."""
-    return wrong(whole_problem(examples, "multinomial"), kept, labels=examples.target.ndim == 2)[0]
-
-
-def stalled(losses: Sequence[float | None], tol: float, patience: int) -> bool:
-    """Whether the last `patience` of these losses did not bring the least one before them down by `tol`."""
-    least, waited = np.inf, 0
-    for loss in losses:
-        assert loss is not None
-        waited = waited + 1 if loss >= least - tol else 0
-        least = loss if waited == 0 else least
-    return waited >= patience
 
 
 class Pass:
@@ -397,20 +381,37 @@ class Pass:
                 f"The loss is {loss} in epoch {self.state.epoch + 1}: scale the features, or lower "
                 f"learning_rate_init from {self.optimiser.rate}."
             )
-        self.state.epoch += 1
         return loss
 
 
-def train(
-    examples: Examples, state: Network, optimiser: Optimiser, plan: Plan, batch: int, tol: float, patience: int
-) -> Generator[EpochRecord, None, None]:
+class NetworkSolver(Solver):
     """Epochs of mini-batches, until `patience` of them did not bring the loss down by `tol`."""
-    problem = whole_problem(examples, "multinomial")
-    order, losses = plan.make_order(problem, state.seed), []
-    while True:
-        began, before, run = time.perf_counter(), state.steps, Pass(state, optimiser, batch)
-        run.visit(examples, visited(order, examples.present, state.epoch, 0, order.size))
-        losses.append(run.end())
-        errors = count_wrong(examples, state.kept()) if plan.record_errors else None
-        done, seconds = stalled(losses, tol, patience), time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.steps - before, errors, losses[-1], seconds, done)
+
+    state: Network
+
+    def __init__(
+        self, plan: Plan, state: Network, optimiser: Optimiser, batch: int, tol: float, patience: float
+    ) -> None:
+        self.plan, self.state, self.optimiser, self.batch = plan, state, optimiser, batch
+        self.stopping = tol, patience
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Take in the losses of the epochs before."""
+        self.patience = Patience(*self.stopping, relative=False)
+        for record in records:
+            self.patience.spent(record.loss)
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass: a batch may span parts."""
+        state, run = self.state, Pass(self.state, self.optimiser, self.batch)
+        for examples in source.parts(state.epoch):
+            before, problem = state.updates, whole_problem(examples, "multinomial")
+            order = self.plan.make_order(problem, state.seed) if source.whole else Cyclic(problem.size)
+            run.visit(examples, visited(order, examples.present, state.epoch, 0, order.size))
+            yield Step(examples.target.shape[0], state.updates - before)
+        self.loss = run.end()
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss of the batches, and whether it stopped decreasing."""
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(self.loss, self.patience.spent(self.loss), errors)

@@ -12,21 +12,18 @@ own non-zeros; ‖w‖² is kept up to date from w·x and ‖x‖².
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Examples, spans
 from rosenblatt.learn.descent import SMALLEST_SCALE
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.machines import Machine, State
-from rosenblatt.learn.minimising import Aim, passes
-from rosenblatt.learn.orders import visited
+from rosenblatt.learn.machines import State
+from rosenblatt.learn.minimising import Aim, StochasticSolver
 from rosenblatt.learn.rows import add, dot, norm
-from rosenblatt.learn.training import EpochRecord
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
 
 Array = np.ndarray[Any, Any]
@@ -89,20 +86,14 @@ def steps(
             scale_down(v, b, k, state, 1.0 / math.sqrt(lam * state[1]))
 
 
-def descend(
-    examples: Examples, plan: PegasosPlan, state: State, restore: bool = True
-) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, until the objective no longer falls."""
-    return passes(examples, plan, state, restore, _pass)
+class PegasosSolver(StochasticSolver):
+    """Pass after pass, until the objective stops decreasing."""
 
+    plan: PegasosPlan
 
-def _pass(machine: Machine, problem: Problem, plan: PegasosPlan, state: State) -> None:
-    run, order = Pass(plan, state), plan.make_order(problem, state.seed)
-    problem = run.turned(problem)
-    for begin, end in spans(order.size, problem.per_row * machine.intercept.size * max(1, plan.batch_size // 1024)):
-        piece = visited(order, problem.present, state.epoch, begin, end)
-        run.learn(problem, piece)
-    run.end()
+    def new_pass(self, rows: Any, mass: float) -> Pass:
+        """What visits rows."""
+        return Pass(self.plan, self.state)
 
 
 class Pass:
@@ -114,6 +105,7 @@ class Pass:
         self.plan, self.scheme, self.machine = plan, state.scheme, machine
         self.work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(machine.intercept.size)]
         self.lacks = np.empty(plan.batch_size)
+        self.each = max(1, plan.batch_size // 1024)
 
     def turned(self, problem: Problem) -> Problem:
         """Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive."""
@@ -121,9 +113,11 @@ class Pass:
             return problem
         return replace(problem, truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
 
-    def visit(self, problem: Problem, piece: Array) -> None:
-        """Visit these rows."""
-        self.learn(self.turned(problem), piece)
+    def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
+        """Visit these rows, piece by piece."""
+        problem = self.turned(problem)
+        for piece in pieces:
+            self.learn(problem, piece)
 
     def learn(self, problem: Problem, piece: Array) -> None:
         """Visit these rows of a problem that was turned."""

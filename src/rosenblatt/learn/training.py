@@ -1,22 +1,21 @@
-"""Training: a generator that makes one pass over the examples and yields one `EpochRecord`, until it has converged.
+"""Online training: a `Solver` that visits rows one by one, by any rule.
 
-The estimators, the command line, the lab and a cluster each drive this same generator. It shuffles, schedules,
-averages, votes and keeps a pocket; whoever drives it decides when to stop. Its random numbers come from (seed, epoch)
-alone. When a pass is interrupted, the state goes back to the end of the last whole epoch.
+It shuffles, schedules, averages, votes and keeps a pocket. Its random numbers come from (seed, epoch) alone.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Examples, Sparse, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Examples, Facts, Sparse, spans
+from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
@@ -43,36 +42,6 @@ Array = np.ndarray[Any, Any]
 SMALLEST_STEP = 1 / 1024
 MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
 VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # of a vote every update is stored
-
-
-@dataclass(frozen=True)
-class EpochRecord:
-    """One pass over the examples.
-
-    Attributes
-    ----------
-    epoch : int
-        Counted from 1, over all passes of the model's life.
-    updates : int
-        Updates made in this pass.
-    errors : int or None
-        Rows that the model as kept gets wrong at the end of the pass, where asked for.
-    loss : float
-        Mean loss met during the pass, before each update.
-    seconds : float
-    converged : bool
-        Whether the last iterate is known to have every row on its right side.
-    score : float or None
-        Score on the held-out rows, where there are some.
-    """
-
-    epoch: int
-    updates: int
-    errors: int | None
-    loss: float
-    seconds: float
-    converged: bool = False
-    score: float | None = None
 
 
 @dataclass(frozen=True)
@@ -112,6 +81,17 @@ class Plan:
             return Blocks(_bounds(problem.rows), seed, problem.present)
         return Random(problem.size, seed) if self.order == "random" else Cyclic(problem.size)
 
+    @property
+    def covers(self) -> bool:
+        """Whether an epoch visits every row."""
+        return isinstance(self.order, str) and self.order in ("shuffle", "blocks", "cyclic")
+
+    def visits(self, problem: Problem, state: Any, whole: bool, columns: int) -> Iterator[Array]:
+        """The rows of an epoch in pieces that are quickly visited; a part of a source comes as it is visited."""
+        order = self.make_order(problem, state.seed) if whole else Cyclic(problem.size)
+        for begin, end in spans(order.size, problem.per_row * columns):
+            yield visited(order, problem.present, state.epoch, begin, end)
+
 
 def _bounds(rows: Dense | Sparse) -> Array:
     """The blocks of rows, as a file would have them."""
@@ -129,9 +109,9 @@ def default_epochs(stored: int, keep: str) -> int:
 # -- the state at the start ------------------------------------------------------------------------------------------
 
 
-def new_state(examples: Examples, plan: Plan, scheme: str, classes: int, seed: int) -> State:
+def new_state(facts: Facts, plan: Plan, scheme: str, classes: int, seed: int) -> State:
     """Zero weights for so many classes."""
-    d, dtype = examples.n_features, examples.dtype
+    d, dtype = facts.n_features, facts.dtype
     columns = classes if scheme in ("multinomial", "ovr") else 1
     count = classes * (classes - 1) // 2 if scheme == "ovo" else 1
     machines = [new_machine(plan.rule, plan.keep, columns, d, dtype) for _ in range(count)]
@@ -163,13 +143,17 @@ def problems(examples: Examples, scheme: str, classes: int) -> Iterator[Problem]
     else:
         every = whole.index(0, whole.size)
         mine = whole.truth[every]
-        for a in range(classes):
-            for b in range(a + 1, classes):
-                index = every[(mine == a) | (mine == b)]
-                total = float(whole.mass(index).sum())
-                yield replace(
-                    whole, truth=_signs(whole.truth == b), present=index, size=index.size, total=total, scheme="one"
-                )
+        for a, b in pairs(classes):
+            index = every[(mine == a) | (mine == b)]
+            total = float(whole.mass(index).sum())
+            yield replace(
+                whole, truth=_signs(whole.truth == b), present=index, size=index.size, total=total, scheme="one"
+            )
+
+
+def pairs(classes: int) -> Iterator[tuple[int, int]]:
+    """The pairs of one-vs-one, in the order of their planes."""
+    return itertools.combinations(range(classes), 2)
 
 
 def _signs(on: Array) -> Array:
@@ -189,60 +173,171 @@ def whole_problem(examples: Examples, scheme: str) -> Problem:
     return Problem(examples.rows, examples.target, weights, examples.present, examples.size, total, scheme)
 
 
-def errors_of(examples: Examples, kept: Kept, plan: Plan) -> int:
-    """Rows answered wrongly; for regression, rows outside the tube."""
-    problem = whole_problem(examples, kept.scheme)
-    if examples.classes is None:
-        assert isinstance(kept, Planes)
-        return evaluate(problem, kept, plan.rule).violations
-    return wrong(problem, kept, examples.target.ndim == 2)[0]
+# -- what is asked of examples ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Errors:
+    """How many rows a model answers wrongly, by the tie rule; for regression, rows outside the tube of the rule."""
+
+    kept: Any
+    rule: Rule | None = None
+
+    def __call__(self, examples: Examples, shard: int) -> int:
+        """Rows of these examples."""
+        problem = whole_problem(examples, self.kept.scheme)
+        if examples.classes is None:
+            assert self.rule is not None
+            return evaluate(problem, self.kept, self.rule).violations
+        return wrong(problem, self.kept, examples.target.ndim == 2)[0]
+
+
+def errors_in(source: Source, kept: Any, rule: Rule | None = None) -> int:
+    """How many rows of all parts a model answers wrongly."""
+    return sum(source.ask(Errors(kept, rule)))
+
+
+@dataclass(frozen=True)
+class Clean:
+    """Whether every row is above its margin, for machines of which some need no scan; it ends at the first that is not.
+
+    `planes` has one entry per machine, None for those that are known to be clean.
+    """
+
+    rule: Rule
+    scheme: str
+    classes: int
+    planes: tuple[Planes | None, ...]
+
+    def __call__(self, examples: Examples, shard: int) -> bool:
+        """Whether it is so for these examples."""
+        return all(
+            clean(problem, planes, self.rule)
+            for planes, problem in zip(self.planes, problems(examples, self.scheme, self.classes), strict=True)
+            if planes is not None and problem.size
+        )
 
 
 # -- epochs ----------------------------------------------------------------------------------------------------------
 
 
-def epochs(examples: Examples, plan: Plan, state: State, restore: bool = True) -> Generator[EpochRecord, None, None]:
-    """Pass after pass, changing `state`, until an epoch shows that the last iterate has converged.
+class LinearSolver(Solver):
+    """A solver whose state is machines of planes."""
 
-    An epoch that is broken off leaves the state of the one before, unless nobody wants it back (`restore`).
+    state: State
+
+    def __init__(self, plan: Any, state: State) -> None:
+        self.plan, self.state = plan, state
+
+    def last(self) -> Planes:
+        """The last iterate, whatever is kept."""
+        return self.state.last(self.plan.rule)
+
+    def model(self) -> Kept:
+        """What `keep` says."""
+        return self.state.kept(self.plan.rule)
+
+    def radius(self, facts: Facts) -> float:
+        """R of all rows so far."""
+        return math.sqrt(max(self.state.radius2, facts.radius2))
+
+
+class OnlineSolver(LinearSolver):
+    """Visits rows one by one, one machine after the other, until the last iterate has converged.
+
+    Orders that look for a row ("first", "worst"), batches, votes and pockets need all rows in one part.
     """
-    state.radius2 = max(state.radius2, examples.radius2)
-    state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[plan.bias]
-    if examples.weights is not None:
-        state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
-    single = None if state.scheme == "ovo" else list(problems(examples, state.scheme, state.classes))
-    if state.keep == "pocket" and state.epoch:
-        tasks = single if single is not None else problems(examples, state.scheme, state.classes)
-        for machine, problem in zip(state.machines, tasks, strict=True):
-            _recount(machine, problem)
-    while True:
-        began, before = time.perf_counter(), state.updates
-        # Of a state without a whole epoch nobody has any use when its first one breaks off: nothing to go back to.
-        snapshot = state.copy() if restore and state.epoch else None
-        try:
-            converged, loss = True, 0.0
-            tasks = single if single is not None else problems(examples, state.scheme, state.classes)
-            for machine, problem in zip(state.machines, tasks, strict=True):
+
+    plan: Plan
+
+    def __init__(self, plan: Plan, state: State) -> None:
+        super().__init__(plan, state)
+        self.converged: list[bool | None] = [None] * len(state.machines)
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Take in R, and count the errors of the pocket anew."""
+        self.tasks: list[Problem] | None = None
+        self.state.radius2 = max(self.state.radius2, source.facts.radius2)
+        if source.whole:
+            (examples,) = source.parts(self.state.epoch)
+            self._meet(examples)
+            self.tasks = None if self.state.scheme == "ovo" else list(self._problems(examples))
+            if self.state.keep == "pocket" and self.state.epoch:
+                for machine, problem in zip(self.state.machines, self._problems(examples), strict=True):
+                    _recount(machine, problem)
+
+    def _problems(self, examples: Examples) -> Iterator[Problem]:
+        return problems(examples, self.state.scheme, self.state.classes)
+
+    def _meet(self, examples: Examples) -> None:
+        state = self.state
+        state.radius2 = max(state.radius2, examples.radius2)
+        state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[self.plan.bias]
+        if examples.weights is not None:
+            state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass of all machines over each part."""
+        state = self.state
+        plan = self.plan if source.whole else replace(self.plan, order="cyclic")  # parts come in their order
+        count = len(state.machines)
+        self.losses, self.totals = np.zeros(count), np.zeros(count)
+        self.converged = [True] * count
+        for examples in source.parts(state.epoch):
+            if not source.whole:
+                self._meet(examples)
+            before = state.updates
+            tasks = self._problems(examples) if self.tasks is None else self.tasks
+            for k, (machine, problem) in enumerate(zip(state.machines, tasks, strict=True)):
                 machine.tally[[VIOLATIONS, LOSS, POSITION, LEFT]] = 0.0
                 if problem.size:
-                    converged &= _epoch(machine, problem, plan, state)
-                    loss += machine.tally[LOSS] / max(problem.total, 1e-300)
-            errors = None
-            if plan.record_errors:
-                errors = errors_of(examples, state.kept(plan.rule), plan)
-        except BaseException:
-            if snapshot is not None:
-                state.__dict__.update(snapshot.__dict__)
-            raise
-        state.epoch += 1
-        made = state.updates - before
-        yield EpochRecord(state.epoch, made, errors, float(loss), time.perf_counter() - began, bool(converged))
-        if converged:
-            return
+                    self._join(k, _epoch(machine, problem, plan, state))
+                    self.losses[k] += machine.tally[LOSS]
+                    self.totals[k] += problem.total
+            yield Step(examples.target.shape[0], state.updates - before)
+
+    def _join(self, k: int, converged: bool | None) -> None:
+        """What parts say of machine k together: False if one does, else None if one does."""
+        both = (self.converged[k], converged)
+        self.converged[k] = False if False in both else None if None in both else True
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss, and whether every row is above its margin."""
+        sure = [converged is True for converged in self.converged]
+        converged = False not in self.converged and (all(sure) or self._scanned(source, sure))
+        errors = errors_in(source, self.model(), self.plan.rule) if self.plan.record_errors else None
+        return Ending(self.mean_loss(source), converged, errors)
+
+    def mean_loss(self, source: Source) -> float:
+        """The loss of each machine by the weight of the rows that it learns from, summed."""
+        facts, totals = source.facts, self.totals
+        if self.state.scheme != "ovo":
+            totals = np.array([facts.mass])
+        elif facts.masses is not None:
+            totals = np.array([facts.masses[a] + facts.masses[b] for a, b in pairs(self.state.classes)])
+        return float(sum(self.losses / np.maximum(totals, 1e-300)))
+
+    def take(self, losses: Array, violations: float, updates: int) -> None:
+        """End an epoch that was made elsewhere, with these losses of each machine."""
+        self.losses = losses
+        untouched = updates == 0 and self.plan.covers
+        self.converged = [False if violations else True if untouched else None] * len(self.state.machines)
+
+    def clean(self, source: Source) -> bool:
+        """Whether every row is above its margin."""
+        return self._scanned(source, [False] * len(self.state.machines))
+
+    def _scanned(self, source: Source, sure: list[bool]) -> bool:
+        """Whether a scan finds every row above its margin, for machines that are not sure of it."""
+        planes = tuple(
+            None if known else _planes(machine, self.plan, self.state)
+            for known, machine in zip(sure, self.state.machines, strict=True)
+        )
+        return all(source.ask(Clean(self.plan.rule, self.state.scheme, self.state.classes, planes)))
 
 
-def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool:
-    """One pass of one machine; whether it is known to have converged."""
+def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool | None:
+    """One pass of one machine; whether it has converged, None where only a scan can tell."""
     rule = plan.encode(state.epoch + 1, state.bias)
     if isinstance(plan.order, str) and plan.order in ("first", "worst"):
         return _pick(machine, problem, plan, state, rule)
@@ -256,15 +351,12 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
     _run(machine, problem, plan, state, rule, order)
     if machine.tally[VIOLATIONS] > 0:
         return False
-    done = (order.covers and machine.updates == before) or confirmed(machine, problem, plan, state)
-    if done and machine.pocket is not None and not machine.tally[HELD]:
-        _offer(machine, problem, plan, state)
+    done = True if order.covers and machine.updates == before else None
+    if machine.pocket is not None:
+        done = done or clean(problem, _planes(machine, plan, state), plan.rule)
+        if done and not machine.tally[HELD]:
+            _offer(machine, problem, plan, state)
     return done
-
-
-def confirmed(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool:
-    """Whether a scan finds every row above its margin; it ends at the first that is not."""
-    return clean(problem, _planes(machine, plan, state), plan.rule)
 
 
 def _planes(machine: Machine, plan: Plan, state: State) -> Planes:

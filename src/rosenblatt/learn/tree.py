@@ -11,22 +11,21 @@ and τx is added to the nodes of y's path that are not on ŷ's, and taken from t
 
 from __future__ import annotations
 
-import time
-from collections.abc import Generator, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples, Sparse, spans
+from rosenblatt.data.examples import Examples, Sparse
 from rosenblatt.learn.branches import Branches
-from rosenblatt.learn.evaluation import Problem, wrong
+from rosenblatt.learn.epochs import Ending, Solver, Source, Step
+from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.kept import Planes, decide
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import NO_LOG
-from rosenblatt.learn.orders import visited
 from rosenblatt.learn.rules import CONSTANT
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import Plan, errors_in, whole_problem
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
 
 Array = np.ndarray[Any, Any]
@@ -214,33 +213,47 @@ def visit_rows(problem: Problem, piece: Array, plan: Plan, state: Grown) -> None
     sweep(learner, problem.rows, problem.truth, problem.weights, piece, rule, tally, NO_LOG, END)
 
 
-def train(examples: Examples, plan: Plan, state: Grown) -> Generator[EpochRecord, None, None]:
+class TreeSolver(Solver):
     """Pass after pass, until every row is answered right."""
-    problem = whole_problem(examples, "multinomial")
-    order, tally = plan.make_order(problem, state.seed), state.tally
-    while True:
-        began, before = time.perf_counter(), state.updates
+
+    state: Grown
+
+    def __init__(self, plan: Plan, state: Grown) -> None:
+        self.plan, self.state = plan, state
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass over all parts."""
+        state, tally = self.state, self.state.tally
         tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
-        for begin, end in spans(order.size, problem.per_row * state.intercept.size):
-            piece = visited(order, problem.present, state.epoch, begin, end)
-            visit_rows(problem, piece, plan, state)
-        state.epoch += 1
-        converged = tally[VIOLATIONS] == 0 and (order.covers or wrong(problem, state.last(), labels=False)[0] == 0)
-        errors = wrong(problem, state.kept(), labels=False)[0] if plan.record_errors else None
-        loss = tally[LOSS] / max(problem.total, 1e-300)
-        seconds = time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.updates - before, errors, float(loss), seconds, bool(converged))
-        if converged:
-            return
+        for examples in source.parts(state.epoch):
+            before, problem = state.updates, whole_problem(examples, "multinomial")
+            for piece in self.plan.visits(problem, state, source.whole, state.intercept.size):
+                visit_rows(problem, piece, self.plan, state)
+            yield Step(examples.target.shape[0], state.updates - before)
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss, and whether every row is answered right."""
+        tally = self.state.tally
+        converged = tally[VIOLATIONS] == 0 and (self.plan.covers or self.clean(source))
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(float(tally[LOSS] / max(source.facts.mass, 1e-300)), bool(converged), errors)
+
+    def clean(self, source: Source) -> bool:
+        """Whether the last iterate answers every row right."""
+        return errors_in(source, self.state.last()) == 0
 
 
-def tree_distance(parts: Iterable[Examples], planes: Planes, tree: Tree) -> float:
-    """The mean of γ(y, ŷ) over the rows of all parts, by weight."""
-    distances, total, mass = tree.distances(), 0.0, 0.0
-    for examples in parts:
-        problem = whole_problem(examples, "multinomial")
-        mass += problem.total
-        for index in problem.pieces(planes.classes):
-            said = decide(planes.scores(problem.rows, index))
+@dataclass(frozen=True)
+class Distance:
+    """Σ γ(y, ŷ) by weight, and the weight."""
+
+    planes: Planes
+    tree: Tree
+
+    def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
+        """Of these examples."""
+        distances, total, problem = self.tree.distances(), 0.0, whole_problem(examples, "multinomial")
+        for index in problem.pieces(self.planes.classes):
+            said = decide(self.planes.scores(problem.rows, index))
             total += float(problem.mass(index) @ distances[problem.truth[index], said])
-    return total / mass
+        return total, problem.total

@@ -20,7 +20,6 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Piece, Reading, family, prepared, reading, target
 from rosenblatt.data.sources import STDIN, by_name, expand, flows, spare_inputs
 from rosenblatt.estimators.consistency import is_count, must
-from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.scale.mixed import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
 
@@ -67,15 +66,16 @@ def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[Pi
 
 @dataclass(frozen=True)
 class Answer:
-    """Predict the rows of shards, each into a file of its own; the payload is the model."""
+    """Predict the rows of shards, each into a file of its own."""
 
+    model: bytes  # pickled
     how: Reading
     paths: dict[str, str]
     scores: bool
 
-    def __call__(self, shard: Shard, store: Store, payload: Any) -> tuple[str, int]:
+    def __call__(self, shard: Shard, store: Store) -> tuple[str, int]:
         """The file and its rows."""
-        model, path, rows = pickle.loads(payload), self.paths[shard.name], 0
+        model, path, rows = pickle.loads(self.model), self.paths[shard.name], 0
         pa = tables.arrow(path)
         with replaced(path) as file:
             writer = None
@@ -132,13 +132,14 @@ class Tally:
 
 @dataclass(frozen=True)
 class Compare:
-    """Hold predictions against labels; the payload is the model."""
+    """Hold predictions against labels."""
 
+    model: bytes  # pickled
     how: Reading
 
-    def __call__(self, shard: Shard, store: Store, payload: Any) -> Tally:
+    def __call__(self, shard: Shard, store: Store) -> Tally:
         """How the model does on a shard."""
-        model, total = pickle.loads(payload), Tally()
+        model, total = pickle.loads(self.model), Tally()
         for piece in _pieces(shard, model, self.how, store):
             truth = target(piece, self.how)
             if truth is None:
@@ -186,9 +187,8 @@ def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tu
 def _carried(model: Any) -> bytes:
     """What answers take of a model: not what only training needs."""
     lean = copy.copy(model)
-    if not isinstance(model, EpochwiseClassifier):
-        for name in ("_state", "report_"):
-            vars(lean).pop(name, None)
+    for name in ("_state", "report_"):
+        vars(lean).pop(name, None)
     return pickle.dumps(lean, protocol=5)
 
 
@@ -239,8 +239,8 @@ def predict(
     paths = {group.name: str(folder / f"part-{k:05d}.parquet") for k, group in enumerate(groups)}
     spare_inputs(paths_of(groups), paths.values())
     engine = make_engine(client, n_jobs, memory, deadline)
-    question = Answer(replace(how, multilabel=None), paths, scores)
-    answers = engine.round(question, groups, partial(_check_answer, paths), _carried(model))
+    question = Answer(_carried(model), replace(how, multilabel=None), paths, scores)
+    answers = engine.round(question, groups, partial(_check_answer, paths))
     return [Path(path) for path, _ in answers]
 
 
@@ -277,7 +277,7 @@ def score(
     groups, how = _asked(model, source, client, settings)
     engine = make_engine(client, n_jobs, memory, deadline)
     total = Tally()
-    for one in engine.round(Compare(how), groups, _check_tally, _carried(model)):
+    for one in engine.round(Compare(_carried(model), how), groups, _check_tally):
         total = total.joined(one)
     if not total.rows:
         raise FileError("expected rows, found none", groups[0].name)

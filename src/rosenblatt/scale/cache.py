@@ -26,7 +26,7 @@ from rosenblatt.data.disk import cannot, replaced
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import encode_rows
 from rosenblatt.data.gathering import give_back, room
-from rosenblatt.data.reading import Contents, Facts, Piece, Reading, prepared, tasks
+from rosenblatt.data.reading import Contents, Inventory, Piece, Reading, prepared, tasks
 from rosenblatt.data.sources import STDIN, Stamp, cache_folder, expand, stamps
 from rosenblatt.estimators.encoding import Arrays, decode, encode
 from rosenblatt.learn.orders import block_bounds
@@ -179,7 +179,7 @@ def convert(source: Any, how: Reading, path: Path, size: int, longest: int | Non
     plain = [one for one in paths if one != STDIN]
     taken, before = time.time_ns(), stamps(plain)
     how = prepared(source, how, size)
-    facts = Facts()
+    facts = Inventory()
     with replaced(path) as file:
         writer = _Writer(file)
         for piece in ahead(tasks(source, how, size, longest)):

@@ -41,12 +41,11 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Reading, reading
 from rosenblatt.estimators.consistency import is_number
 from rosenblatt.scale.consistency import Check, accepted
-from rosenblatt.scale.shards import HeldShard, Learned, Shard, Store
+from rosenblatt.scale.shards import Answered, AskExamples, HeldShard, Shard, Store
 
 ATTEMPTS, DEATHS = 3, 12  # that a shard fails, and that workers die under it
 SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
 TICK = 0.5  # seconds between two looks at the clock
-BY_NAME = ("Pass", "Look")  # questions about rows that a worker that was asked before holds as examples
 NO_PAGES: dict[str, Any] = {
     f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
 }  # which need no certificate
@@ -132,8 +131,7 @@ def worked(shard: Shard, blob: bytes, memory: int | None, held: dict[str, Any]) 
         shard = replace(shard, recipe=partial(shard.recipe, held))  # type: ignore[call-arg]
     value, wrong = None, None
     try:
-        question, payload = pickle.loads(blob)
-        value = question(shard, store_of(worker, memory), payload)
+        value = pickle.loads(blob)(shard, store_of(worker, memory))
     except Exception as error:  # whoever asked decides what becomes of it
         wrong = error
     return Done(value, wrong, str(worker.address), time.perf_counter() - began)
@@ -184,7 +182,7 @@ class Cluster:
             raise ValueError(f"deadline is a number of seconds above 0, got {deadline!r}.")
         self.client, self.memory, self.deadline = client, memory, deadline
         self.homes: dict[str, str] = {}
-        self.times: dict[str, list[float]] = {}
+        self.times: dict[type, list[float]] = {}
         self.slow: set[str] = set()
         self.sent_again = self.bytes_moved = 0
 
@@ -197,17 +195,15 @@ class Cluster:
         """The threads of each worker that is alive."""
         return dict(self._ask(self.client.nthreads))
 
-    def round(
-        self, question: Any, shards: Sequence[Shard], check: Check, payload: bytes | None = None
-    ) -> Iterator[Any]:
+    def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
         """The answer of each shard that passes the check, in their order."""
-        trip = Trip(self, question, shards, check, payload)
+        trip = Trip(self, question, shards, check)
         try:
             yield from trip.answers()
         finally:
             trip.end()
 
-    def limit(self, kind: str, shards: int, threads: int) -> float:
+    def limit(self, kind: type, shards: int, threads: int) -> float:
         """Seconds until a shard is late."""
         if self.deadline is not None:
             return self.deadline
@@ -278,11 +274,11 @@ def lost() -> ConnectionError:
 class Trip:
     """One question on its way to all shards and back."""
 
-    def __init__(
-        self, cluster: Cluster, question: Any, shards: Sequence[Shard], check: Check, payload: bytes | None
-    ) -> None:
-        self.cluster, self.shards, self.check, self.kind = cluster, shards, check, type(question).__name__
-        self.blob = dumps((question, payload), protocol=5)
+    def __init__(self, cluster: Cluster, question: Any, shards: Sequence[Shard], check: Check) -> None:
+        known = isinstance(question, AskExamples)  # about rows that a worker that was asked before holds as examples
+        self.cluster, self.shards, self.check = cluster, shards, check
+        self.kind = type(question.question if known else question)
+        self.blob = dumps(question, protocol=5)
         self.events: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
         self.flights = [Flight() for _ in shards]
         self.ready: set[int] = set()
@@ -290,7 +286,7 @@ class Trip:
         self.sent, self.bare = None, 0.0  # the weights on the cluster; since when there is no worker
         homes = cluster.placed(shards)
         for i, shard in enumerate(shards):
-            self.flights[i].whole = self.kind not in BY_NAME or shard.name not in cluster.homes
+            self.flights[i].whole = not known or shard.name not in cluster.homes
             self.flights[i].home = homes.get(shard.name)
             self._launch(i)
 
@@ -461,8 +457,8 @@ class Trip:
         cluster.homes[self.shards[i].name] = done.worker
         cluster.slow.discard(done.worker)
         cluster.times.setdefault(self.kind, []).append(done.seconds)
-        if isinstance(done.value, Learned):
-            cluster.bytes_moved += done.value.part.nbytes
+        if isinstance(done.value, Answered):
+            cluster.bytes_moved += done.value.nbytes
         if done.worker not in self.reached:
             self.reached.add(done.worker)
             cluster.bytes_moved += len(self.blob)

@@ -16,11 +16,14 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.reading import Contents, Reading
 from rosenblatt.data.tables import Seen as SeenColumn
 from rosenblatt.estimators.consistency import check_machine, is_count, is_number, must
+from rosenblatt.estimators.report import Scan
 from rosenblatt.learn.evaluation import Evaluation
-from rosenblatt.learn.machines import Machine, State
-from rosenblatt.learn.mixing import Part
+from rosenblatt.learn.machines import Machine
+from rosenblatt.learn.minimising import TotalLoss
+from rosenblatt.learn.mixing import OnePass, Part
+from rosenblatt.learn.training import Clean, Errors
 from rosenblatt.learn.visits import CLOCK, UPDATES
-from rosenblatt.scale.shards import Found, Learned, Seen, Shard
+from rosenblatt.scale.shards import Answered, Found, Shard
 
 Array = np.ndarray[Any, Any]
 Check = Callable[[Any, Shard], None]
@@ -82,10 +85,17 @@ def check_found(found: Any, shard: Shard) -> None:
 # -- what they learned -----------------------------------------------------------------------------------------------
 
 
-def check_learned(start: State, features: int, learned: Any, shard: Shard) -> None:
-    """One pass of a shard that began at `start`."""
-    must(isinstance(learned, Learned) and _is_amount(learned.reading), "a pass")
-    part = learned.part
+def check_answered(
+    question: Any, sizes: Sequence[int], places: dict[str, int], features: int, answered: Any, shard: Shard
+) -> None:
+    """The answer to a question about the examples of a shard."""
+    must(isinstance(answered, Answered) and _is_amount(answered.reading), "an answer")
+    CHECKS[type(question)](question, answered.value, sizes[places[shard.name]], features)
+
+
+def _check_part(question: OnePass, part: Any, rows: int, features: int) -> None:
+    """One pass, from the weights of the question on."""
+    start = question.solver.state
     must(isinstance(part, Part) and isinstance(part.machines, tuple), "what was learned")
     must(len(part.machines) == len(part.losses) == len(start.machines), f"{len(start.machines)} machines")
     for machine, begin in zip(part.machines, start.machines, strict=True):
@@ -93,6 +103,7 @@ def check_learned(start: State, features: int, learned: Any, shard: Shard) -> No
         _check_pass(machine, begin, start.keep, features)
     made = sum(machine.updates for machine in part.machines) - start.updates
     must(is_count(part.updates) and part.updates == made, "as many updates as its machines made")
+    must(is_count(part.rows) and part.rows == rows, f"a pass over {rows:,} rows")
     must(all(is_number(loss) for loss in part.losses) and _is_amount(part.violations), "finite losses")
     must(_is_amount(part.radius2) and is_number(part.bias) and isinstance(part.whole, bool), "a radius and a bias")
     must(_is_amount(part.seconds), "the seconds that it took")
@@ -113,16 +124,34 @@ def _check_pass(machine: Machine, begin: Machine, keep: str, features: int) -> N
         must(variances.min() > 0 and machine.spread_b.min(initial=1) > 0, "variances above 0")
 
 
-def check_seen(state: State, rows: dict[str, int], seen: Any, shard: Shard) -> None:
-    """A scan of a shard of so many rows."""
-    most = rows[shard.name]
-    must(isinstance(seen, Seen) and isinstance(seen.scans, tuple), "a scan")
-    must(len(seen.scans) in (0, len(state.machines)), f"{len(state.machines)} scans")
-    for one in seen.scans:
+def _check_scan(question: Scan, scans: Any, rows: int, features: int) -> None:
+    planes = question.planes
+    count = planes.scheme.machines(planes.classes)
+    must(isinstance(scans, list) and len(scans) in (0, count), f"{count} scans")
+    for one in scans:
         must(isinstance(one, Evaluation) and isinstance(one.lows, np.ndarray), "a scan of each machine")
-        must(one.lows.dtype.kind == "f" and one.lows.shape in ((1,), (state.classes,)), "the smallest margins")
+        must(one.lows.dtype.kind == "f" and one.lows.shape in ((1,), (planes.classes,)), "the smallest margins")
         must(not np.isnan(one.lows).any(), "margins that are numbers")
         must(is_count(one.violations) and is_count(one.errors), "numbers of rows")
-        must(max(one.violations, one.errors) <= most, f"at most {most:,} rows")
-    must(is_count(seen.errors) and seen.errors <= most, f"at most {most:,} errors")
-    must(is_number(seen.loss) and _is_amount(seen.mass), "a finite loss")
+        must(max(one.violations, one.errors) <= rows, f"at most {rows:,} rows")
+
+
+def _check_errors(question: Errors, errors: Any, rows: int, features: int) -> None:
+    must(is_count(errors) and errors <= rows, f"at most {rows:,} errors")
+
+
+def _check_clean(question: Clean, clean: Any, rows: int, features: int) -> None:
+    must(isinstance(clean, bool), "yes or no")
+
+
+def _check_loss(question: TotalLoss, loss: Any, rows: int, features: int) -> None:
+    must(isinstance(loss, tuple) and len(loss) == 2 and is_number(loss[0]) and _is_amount(loss[1]), "a finite loss")
+
+
+CHECKS: dict[type, Callable[[Any, Any, int, int], None]] = {
+    OnePass: _check_part,
+    Scan: _check_scan,
+    Errors: _check_errors,
+    Clean: _check_clean,
+    TotalLoss: _check_loss,
+}

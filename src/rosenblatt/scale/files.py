@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.gathering import give_back
 from rosenblatt.data.reading import (
     Contents,
-    Facts,
+    Inventory,
     Piece,
     Reading,
     in_bytes,
@@ -26,42 +24,19 @@ from rosenblatt.data.reading import (
     reading,
 )
 from rosenblatt.data.sources import CHUNK, expand, spare_inputs, spooled
-from rosenblatt.estimators.classifier import OnlineClassifier, named_classes
-from rosenblatt.estimators.epochwise import EpochwiseClassifier
-from rosenblatt.estimators.files import save
-from rosenblatt.estimators.online import OnlineLearner
-from rosenblatt.learn.minimising import Aim
-from rosenblatt.learn.network import Network
-from rosenblatt.learn.orders import Blocks
-from rosenblatt.learn.training import EpochRecord, Plan
-from rosenblatt.learn.tree import Grown
+from rosenblatt.estimators.fitting import Wanted, named_classes, train_from
 from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.cache import cached, fresh
-from rosenblatt.scale.jobs import LEAST_MEMORY, Branching, Descent, Job, Layered, Progress, as_it_was, resumed
-from rosenblatt.scale.rows import Kept, Parsed, Rows, measures, strange_label, taught_to
+from rosenblatt.scale.checkpoints import Checkpoint
+from rosenblatt.scale.progress import Progress, followed
+from rosenblatt.scale.rows import FileSource, Kept, Parsed, Rows, strange_label, taught_to
 
 Array = np.ndarray[Any, Any]
+LEAST_MEMORY = 160_000_000
 PIECE = 1 << 24  # bytes of text learned from at once, where no cache is made
 
 
-# -- from a source to a job ------------------------------------------------------------------------------------------
-
-
-def _refuse(model: Any, plan: Plan) -> None:
-    """Say what cannot be learned from files, and why."""
-    name = type(model).__name__
-    if plan.keep == "vote":
-        raise ValueError(
-            f"{name} keeps every row that made an update, which may be the whole file: use fit, in memory."
-        )
-    if plan.keep == "pocket":
-        raise ValueError(f"{name} looks at all rows again and again to fill its pocket: use fit, in memory.")
-    if plan.batch:
-        raise ValueError('update="batch" moves w once a pass; from files learn with update="online".')
-    if not isinstance(plan.order, str) or plan.order not in ("shuffle", "blocks", "cyclic"):
-        raise ValueError(f'order={model.order!r} jumps about in the rows; from files use "shuffle" or "cyclic".')
-    if getattr(model, "early_stopping", False):
-        raise ValueError("early_stopping holds out rows of its own: use fit, in memory, or score on another file.")
+# -- from files to a source ------------------------------------------------------------------------------------------
 
 
 def _given(contents: Contents, classes: Array) -> Contents:
@@ -80,24 +55,22 @@ def _given(contents: Contents, classes: Array) -> Contents:
     return replace(contents, labels=tuple(names), counts=tuple(found.get(name, 0) for name in names))
 
 
-def _unscanned(model: Any, how: Reading, named: bool) -> Contents | None:
+def _unscanned(wanted: Wanted, how: Reading, named: bool) -> Contents | None:
     """What is known without a first scan, where that is enough for a single pass; the pass itself counts the rows."""
-    numbers = not isinstance(model, OnlineClassifier) and how.format == "svmlight"
+    numbers = not wanted.classes and how.format == "svmlight"
     if not (how.known and how.format in ("svmlight", "text") and (named or numbers)):
         return None
-    if isinstance(getattr(model, "class_weight", None), str):
+    if isinstance(wanted.class_weight, str):
         return None
     if how.multilabel is None:
         how = replace(how, multilabel=False)  # a row with several labels is refused when it comes
     return None if how.multilabel else Contents(how, 0, 0, 0.0, None, (), False)
 
 
-def _rows(source: Any, how: Reading, model: Any, memory: int, known: Contents | None) -> Rows:
+def _rows(source: Any, how: Reading, wanted: Wanted, memory: int, known: Contents | None) -> Rows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
     size, longest = min(CHUNK, memory // 32), longest_line(memory)
-    plan = model._plan()
-    once = plan.order == "cyclic" and model.max_epochs == 1 and not measures(model) and not plan.record_errors
-    if not once:
+    if not wanted.once:
         return Kept(cached(source, how, size, longest))
     found = fresh(source, how)
     if found is not None:
@@ -105,45 +78,45 @@ def _rows(source: Any, how: Reading, model: Any, memory: int, known: Contents | 
     if known is not None:
         return Parsed(source, known, min(PIECE, longest), longest)
     ready = prepared(source, how, size)
-    facts = Facts()
+    seen = Inventory()
     pieces = ahead(looked_through(source, ready, size, longest))
     with closing(pieces):  # type: ignore[type-var]
         for piece in pieces:
-            facts.add(piece) if isinstance(piece, Piece) else facts.see(piece)
-    if not facts.rows:
+            seen.add(piece) if isinstance(piece, Piece) else seen.see(piece)
+    if not seen.rows:
         raise FileError("expected rows, found none", expand(source)[0])
-    return Parsed(source, facts.contents(facts.settle(ready)), min(PIECE, longest), longest)
-
-
-def _kind(plan: Plan, state: Any) -> type[Job]:
-    if isinstance(plan, Aim):
-        return Descent
-    if isinstance(state, Network):
-        return Layered
-    return Branching if isinstance(state, Grown) else Job
-
-
-def _job(model: Any, rows: Rows, plan: Plan, classes_given: Array | None) -> Job:
-    if classes_given is not None:
-        rows.contents = _given(rows.contents, classes_given)
-    contents = rows.contents
-    taught = taught_to(model, contents)
-    model.n_features_in_ = taught.n_features
-    vars(model).pop("feature_names_in_", None)
-    classes = 1 if taught.classes is None else taught.classes.size
-    state: Any
-    if isinstance(model, EpochwiseClassifier):
-        if taught.how.multilabel:
-            raise ValueError(f"{type(model).__name__} learns one class a row; these have several labels.")
-        state = model._begin(taught.no_rows(contents))
-    else:
-        state = model._start(taught.no_rows(contents), plan, classes, bool(taught.how.multilabel), None, None)
-    order = Blocks(rows.cache.bounds, state.seed) if plan.order != "cyclic" and isinstance(rows, Kept) else None
-    model.reading_, model._contents = contents.how, contents
-    return _kind(plan, state)(model, rows, taught, plan, state, order)
+    return Parsed(source, seen.contents(seen.settle(ready)), min(PIECE, longest), longest)
 
 
 # -- training --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Opening:
+    """Opens a source of files when it is known what an estimator wants of it."""
+
+    source: Any
+    how: Reading
+    memory: int
+    classes: Array | None
+    checkpointed: bool
+    opened: FileSource | None = None
+
+    def __call__(self, wanted: Wanted) -> FileSource:
+        """The rows of the files."""
+        if self.classes is not None and not wanted.classes:
+            raise ValueError(f"{wanted.name} learns numbers: it has no classes.")
+        known = None if self.checkpointed else _unscanned(wanted, self.how, self.classes is not None)
+        rows = _rows(self.source, self.how, wanted, self.memory, known)
+        if self.classes is not None:
+            rows.contents = _given(rows.contents, self.classes)
+        self.opened = FileSource(rows, taught_to(wanted, rows.contents), wanted.in_turn)
+        return self.opened
+
+    def size(self) -> tuple[int, int]:
+        """Rows of a pass, and no shards."""
+        assert self.opened is not None
+        return self.opened.rows.contents.rows, 0
 
 
 def training(
@@ -157,61 +130,21 @@ def training(
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit`, step by step: yields how far it is after each piece of rows."""
-    if not isinstance(estimator, OnlineLearner):
-        raise TypeError(f"fit learns from files with online learners; {type(estimator).__name__} is none.")
     limit = in_bytes(memory)
     if limit < LEAST_MEMORY:
         raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
-    if resume and checkpoint is None:
-        raise ValueError("resume needs to know the checkpoint.")
-    if estimator._why_memory() is not None:
-        name = type(estimator).__name__
-        raise ValueError(f"{name} cannot learn from files, since {estimator._why_memory()}: use fit, in memory.")
-    estimator._validate_params()
-    plan = estimator._plan()
-    _refuse(estimator, plan)
     if checkpoint is not None:
         spare_inputs(expand(source), [checkpoint])
+    point = Checkpoint.at(checkpoint, resume)
     named = None if classes is None else named_classes(classes)
-    if named is not None and not isinstance(estimator, OnlineClassifier):
-        raise ValueError(f"{type(estimator).__name__} learns numbers: it has no classes.")
-    with as_it_was(estimator), ExitStack() as stack:
+    with ExitStack() as stack, point.named():
         source = stack.enter_context(spooled(source, stdin=False))
         how = reading(source, **settings)
-        known = None if checkpoint is not None else _unscanned(estimator, how, named is not None)
         source = stack.enter_context(spooled(source))
-        job = _job(estimator, _rows(source, how, estimator, limit, known), plan, named)
-        path = None if checkpoint is None else Path(checkpoint)
-        records = []
-        if resume and path is not None and path.exists():
-            records = list(resumed(job, path).report_.epochs)
-        yield from _passes(job, records, path)
+        opening = Opening(source, how, limit, named, checkpoint is not None)
+        steps = train_from(estimator, opening, save=point.save, earlier=point.earlier)
+        yield from followed(steps, opening.size, point.epochs)
     give_back()
-
-
-def _passes(job: Job, records: list[EpochRecord], checkpoint: Path | None) -> Iterator[Progress]:
-    """Pass after pass, to the end; the model is published, and the checkpoint written, after each."""
-    began, contents = time.perf_counter(), job.rows.contents
-    limit = job.model.max_epochs or job.default_epochs()
-    while not (records and records[-1].converged) and len(records) < limit:
-        snapshot, rows, updates = job.state.copy(), 0, 0
-        try:
-            for step in job.epoch(records):
-                if isinstance(step, EpochRecord):
-                    records.append(step)
-                    continue
-                rows, updates = rows + step[0], updates + step[1]
-                yield Progress(len(records) + 1, rows, contents.rows, updates, time.perf_counter() - began)
-        except BaseException:
-            job.state.__dict__.update(snapshot.__dict__)
-            if records:
-                job.publish(records, began, "interrupted")
-            raise
-        job.publish(records, began, "interrupted")
-        if checkpoint is not None:
-            save(job.model, checkpoint)
-        yield Progress(len(records), rows, contents.rows, updates, time.perf_counter() - began, records[-1])
-    job.finish(records, began, "converged" if records[-1].converged else "budget")
 
 
 def fit(

@@ -1,11 +1,13 @@
-"""The rows of files as examples for a learner, piece by piece.
+"""The rows of files as a source of examples, piece by piece.
 
-Pieces are parsed, or read from the cache and shuffled, wherever the caller likes: `Rows.tasks` yields what makes them.
+Pieces are parsed, or read from the cache and shuffled, on the other core while the one before is learned from:
+`Rows.tasks` yields what makes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Dense, Examples, Sparse, check_labels, class_weights, encode_rows, radius2
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, check_labels, class_weights, encode_rows, radius2
 from rosenblatt.data.gathering import gather
 from rosenblatt.data.reading import Contents, Piece, Reading, target, tasks
 from rosenblatt.data.sources import expand
-from rosenblatt.estimators.classifier import OnlineClassifier
-from rosenblatt.estimators.epochwise import EpochwiseClassifier
-from rosenblatt.estimators.linear import Minimiser
+from rosenblatt.estimators.fitting import Wanted
 from rosenblatt.learn.orders import Blocks, Pool
+from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.cache import Block, Cache, read_blocks
 
 Array = np.ndarray[Any, Any]
@@ -44,19 +45,23 @@ class Taught:
         """The weight of all rows."""
         return float(contents.rows) if self.shares is None else float(np.dot(contents.counts, self.shares))
 
-    def mean_loss(self, losses: Array, contents: Contents, scheme: str) -> float:
-        """The loss of each machine by the weight of the rows that it learns from, summed."""
-        if scheme != "ovo":
-            return float(losses.sum() / max(self.mass(contents), 1e-300))
-        masses = np.array(contents.counts, dtype=np.float64) * (1.0 if self.shares is None else self.shares)
-        pairs = [masses[a] + masses[b] for a in range(masses.size) for b in range(a + 1, masses.size)]
-        return float((losses / np.maximum(pairs, 1e-300)).sum())
-
-    def no_rows(self, contents: Contents, dtype: Any = np.float64) -> Examples:
-        """Examples that hold no rows, only what is true of all."""
-        truth = np.zeros((0, self.classes.size) if self.how.multilabel and self.classes is not None else 0, np.int8)
-        values = np.zeros((0, self.n_features), dtype)
-        return Examples(Dense(values), self.n_features, truth, self.classes, None, None, contents.radius2)
+    def facts(self, contents: Contents, dtype: Any = np.float64) -> Facts:
+        """What is true of all rows of these contents."""
+        masses = None
+        if contents.counts and not self.how.multilabel and self.classes is not None:
+            masses = np.array(contents.counts, dtype=np.float64) * (1.0 if self.shares is None else self.shares)
+        every = self.shares is None or bool(self.shares.all())  # else the longest row may be one that is left out
+        return Facts(
+            self.n_features,
+            self.classes,
+            bool(self.how.multilabel),
+            np.dtype(dtype),
+            self.size(contents),
+            self.mass(contents),
+            contents.stored,
+            contents.radius2 if every else 0.0,
+            masses,
+        )
 
     def examples(self, rows: Dense | Sparse, truth: Any, reach: float) -> Examples:
         """Examples of these rows and labels (numbers, codes of `classes`, or an indicator)."""
@@ -117,16 +122,18 @@ class Taught:
         return self.examples(rows, truth, cache.contents.radius2)
 
 
-def taught_to(model: Any, contents: Contents) -> Taught:
-    """How these rows become examples for this estimator."""
-    how, d = contents.how, contents.how.n_features
+def taught_to(wanted: Wanted, contents: Contents) -> Taught:
+    """How these rows become examples for an estimator that wants this of them."""
+    how, d, weights = contents.how, contents.how.n_features, wanted.class_weight
     assert d is not None
-    if not isinstance(model, OnlineClassifier):
+    if not wanted.classes:
         if how.multilabel or (contents.labels is not None and isinstance(contents.labels[0], str)):
-            raise ValueError(f"{type(model).__name__} learns numbers, and the labels are names or sets.")
+            raise ValueError(f"{wanted.name} learns numbers, and the labels are names or sets.")
         return Taught(how, None, None, d)
     if how.multilabel:
-        if model.class_weight is not None:
+        if not wanted.several:
+            raise ValueError(f"{wanted.name} learns one class per row; these have several labels.")
+        if weights is not None:
             raise ValueError("class_weight weighs classes; rows with several labels have none.")
         return Taught(how, np.arange(len(how.labels or ())), None, d)
     if contents.labels is None:
@@ -134,22 +141,16 @@ def taught_to(model: Any, contents: Contents) -> Taught:
     classes = np.array(contents.labels)
     check_labels(classes, classes)
     if classes.size < 2:
-        name = type(model).__name__
-        raise ValueError(f"{name} needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
+        raise ValueError(f"{wanted.name} needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
     counts = np.array(contents.counts, dtype=np.float64)
-    if isinstance(model.class_weight, str) and not counts.all():
+    if isinstance(weights, str) and not counts.all():
         raise ValueError(f'class_weight="balanced" needs rows of every class; {classes[counts == 0][0]!r} has none.')
-    shares = class_weights(model.class_weight, classes, np.arange(classes.size), counts)
+    shares = class_weights(weights, classes, np.arange(classes.size), counts)
     if shares is not None and not shares.any():
         raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
-    if shares is not None and not shares.all() and measures(model):
+    if shares is not None and not shares.all() and wanted.radius:
         raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
     return Taught(how, classes, shares, d)
-
-
-def measures(model: Any) -> bool:
-    """Whether R must be known before the first step, or is not found on the way."""
-    return isinstance(model, Minimiser | EpochwiseClassifier) or model._plan().bias == "radius"
 
 
 def strange_label(label: Any) -> ValueError:
@@ -235,3 +236,56 @@ class Census:
             raise FileError("expected rows, found none", expand(rows.source)[0] if isinstance(rows, Parsed) else None)
         counts = () if self.classes is None else tuple(self.counts.tolist())
         return replace(rows.contents, rows=self.rows, counts=counts)
+
+
+@dataclass
+class FileSource:
+    """The rows of files, for the training loop."""
+
+    rows: Rows
+    taught: Taught
+    in_turn: bool  # whether rows are visited in the order of the file
+    seed: int = 0  # of the order, where they are not
+    whole = False
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a scan costs no more parsing."""
+        return isinstance(self.rows, Kept)
+
+    @property
+    def facts(self) -> Facts:
+        """What is true of all rows."""
+        return self.taught.facts(self.rows.contents)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """By what an estimator remembers the files."""
+        return {"reading_": self.rows.contents.how, "_contents": self.rows.contents}
+
+    def parts(self, epoch: int) -> Iterator[Examples]:
+        """The rows of a pass, in its order; a pass over rows that nobody counted counts them."""
+        order = None
+        if isinstance(self.rows, Kept) and not self.in_turn:
+            order = Blocks(self.rows.cache.bounds, self.seed)
+        census = None if self.rows.contents.rows else Census(self.taught.classes)
+        for examples in self._pieces(order, epoch):
+            if census is not None:
+                census.add(examples)
+            yield examples
+        if census is not None:
+            self.rows.contents = census.contents(self.rows)
+
+    def _pieces(self, order: Blocks | None, epoch: int) -> Iterator[Examples]:
+        """Pieces that have rows, none of them held on to; nothing is read ahead any more at the end."""
+        pieces = ahead(self.rows.tasks(self.taught, order, epoch), workers=2 if order is None else 1)
+        with closing(pieces):  # type: ignore[type-var]
+            for piece in pieces:
+                if piece.size:
+                    yield piece
+                del piece
+
+    def ask(self, question: Any) -> Iterator[Any]:
+        """The answers of all pieces, in the order of the file."""
+        for examples in self._pieces(None, 0):
+            yield question(examples, 0)

@@ -25,16 +25,10 @@ from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples, as_labels, check_ends, encode_rows
 from rosenblatt.data.frames import check_buffers
-from rosenblatt.data.reading import Contents, Facts, Piece, Reading, pieces
+from rosenblatt.data.reading import Contents, Inventory, Piece, Reading, pieces
 from rosenblatt.data.sources import CHUNK, stamps
 from rosenblatt.data.sparse_input import well_formed
-from rosenblatt.estimators.report import scan
-from rosenblatt.learn.evaluation import Evaluation
-from rosenblatt.learn.kept import Kept, Planes
-from rosenblatt.learn.machines import State
-from rosenblatt.learn.minimising import Aim, total_loss
-from rosenblatt.learn.mixing import Part, one_pass
-from rosenblatt.learn.training import Plan, errors_of
+from rosenblatt.learn.epochs import Question
 from rosenblatt.scale.cache import cached, cut, read_blocks
 from rosenblatt.scale.rows import Taught
 
@@ -112,7 +106,7 @@ class FileShard:
         except FileError as error:
             if error.what != NO_ROWS:
                 raise error if error.path is not None else FileError(error.what, self.name) from error
-            return Facts().contents(how)  # a file without rows is no reason to stop
+            return Inventory().contents(how)  # a file without rows is no reason to stop
 
     def pieces(self, how: Reading, store: Store) -> Iterator[Piece]:
         """The rows, as they are read."""
@@ -165,7 +159,7 @@ class HeldShard:
 
     def contents(self, how: Reading, store: Store) -> Contents:
         """What the rows hold."""
-        piece, facts = self.piece(how, store), Facts()
+        piece, facts = self.piece(how, store), Inventory()
         if how.n_features is not None and piece.X.shape[1] != how.n_features:
             raise FileError(f"expected {how.n_features:,} features, found {piece.X.shape[1]:,}", self.name)
         facts.add(piece)
@@ -232,7 +226,7 @@ class Survey:
 
     how: Reading
 
-    def __call__(self, shard: Shard, store: Store, payload: Any) -> dict[str, tables.Seen]:
+    def __call__(self, shard: Shard, store: Store) -> dict[str, tables.Seen]:
         """Look through the tables of a shard."""
         return tables.survey(shard.batches(self.how))
 
@@ -244,7 +238,7 @@ class Vocabulary:
     how: Reading
     columns: tuple[str, ...]
 
-    def __call__(self, shard: Shard, store: Store, payload: Any) -> dict[str, set[str]]:
+    def __call__(self, shard: Shard, store: Store) -> dict[str, set[str]]:
         """Collect the names of a shard."""
         return tables.vocabulary(shard.batches(self.how), self.columns)
 
@@ -263,7 +257,7 @@ class Contain:
 
     how: Reading
 
-    def __call__(self, shard: Shard, store: Store, payload: Any) -> Found:
+    def __call__(self, shard: Shard, store: Store) -> Found:
         """Look through a shard; of one that is held, once: its rows need not be there a second time."""
         if isinstance(shard, FileShard):
             return Found(shard.contents(self.how, store), False)
@@ -311,67 +305,32 @@ class Opening:
         """The type of the rows."""
         return np.float32 if self.single else np.float64
 
-    def no_rows(self, contents: Contents) -> Examples:
-        """Examples that hold no rows, only what is true of all."""
-        return self.taught.no_rows(contents, self.dtype)
+
+@dataclass(frozen=True)
+class Answered:
+    """The answer of a shard, and the seconds that it took to read its rows."""
+
+    value: Any
+    reading: float
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes to send it, where that counts."""
+        return int(getattr(self.value, "nbytes", 0))
 
 
 @dataclass(frozen=True)
-class Learned:
-    """One pass over one shard."""
-
-    part: Part
-    reading: float  # seconds
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One pass, from the weights in the payload: a `State`, pickled, so that every pass has its own."""
+class AskExamples:
+    """A question about the examples of shards, which a worker that was asked before holds."""
 
     opening: Opening
-    plan: Plan
+    question: Question
     places: dict[str, int]  # of each shard in the order of mixing
 
-    def __call__(self, shard: Shard, store: Store, payload: Any) -> Learned:
-        """Learn from a shard."""
-        sent: State = pickle.loads(payload)
+    def __call__(self, shard: Shard, store: Store) -> Answered:
+        """Ask a shard."""
         examples, reading = self.opening.examples(shard, store)
-        return Learned(one_pass(examples, self.plan, sent, self.places[shard.name]), reading)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What planes, and the model that is kept, do on a shard."""
-
-    scans: tuple[Evaluation, ...]
-    errors: int
-    loss: float  # Σ of the losses of an aim, and the weight of the rows
-    mass: float
-
-
-@dataclass(frozen=True)
-class Look:
-    """A scan; the payload is a `State` without weights, planes, and the model that is kept, pickled."""
-
-    opening: Opening
-    plan: Plan
-
-    def __call__(self, shard: Shard, store: Store, payload: Any) -> Seen:
-        """Scan a shard."""
-        state, planes, kept = pickle.loads(payload)
-        examples = self.opening.examples(shard, store)[0]
-        if not examples.size:
-            return Seen((), 0, 0.0, 0.0)
-        loss, mass = 0.0, 0.0
-        if isinstance(self.plan, Aim):
-            loss, mass = total_loss(examples, self.plan, planes)
-        scans = tuple(scan([examples], self.plan, state, planes))
-        return Seen(scans, 0 if kept is None else errors_of(examples, kept, self.plan), loss, mass)
-
-
-def look_payload(state: State, planes: Planes, kept: Kept | None) -> bytes:
-    """What `Look` is sent."""
-    return pickle.dumps((replace(state, machines=[]), planes, kept), protocol=5)
+        return Answered(self.question(examples, self.places[shard.name]), reading)
 
 
 # -- from a source to shards -----------------------------------------------------------------------------------------

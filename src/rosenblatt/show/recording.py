@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.kept import Ballot
 from rosenblatt.learn.machines import Machine, State
@@ -154,8 +155,7 @@ def in_floats(learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: A
         recorder.note(number, W, b, machine.updates, problem, row, epoch)
 
     examples = learner._examples(X, y, weights, reset=True)
-    classes, labels = (1 if examples.classes is None else examples.classes.size), examples.target.ndim == 2
-    start = learner._start(examples, plan, classes, labels, coef, intercept).last(plan.rule)
+    start = learner._new_state(InMemory(examples), plan, coef, intercept).last(plan.rule)
     begin = start.coef.astype(np.float64), start.intercept.astype(np.float64)
     recorder = Recorder(rows.astype(np.float64), np.asarray(y), begin, _tube(plan.rule))
     learner._plan = lambda: replace(plan, watch=watch)

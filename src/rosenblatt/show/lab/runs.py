@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.estimators.perceptron import VotedPerceptron
-from rosenblatt.estimators.report import looked_at
-from rosenblatt.learn.kept import Ballot
+from rosenblatt.estimators.report import scanned, unseen
+from rosenblatt.learn.epochs import InMemory, Training
 from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.limits import EPOCHS, VISITS
 
@@ -138,19 +138,16 @@ def learn(X: Array, y: Array, settings: Settings) -> Run:
     """Run the perceptron on rows of two classes, codes 0 and 1."""
     n, d = X.shape
     model = VotedPerceptron(**settings.parameters(n))
-    plan, examples = model._plan(), model._examples(X, y, None, reset=True)
-    initial = settings.initial(d)
-    state = model._start(examples, plan, 2, False, initial.get("coef_init"), initial.get("intercept_init"))
-    records = []
-    for record in model._epochs(examples, plan, state):
-        records.append(record)
-        if record.converged or len(records) == model.max_epochs:
-            break
-    converged = records[-1].converged or model._clean(examples, plan, state)
-    kept = state.kept(plan.rule)
-    assert isinstance(kept, Ballot)
-    # A report counts the errors of the vote, which takes longer than learning; only a bound is wanted.
-    bound = looked_at("converged", records, examples, plan, state, kept, 0.0).bound if converged else None
+    plan, source = model._plan(), InMemory(model._examples(X, y, None, reset=True))
+    solver = model._solver(plan, model._new_state(source, plan, **settings.initial(d)))
+    run = Training(solver, source, model.max_epochs or EPOCHS)
+    for _ in run:
+        pass
+    converged = run.outcome == "converged" or solver.clean(source)
+    kept = solver.model()
+    bound = None
+    if converged:  # a report counts the errors of the vote, which takes longer than learning; only a bound is wanted
+        bound = scanned(unseen("converged", run, run.records, 0.0), plan, solver, source, kept).bound
     (history,) = kept.histories
     W, b, _ = history.vectors("one")
     known = {(X[i].tobytes(), bool(y[i])): i for i in reversed(range(n))}

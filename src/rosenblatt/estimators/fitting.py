@@ -1,0 +1,299 @@
+"""How every estimator is trained: prepare → train → conclude, the same from memory, files and shards.
+
+`train` drives the one loop (`learn.epochs`) and puts what comes of it into the estimator: the model, its report, a
+warning where the budget was spent, the last whole epoch where somebody pressed Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import as_labels, check_labels, distinct
+from rosenblatt.estimators.encoding import Arrays, encode
+from rosenblatt.estimators.report import unseen
+from rosenblatt.learn.epochs import EpochRecord, Source, Step, Training
+from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
+from rosenblatt.learn.records import Records
+from rosenblatt.learn.training import Plan
+
+Array = np.ndarray[Any, Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
+
+
+def all_or_nothing(method: Method) -> Method:
+    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch."""
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with as_it_was(self):
+            return method(self, *args, **kwargs)
+
+    return guarded  # type: ignore[return-value]
+
+
+@contextmanager
+def as_it_was(model: Any) -> Iterator[None]:
+    """A model that is as it was before where training fails; stopped by hand, it keeps its last whole epoch."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException as error:
+        learned = vars(model).get("report_") is not before.get("report_")
+        if not (learned and isinstance(error, KeyboardInterrupt | GeneratorExit)):
+            model.__dict__.clear()
+            model.__dict__.update(before)
+        raise
+
+
+def warn(sentence: str) -> None:
+    """A `ConvergenceWarning` that points at the line outside of this package and scikit-learn that asked for it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, ConvergenceWarning, stacklevel=level - 1)
+
+
+# -- train and conclude ----------------------------------------------------------------------------------------------
+
+
+def train(
+    estimator: Any,
+    run: Training,
+    watch: Callable[[Any], bool] | None = None,
+    save: Callable[[Any], None] | None = None,
+) -> Iterator[Step | EpochRecord]:
+    """Drive a run to its end; the estimator has the model then, and the report of a scan of all rows.
+
+    `watch` is called after each epoch and says whether to stop; `save` gets the estimator after each.
+    """
+    began = time.perf_counter()
+    try:
+        for step in run:
+            if isinstance(step, EpochRecord):
+                run.asked = watch is not None and watch(run.solver)
+                if save is not None:
+                    publish(estimator, run, began)
+                    save(estimator)
+            yield step
+        publish(estimator, run, began)
+        report = unseen(run.outcome, run, run.records, time.perf_counter() - began)
+        if run.source.lasting:
+            report = estimator._conclude(run, report)
+    except (KeyboardInterrupt, GeneratorExit):
+        if run.records:
+            publish(estimator, run, began)
+        raise
+    estimator.report_ = report
+    if report.outcome == "budget" and run.source.lasting:
+        warn(estimator._complaint(report))
+
+
+def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
+    """One epoch after those that the estimator has made."""
+    began, run = time.perf_counter(), Training(solver, source, 1, rollback=False)
+    for _ in run:
+        pass
+    (record,) = run.records
+    before = estimator.report_.epochs if hasattr(estimator, "_state") else ()
+    records = Records.of(before).after(record)
+    publish(estimator, run, began, "converged" if record.converged else "budget", records)
+
+
+def publish(
+    estimator: Any,
+    run: Training,
+    began: float,
+    outcome: str = "interrupted",
+    records: Sequence[EpochRecord] | None = None,
+) -> None:
+    """Put the model, as it is now, into the estimator's attributes."""
+    solver, facts = run.solver, run.source.facts
+    records = run.records if records is None else records
+    estimator._state, estimator._kept = solver.state, solver.model()
+    estimator._by_labels = facts.by_labels
+    if facts.classes is not None:
+        estimator.classes_ = facts.classes
+    estimator.n_iter_ = len(records)
+    vars(estimator).update(run.source.described)
+    estimator.report_ = unseen(outcome, run, records, time.perf_counter() - began)
+    estimator._publish(estimator._kept)
+
+
+# -- from files and in shards ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an estimator wants of the rows of a source.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator, for messages.
+    classes : bool
+        Whether it learns classes, else numbers.
+    several : bool
+        Whether rows may have several labels.
+    class_weight : dict, "balanced" or None
+    in_turn : bool
+        Whether rows are visited as they come.
+    once : bool
+        Whether a single pass in turn is all that is asked of them.
+    radius : bool
+        Whether max‖x‖ must be known before the first step.
+    """
+
+    name: str
+    classes: bool
+    several: bool
+    class_weight: Any
+    in_turn: bool
+    once: bool
+    radius: bool
+
+
+def train_from(
+    estimator: Any,
+    open_source: Callable[[Wanted], Any],
+    *,
+    mixing: str | None = None,
+    save: Callable[[Any], None] | None = None,
+    earlier: Any = None,
+) -> Iterator[Step | EpochRecord]:
+    """Train an estimator from a source that is opened when it is known what is wanted of it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    open_source : function of a `Wanted`
+        Returns a `Source` that also has `described`, the attributes by which the estimator remembers it.
+    mixing : str, optional
+        How what shards have learned is mixed; None where the source has no shards.
+    save : function of an estimator, optional
+        Called after each epoch.
+    earlier : estimator, optional
+        From an interrupted run with the same settings and rows, to go on from.
+    """
+    if not hasattr(estimator, "_solver"):
+        raise TypeError(f"fit learns with online learners; {type(estimator).__name__} is none.")
+    estimator._validate_params()
+    plan = estimator._plan()
+    why = why_not_in_shards(estimator, plan) if mixing is not None else why_not_from_files(estimator, plan)
+    if why is not None:
+        raise ValueError(why)
+    with as_it_was(estimator):
+        source = open_source(_wanted(estimator, plan))
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = source.facts.n_features
+        vars(estimator).update(source.described)
+        state, records = estimator._new_state(source, plan), []
+        if earlier is not None:
+            check_same_training(estimator, earlier)
+            state, records = earlier._state, list(earlier.report_.epochs)
+        solver = estimator._solver(plan, state)
+        if mixing is not None:
+            solver = _mixed(solver, Sharding(mixing, source.sizes), earlier)
+        source.seed = state.seed
+        run = Training(solver, source, estimator._limit(plan, source.facts), records)
+        yield from train(estimator, run, save=save)
+
+
+def _wanted(estimator: Any, plan: Plan) -> Wanted:
+    in_turn = isinstance(plan.order, str) and plan.order == "cyclic"
+    radius = estimator._needs_radius or plan.bias == "radius"
+    return Wanted(
+        type(estimator).__name__,
+        is_classifier(estimator),
+        estimator._takes_labels,
+        getattr(estimator, "class_weight", None),
+        in_turn,
+        in_turn and estimator.max_epochs == 1 and not radius and not plan.record_errors,
+        radius,
+    )
+
+
+def _mixed(solver: Any, sharding: Sharding, earlier: Any) -> MixedSolver:
+    if earlier is not None:
+        told = earlier.report_.sharding
+        if told is None or (told.mixing, told.rows) != (sharding.mixing, sharding.rows):
+            raise FileError("a checkpoint of training in other shards: train without resume")
+        sharding = told
+    return MixedSolver(solver, sharding)
+
+
+def why_not_from_files(estimator: Any, plan: Plan) -> str | None:
+    """Why an estimator cannot learn from files; None where it can."""
+    name, why = type(estimator).__name__, estimator._why_memory()
+    if why is not None:
+        return f"{name} cannot learn from files, since {why}: use fit, in memory."
+    if plan.keep == "vote":
+        return f"{name} keeps every row that made an update, which may be the whole file: use fit, in memory."
+    if plan.keep == "pocket":
+        return f"{name} looks at all rows again and again to fill its pocket: use fit, in memory."
+    if plan.batch:
+        return 'update="batch" moves w once per pass; from files learn with update="online".'
+    if not plan.covers:
+        return f'order={estimator.order!r} jumps about in the rows; from files use "shuffle" or "cyclic".'
+    if getattr(estimator, "early_stopping", False):
+        return "early_stopping holds out rows of its own: use fit, in memory, or score on another file."
+    return None
+
+
+def why_not_in_shards(estimator: Any, plan: Plan) -> str | None:
+    """Why what an estimator learns from shards cannot be mixed; None where it can."""
+    why = estimator._why_unmixed() or refusal(plan)
+    if why is not None:
+        return f"{type(estimator).__name__} cannot learn in shards: {why}."
+    if getattr(estimator, "early_stopping", False):
+        return "early_stopping holds out rows of its own: use fit, in memory, or score on other shards."
+    return None
+
+
+def check_same_training(estimator: Any, earlier: Any) -> None:
+    """Refuse a checkpoint of other settings or other rows; the budget of epochs may differ."""
+    mine, theirs = estimator.get_params(), earlier.get_params()
+    differ = [name for name in mine if name != "max_epochs" and not _equal(mine[name], theirs.get(name))]
+    if type(earlier) is not type(estimator) or differ:
+        what = f"{differ[0]}={theirs[differ[0]]!r}" if differ and differ[0] in theirs else type(earlier).__name__
+        raise FileError(f"a checkpoint of another training, with {what}: train without resume")
+    if getattr(earlier, "_contents", None) != estimator._contents:
+        raise FileError("a checkpoint of training on other rows: train without resume")
+
+
+def _equal(mine: Any, theirs: Any) -> bool:
+    """Whether two parameters are the same; of random states, whether they go on in the same way."""
+    if callable(mine) or callable(theirs):
+        return mine is theirs
+    return _plain(mine) == _plain(theirs)
+
+
+def _plain(value: Any) -> tuple[Any, dict[str, bytes]]:
+    """A parameter as data that can be compared."""
+    arrays = Arrays()
+    tree = encode(value, arrays, "a parameter")
+    return tree, {name: array.tobytes() for name, array in arrays.stored.items()}
+
+
+def named_classes(classes: Any) -> Array:
+    """The classes that a caller expects, sorted."""
+    try:
+        given = column_or_1d(as_labels(classes))
+        found = distinct(given)
+        check_labels(given, found)
+    except ValueError as error:
+        raise ValueError(f"classes: {error}") from error
+    return found

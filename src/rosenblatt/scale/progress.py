@@ -1,0 +1,57 @@
+"""How far a training is, for whoever watches it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rosenblatt.learn.epochs import EpochRecord, Step
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far training is.
+
+    Attributes
+    ----------
+    epoch : int
+        The pass that is under way, from 1.
+    rows, total : int
+        Rows visited in this pass, and rows of a pass; 0 where nobody counted them before.
+    updates : int
+        Updates in this pass so far.
+    seconds : float
+        Since training began.
+    record : EpochRecord or None
+        Of the pass, at its end.
+    done, shards : int
+        Shards that this pass is through with, and all of them; 0 where there are none.
+    """
+
+    epoch: int
+    rows: int
+    total: int
+    updates: int
+    seconds: float
+    record: EpochRecord | None = None
+    done: int = 0
+    shards: int = 0
+
+
+def followed(
+    steps: Iterator[Step | EpochRecord], size: Callable[[], tuple[int, int]], epochs: int = 0
+) -> Iterator[Progress]:
+    """The steps of a training as progress.
+
+    `size` tells the rows of a pass and the number of shards, once they are known; `epochs` were made before.
+    """
+    began, epoch, rows, updates, done = time.perf_counter(), epochs + 1, 0, 0, 0
+    for step in steps:
+        total, shards = size()
+        record = step if isinstance(step, EpochRecord) else None
+        if isinstance(step, Step):
+            rows, updates, done = rows + step.rows, updates + step.updates, done + (shards > 0)
+        yield Progress(epoch, rows, total, updates, time.perf_counter() - began, record, done, shards)
+        if record is not None:
+            epoch, rows, updates, done = epoch + 1, 0, 0, 0
