@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import rosenblatt
 from from_files import RNG, check_same, dump_svmlight_file, rows, same
 from rosenblatt import FileError, fit, read
-from rosenblatt.data.reading import Facts, in_bytes, reading
+from rosenblatt.data.reading import Inventory, in_bytes, reading
 from rosenblatt.scale import cache, files
 
 pytestmark = pytest.mark.usefixtures("quiet", "small_blocks")
@@ -437,5 +437,5 @@ def test_too_many_labels_are_numbers(tmp_path, monkeypatch):
     path.write_text("".join(f"{k} 1:{k}\n" for k in range(30)))
     with pytest.raises(ValueError, match="too many different labels"):
         fit(rosenblatt.Perceptron(), path)
-    facts = Facts()
+    facts = Inventory()
     assert facts.contents(reading(path)).labels is None
