@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rosenblatt.prove.widest import InseparableError, UndecidedError, max_margin
     from rosenblatt.scale.answers import predict, score
     from rosenblatt.scale.files import fit
-    from rosenblatt.scale.jobs import Progress
+    from rosenblatt.scale.progress import Progress
     from rosenblatt.show.pictures.curves import (
         EpochsDisplay,
         LossesDisplay,
@@ -129,7 +129,7 @@ _HOMES = {
     "fit": "scale.files",
     "predict": "scale.answers",
     "score": "scale.answers",
-    "Progress": "scale.jobs",
+    "Progress": "scale.progress",
     "save": "estimators.files",
     "load": "estimators.files",
 }
