@@ -24,7 +24,7 @@ from rosenblatt.estimators.fitting import all_or_nothing, named_classes, one_epo
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.growing import grow
-from rosenblatt.learn.kept import decide
+from rosenblatt.learn.schemes import REST, SCHEMES, TWO, Scheme, decide
 from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
@@ -37,10 +37,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     multiclass: str
     class_weight: Any
 
-    def _scheme(self, classes: int, labels: bool) -> str:
-        if labels:
-            return "ovr"
-        return "one" if classes <= 2 else str(self.multiclass)
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
+        return REST if labels else TWO if classes <= 2 else SCHEMES[self.multiclass]
 
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
         y = y if sp.issparse(y) else as_labels(y)
@@ -143,7 +141,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
             )
         scheme = self._scheme(found, labels)
         if known > 2 and scheme != self._state.scheme:
-            raise ValueError(f"multiclass was {self._state.scheme!r} in the first call and is now {scheme!r}.")
+            raise ValueError(
+                f"multiclass was {self._state.scheme.name!r} in the first call and is now {scheme.name!r}."
+            )
         if known == found:
             return self._state.copy()
         places = np.searchsorted(examples.classes, self.classes_)

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.kept import Ballot, History, Planes
 from rosenblatt.learn.machines import Machine, State
+from rosenblatt.learn.schemes import REST, TWO, Scheme
 from rosenblatt.learn.visits import TALLY
 
 Array = np.ndarray[Any, Any]
-SCHEMES = ("one", "multinomial", "ovr", "ovo")
 KEEPS = ("last", "average", "pocket", "vote")
 
 
@@ -86,10 +86,10 @@ def class_count(model: Any) -> int:
 
 def check_scheme(kept: Any, classes: int, labels: Any) -> None:
     """A scheme that so many classes, or labels, can have."""
-    must(kept.scheme in SCHEMES and is_count(kept.classes, 1), "a scheme")
+    must(isinstance(kept.scheme, Scheme) and is_count(kept.classes, 1), "a scheme")
     must(kept.classes == classes, "as many classes as names")
-    must((kept.scheme == "one") == (classes <= 2 and not labels), "a scheme for as many classes")
-    must(not labels or kept.scheme == "ovr", "labels one by one")
+    must((kept.scheme == TWO) == (classes <= 2 and not labels), "a scheme for as many classes")
+    must(not labels or kept.scheme == REST, "labels one by one")
 
 
 # -- what users may have assigned -------------------------------------------------------------------------------------
@@ -141,8 +141,7 @@ def check_online(model: Any, d: int, second: bool) -> None:
     must(several == hasattr(type(model), "decision_function"), "classes, for a classifier")
     must(is_count(d, 1) and isinstance(kept, Planes | Ballot), "planes or votes")
     check_scheme(kept, classes, labels)
-    K = classes if kept.scheme in ("multinomial", "ovr") else 1
-    count = classes * (classes - 1) // 2 if kept.scheme == "ovo" else 1
+    K, count = kept.scheme.columns(classes), kept.scheme.machines(classes)
     if "_state" in vars(model):
         must(isinstance(model._state, State), "a state")
         _check_state(model._state, kept, K, count, d, second)

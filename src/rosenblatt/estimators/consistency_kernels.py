@@ -18,7 +18,7 @@ from rosenblatt.estimators.consistency import (
     must,
 )
 from rosenblatt.learn.budgets import SIZE, Budgeted
-from rosenblatt.learn.kernel_machines import Dual, Machines, columns_of
+from rosenblatt.learn.kernel_machines import Dual, Machines
 from rosenblatt.learn.similarity import Gathered, Kernel
 
 BOOK = 6  # what a machine on a budget counts
@@ -32,9 +32,9 @@ def check_kernel_model(model: Any) -> None:
     check_scheme(kept, classes, model._by_labels)
     _check_kernel(kept.kernel)
     check_rows(kept.support, d)
-    S, K = kept.support.shape[0], columns_of(kept.scheme, classes)
+    S, K = kept.support.shape[0], kept.scheme.planes(classes)
     must(is_array(kept.coef, (S, K)), f"coefficients of shape {(S, K)}")
-    together = kept.scheme == "multinomial"
+    together = kept.scheme.joint
     must(isinstance(kept.histories, tuple) and len(kept.histories) in (0, 1 if together else K), "histories")
     for history in kept.histories:
         width = K if together else 1
@@ -63,7 +63,7 @@ def _check_machines(state: Machines, d: int, K: int) -> None:
     must(state.keep in ("last", "average", "vote") and isinstance(state.whole, bool), "what is kept")
     for array in (state.beta, state.total):
         must(is_array(array, (S, K)) and array.dtype == np.float64, f"coefficients of shape {(S, K)}")
-    clocks = 1 if state.scheme == "multinomial" else K
+    clocks = 1 if state.scheme.joint else K
     must(is_array(state.clocks, (clocks,)) and state.clocks.dtype == np.float64, "clocks")
     for key, slot in state.slots.items():
         must(isinstance(key, bytes) and is_count(slot) and slot < S, "places of support rows")
@@ -75,7 +75,7 @@ def _check_machines(state: Machines, d: int, K: int) -> None:
 def _check_budgeted(state: Budgeted, d: int, K: int) -> None:
     must(state.rule in ("forgetron", "projectron++") and state.keep == "last", "a rule of the budget")
     must(is_count(state.budget, 1) and is_number(state.eta) and state.reach2 > 0, "a budget")
-    must(len(state.machines) == K and state.scheme != "multinomial", f"{K} machines")
+    must(len(state.machines) == K and not state.scheme.joint, f"{K} machines")
     for one in state.machines:
         check_rows(one.support, d)
         m = one.support.shape[0]

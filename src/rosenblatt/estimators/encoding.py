@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.learn.records import Records
+from rosenblatt.learn.schemes import SCHEMES, Scheme
 from rosenblatt.learn.similarity import Gathered
 
 Array = np.ndarray[Any, Any]
@@ -72,6 +73,8 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
         return int(value)
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, Scheme):
+        return value.name
     if isinstance(value, list):
         return [encode(item, arrays, name) for item in value]
     if isinstance(value, np.ndarray):
@@ -205,7 +208,10 @@ def _record(value: Any, arrays: Arrays) -> Any:
     kind = find(value["record"])
     if not _is_record(kind) or not set(value["fields"]) <= set(_fields(kind)):  # fields that came later have defaults
         raise ValueError(f"{value['record']} is no record with the fields {sorted(value['fields'])}")
-    return kind(**{name: decode(item, arrays) for name, item in value["fields"].items()})
+    fields = {name: decode(item, arrays) for name, item in value["fields"].items()}
+    if "scheme" in fields:
+        fields["scheme"] = SCHEMES[fields["scheme"]]
+    return kind(**fields)
 
 
 _DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {

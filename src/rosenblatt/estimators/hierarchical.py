@@ -19,8 +19,9 @@ from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report, scan
 from rosenblatt.learn.epochs import Source, Training
-from rosenblatt.learn.kept import Planes, decide, lengths2
+from rosenblatt.learn.kept import Planes, lengths2
 from rosenblatt.learn.rules import PassiveAggressiveRule, PerceptronRule
+from rosenblatt.learn.schemes import decide
 from rosenblatt.learn.training import Plan
 from rosenblatt.learn.tree import Distance, Grown, TreeSolver, make_tree, new_grown
 

@@ -26,9 +26,9 @@ from rosenblatt.learn.kernel_machines import (
     Machines,
     largest_diagonal,
     new_machines,
-    sides_of,
 )
 from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.schemes import TWO
 from rosenblatt.learn.similarity import Kernel, scale_gamma
 from rosenblatt.learn.training import Plan, whole_problem
 from rosenblatt.prove.mistakes import Separator, mistake_bound
@@ -223,7 +223,7 @@ class KernelPerceptron(KernelClassifier):
             kernel = replace(kernel, shift=shift)
         if self.budget is None:
             return new_machines(examples, kernel, scheme, self.keep, classes, seed)
-        if scheme == "multinomial":
+        if scheme.joint:
             raise ValueError(f'A budget is for two classes; with {classes} classes give multiclass="ovr" or "ovo".')
         rule, budget = self.budget_rule, int(self.budget)
         return new_budgeted(examples, kernel, scheme, classes, seed, rule, budget, float(self.eta))
@@ -272,7 +272,7 @@ class KernelPerceptron(KernelClassifier):
 
     def _bound(self, separators: list[Separator], state: Machines) -> float | None:
         """The most mistakes, summed over planes; the bias is a feature of the kernel."""
-        classes = state.classes if state.scheme == "multinomial" else 2
+        classes = state.classes if state.scheme.joint else 2
         bounds = [
             mistake_bound(Separator(one.low, one.norm2 + one.bias2, 0.0), state.reach2, bias="none", classes=classes)
             for one in separators
@@ -290,16 +290,16 @@ class DualScan:
         """Of these examples."""
         kept, labels = self.kept, examples.target.ndim == 2
         problem = whole_problem(examples, kept.scheme)
-        errors, lows = 0, np.full(1 if kept.scheme == "multinomial" else kept.coef.shape[1], np.inf)
+        errors, lows = 0, np.full(1 if kept.scheme.joint else kept.coef.shape[1], np.inf)
         for index in problem.pieces(1):
             raw, truth = kept.raw(problem.rows, index, examples.n_features), examples.target[index]
-            if kept.scheme == "multinomial":
+            if kept.scheme.joint:
                 seen = look(problem, index, raw, PerceptronRule())
                 margins, bad = seen.margins[:, None], seen.wrong
             else:
-                sides = sides_of(truth, kept.scheme, kept.classes)
+                sides = kept.scheme.sides(truth, kept.classes)
                 margins = np.where(sides != 0, sides * raw, np.inf)
-                if labels or kept.scheme == "one":
+                if labels or kept.scheme == TWO:
                     bad = np.asarray((margins <= 0).any(axis=1))
                 else:
                     bad = np.asarray(np.argmax(kept.decided(raw), axis=1) != truth)
@@ -316,7 +316,7 @@ def examine(source: Source, kept: Dual) -> tuple[int, Array]:
 
 def _separators(kept: Dual, lows: Array) -> list[Separator]:
     norms, biases = kept.norms2(), kept.kernel.shift * kept.coef.sum(axis=0) ** 2
-    if kept.scheme == "multinomial":
+    if kept.scheme.joint:
         return [Separator(float(lows[0]), float(norms.sum()), float(biases.sum()))]
     return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, biases, strict=True)]
 

@@ -24,6 +24,7 @@ from rosenblatt.learn.losses import LOSSES, names
 from rosenblatt.learn.minimising import Aim, StochasticSolver
 from rosenblatt.learn.penalties import PENALTIES
 from rosenblatt.learn.rules import PassiveAggressiveRule
+from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
@@ -216,10 +217,10 @@ random_state
             )
         return self._aim(0.0, -1.0)
 
-    def _scheme(self, classes: int, labels: bool) -> str:
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
         if classes <= 2 and not labels:
-            return "one"
-        return "multinomial" if self.loss == "log" and self.multiclass != "ovr" and not labels else "ovr"
+            return TWO
+        return JOINT if self.loss == "log" and self.multiclass != "ovr" and not labels else REST
 
     @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -252,7 +253,7 @@ random_state
         ndarray of shape (n, K)
         """
         scores = self._scores(X).astype(np.float64)
-        if self._kept.scheme == "multinomial":
+        if self._kept.scheme.joint:
             chances = np.exp(scores - scores.max(axis=1, keepdims=True))
             return np.asarray(chances / chances.sum(axis=1, keepdims=True))
         chances = expit(scores) if self.loss == "log" else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0

@@ -20,7 +20,7 @@ from rosenblatt.estimators.consistency import assigned, check_attributes, check_
 from rosenblatt.estimators.fitting import all_or_nothing, warn
 from rosenblatt.estimators.report import Report
 from rosenblatt.estimators.validation import validated
-from rosenblatt.learn.kept import decide
+from rosenblatt.learn.schemes import decide
 from rosenblatt.learn.squared_hinge import squared_hinge
 from rosenblatt.prove.certificates import Separability, WidestPlane, label, signed
 from rosenblatt.prove.widest import unfound, widest

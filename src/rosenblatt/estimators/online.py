@@ -33,6 +33,7 @@ from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.kept import Ballot, Kept, Planes
 from rosenblatt.learn.machines import Piece, State
 from rosenblatt.learn.orders import Shuffled
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import OnlineSolver, Plan, default_epochs, new_state, start_from
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +91,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
         raise NotImplementedError
 
-    def _scheme(self, classes: int, labels: bool) -> str:
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
         raise NotImplementedError
 
     def _held_out_score(self, kept: Any, examples: Examples, rows: Array) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from rosenblatt._version import __version__
 from rosenblatt.data.disk import replaced
 from rosenblatt.data.errors import FileError
+from rosenblatt.learn.schemes import PAIRS
 
 OPSET, IR, PRODUCER = 17, 8, "rosenblatt"
 
@@ -78,7 +79,7 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
     except Exception as error:
         raise FileError(f"this {type(model).__name__} is not as `fit` leaves it: {error}", path) from error
     coef = np.atleast_2d(coef)
-    if getattr(getattr(model, "_kept", None), "scheme", None) == "ovo" or getattr(model, "_by_labels", False):
+    if getattr(getattr(model, "_kept", None), "scheme", None) == PAIRS or getattr(model, "_by_labels", False):
         raise FileError("one-vs-one and labels by indicator have no ONNX form here: train multinomial or ovr", path)
     dtype = coef.dtype
     kind = helper.np_dtype_to_tensor_dtype(dtype)

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.learn.kept import Ballot
 from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
@@ -190,10 +191,10 @@ class Perceptron(OnlineClassifier):
             raise ValueError(f"margin must be a number or a pair of numbers, finite and not negative: {self.margin!r}.")
         return float(pair[0]), float(pair[1])
 
-    def _scheme(self, classes: int, labels: bool) -> str:
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
         scheme = super()._scheme(classes, labels)
         low, high = self._margins()
-        if scheme == "multinomial" and low != high:
+        if scheme.joint and low != high:
             raise ValueError(
                 f"margin={self.margin!r} is a pair, of two classes; with {classes} classes and "
                 'multiclass="multinomial" a margin lies between classes: give one number, or multiclass="ovr".'

@@ -15,6 +15,7 @@ from rosenblatt.estimators.fitting import all_or_nothing, one_epoch
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.kept import Kept
+from rosenblatt.learn.schemes import TWO, Scheme
 
 Array = np.ndarray[Any, Any]
 
@@ -26,8 +27,8 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         super()._publish(kept)
         self.coef_ = self.coef_[0]
 
-    def _scheme(self, classes: int, labels: bool) -> str:
-        return "one"
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
+        return TWO
 
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
         y = column_or_1d(y, warn=True)

@@ -17,6 +17,7 @@ from rosenblatt.learn.machines import State
 from rosenblatt.learn.mixing import Sharding
 from rosenblatt.learn.records import frozen
 from rosenblatt.learn.rules import PerceptronRule, Rule
+from rosenblatt.learn.schemes import JOINT, TWO
 from rosenblatt.learn.training import Plan, errors_in, problems
 from rosenblatt.prove.mistakes import Separator, mistake_bound
 
@@ -138,7 +139,7 @@ class Scan:
         """Of these examples."""
         found, at, planes = [], 0, self.planes
         for problem in problems(examples, planes.scheme, planes.classes) if examples.size else ():
-            count = 1 if problem.scheme == "one" else planes.coef.shape[0]
+            count = problem.scheme.columns(planes.classes)
             part = Planes(
                 planes.coef[at : at + count], planes.intercept[at : at + count], problem.scheme, planes.classes
             )
@@ -166,7 +167,7 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Kept)
             errors = scans[0].violations
         else:
             margin = _margin(scans, kept)
-            if kept.scheme in ("one", "multinomial") or facts.by_labels:
+            if kept.scheme in (TWO, JOINT) or facts.by_labels:
                 errors = scans[0].errors
     if errors is None:
         errors = errors_in(source, kept, plan.rule)
@@ -185,7 +186,7 @@ def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
     shifts = planes.intercept.astype(np.float64) ** 2
     norms = lengths2(planes.coef)
     lows = np.concatenate([scan.lows for scan in scans]).astype(np.float64)
-    if planes.scheme == "multinomial":
+    if planes.scheme.joint:
         return [Separator(float(lows[0]), float(norms.sum()), float(shifts.sum()))]
     return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, shifts, strict=True)]
 
@@ -221,7 +222,7 @@ def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State) -> f
             plane,
             state.radius2,
             bias=plan.bias,
-            classes=state.classes if last.scheme == "multinomial" else 2,
+            classes=state.classes if last.scheme.joint else 2,
             margin=max(plan.rule.low, plan.rule.high),
             rate=float(plan.rate),
         )

@@ -20,6 +20,7 @@ from rosenblatt.learn.epochs import Training
 from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.pegasos import PegasosPlan, PegasosSolver
 from rosenblatt.learn.rules import PassiveAggressiveRule
+from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
@@ -132,10 +133,10 @@ class LinearSVM(OnlineClassifier):
             shrinking=self.shrinking,
         )
 
-    def _scheme(self, classes: int, labels: bool) -> str:
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
         if classes <= 2 and not labels:
-            return "one"
-        return "multinomial" if self.multiclass == "crammer_singer" and not labels else "ovr"
+            return TWO
+        return JOINT if self.multiclass == "crammer_singer" and not labels else REST
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Solve until the gap is closed or the budget is spent.

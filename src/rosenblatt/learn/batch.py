@@ -37,6 +37,7 @@ from rosenblatt.learn.losses import near, slope, value
 from rosenblatt.learn.machines import Machine, State
 from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.rows import ONE, add
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import LinearSolver, problems
 from rosenblatt.learn.visits import UPDATES, is_on
 
@@ -130,7 +131,7 @@ class Point:
 class Landscape:
     """D and F over one problem, in double precision whatever the rows are."""
 
-    def __init__(self, problem: Problem, aim: Aim, scheme: str, d: int, K: int) -> None:
+    def __init__(self, problem: Problem, aim: Aim, scheme: Scheme, d: int, K: int) -> None:
         self.problem, self.aim, self.K = problem, aim, K
         self.fall = aim.fall(1, 1.0, scheme)
         both = np.zeros((d, 2))  # side by side: a feature's two sums lie in one line of the cache
@@ -143,7 +144,7 @@ class Landscape:
         self.metric = np.maximum(metric, SMALLEST_METRIC * max(metric.max(initial=0.0), 1e-300))
         # Codes of two classes come as ±1; as columns they are asked for by `is_on`, whose class 0 is the positive one.
         self.truth = problem.truth
-        if scheme == "one" and self.fall.kind != RESIDUAL:
+        if scheme.single and self.fall.kind != RESIDUAL:
             self.truth = np.where(problem.truth > 0, np.int32(0), np.int32(1))
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:

@@ -32,11 +32,10 @@ from rosenblatt.learn.kernel_machines import (
     OVERFLOW,
     Dual,
     KernelSolver,
-    columns_of,
     largest_diagonal,
-    sides_of,
 )
 from rosenblatt.learn.orders import visited
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.similarity import Kernel
 from rosenblatt.learn.training import Plan, errors_in, whole_problem
 
@@ -172,7 +171,7 @@ class Budgeted:
     """All machines, one a column."""
 
     kernel: Kernel
-    scheme: str
+    scheme: Scheme
     classes: int
     rule: str  # "forgetron" or "projectron++"
     budget: int
@@ -208,11 +207,11 @@ class Budgeted:
 
 
 def new_budgeted(
-    examples: Examples, kernel: Kernel, scheme: str, classes: int, seed: int, rule: str, budget: int, eta: float
+    examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, seed: int, rule: str, budget: int, eta: float
 ) -> Budgeted:
     """Machines without support."""
     empty = np.zeros((0, examples.n_features), examples.dtype)
-    count, reach2 = columns_of(scheme, classes), max(largest_diagonal(kernel, examples), 1e-300)
+    count, reach2 = scheme.planes(classes), max(largest_diagonal(kernel, examples), 1e-300)
     machines = [Small(empty, np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(6)) for _ in range(count)]
     return Budgeted(kernel, scheme, classes, rule, budget, eta, machines, seed, reach2, dtype=examples.dtype)
 
@@ -240,7 +239,7 @@ class BudgetSolver(KernelSolver):
             index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
             X = take(examples.rows, index, examples.n_features)
             G = state.kernel.block(X, X).astype(np.float64) / state.reach2
-            sides = sides_of(examples.target[index], state.scheme, state.classes)
+            sides = state.scheme.sides(examples.target[index], state.classes)
             weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
             for k, machine in enumerate(state.machines):
                 state.machines[k] = new = _visit(state, machine, X, G, np.ascontiguousarray(sides[:, k]), weights)

@@ -36,6 +36,7 @@ from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, prefetch
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import LinearSolver, Plan, problems
 from rosenblatt.learn.visits import UPDATES, is_on
 
@@ -283,11 +284,11 @@ def prepare(rows: Any, index: Array, bias: float, out: Array) -> None:
 class Ascent:
     """One machine's dual problem: α, w, and the rows still in play."""
 
-    def __init__(self, problem: Problem, plan: DualPlan, scheme: str, d: int, K: int) -> None:
+    def __init__(self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int) -> None:
         self.problem, self.plan, self.scheme = problem, plan, scheme
         n = problem.truth.shape[0]
         dtype = problem.rows.values.dtype if plan.tol >= FINE else np.dtype(np.float64)
-        shape: tuple[int, ...] = (d,) if scheme == "one" else (K, d) if isinstance(problem.rows, Dense) else (d, K)
+        shape: tuple[int, ...] = (d,) if scheme.single else (K, d) if isinstance(problem.rows, Dense) else (d, K)
         bounds = np.tile([-np.inf, np.inf, np.inf, -np.inf], (K, 1))
         self.duals = Duals(
             np.zeros((n, K)),
@@ -317,14 +318,14 @@ class Ascent:
         """A pass over the active rows, in a new order."""
         duals, active = self.duals, self.active
         duals.sums[MET], duals.worst[:, :2] = 0.0, (-np.inf, np.inf)
-        run = {"one": pass_one, "ovr": pass_many, "multinomial": pass_together}[self.scheme]
+        run = pass_one if self.scheme.single else pass_together if self.scheme.joint else pass_many
         order, kept = Shuffled(active.size, seed), []
         for begin, end in spans(active.size, self.problem.per_row * duals.b.size):
             piece = active[order.piece(epoch, begin, end)]
             run(duals, self.problem.rows, self.problem.truth, piece, self.how)
             kept.append(piece[: int(duals.sums[KEPT])])
         self.active = np.concatenate(kept) if kept else active
-        if self.scheme == "multinomial":
+        if self.scheme.joint:
             duals.worst[:, 2] = max(duals.worst[0, 0], 1e-12)
             return
         high, low = duals.worst[:, 0], duals.worst[:, 1]
@@ -336,7 +337,7 @@ class Ascent:
         duals, plan = self.duals, self.plan
         norm2 = float(np.vdot(duals.w, duals.w).real)
         norm2 += float(duals.b @ duals.b) / plan.scale**2 if plan.scale else 0.0
-        if self.scheme == "multinomial":
+        if self.scheme.joint:
             rows = self.problem.index(0, self.problem.size)
             return float(duals.alpha[rows, self.problem.truth[rows]].sum()) - 0.5 * norm2
         total = float(duals.alpha.sum())
@@ -348,11 +349,10 @@ class Ascent:
         """The gap, by a scan of all rows."""
         problem, total = self.problem, 0.0
         for index in problem.pieces(self.duals.b.size):
-            if self.scheme == "one":
+            if self.scheme.single:
                 total += gap_one(self.duals, problem.rows, problem.truth, index, self.how)
             else:
-                together = self.scheme == "multinomial"
-                total += gap_many(self.duals, problem.rows, problem.truth, index, self.how, together)
+                total += gap_many(self.duals, problem.rows, problem.truth, index, self.how, self.scheme.joint)
         return max(total, 0.0)
 
     def closed(self) -> float | None:
@@ -378,9 +378,9 @@ class Ascent:
     def signed(self) -> Array:
         """(n, K): what each row adds to w_k, a multiple of x̂."""
         alpha, truth = self.duals.alpha, self.problem.truth
-        if self.scheme == "multinomial":
+        if self.scheme.joint:
             return alpha
-        if self.scheme == "one":
+        if self.scheme.single:
             return alpha * truth[:, None]
         on = truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(alpha.shape[1])
         return np.where(on, alpha, -alpha)

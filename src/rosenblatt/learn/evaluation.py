@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, per_row, spans
-from rosenblatt.learn.kept import Kept, Planes, decide, take
+from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
+from rosenblatt.learn.schemes import Scheme, decide
 from rosenblatt.learn.visits import edge
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +30,7 @@ class Problem:
     present: Array | None
     size: int
     total: float  # the weight of all rows that take part
-    scheme: str
+    scheme: Scheme
 
     def pieces(self, columns: int) -> Iterator[Array]:
         """The rows that take part, in pieces that are quickly scored."""
@@ -80,7 +81,7 @@ class Look:
 def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
     """Hold scores against the truth."""
     truth, encoded = problem.truth[index], rule.encode(1.0, 0, 0.0)
-    if problem.scheme == "multinomial":
+    if problem.scheme.joint:
         return _look_at_classes(truth, scores, encoded)
     if encoded.tube >= 0:
         wide = scores.astype(np.float64)

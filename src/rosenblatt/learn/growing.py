@@ -15,20 +15,21 @@ import numpy as np
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn.machines import Machine, State, lay_out, new_machine
 from rosenblatt.learn.rules import Rule
+from rosenblatt.learn.schemes import PAIRS, TWO, Scheme
 from rosenblatt.learn.visits import Log
 
 Array = np.ndarray[Any, Any]
 
 
-def grow(state: State, places: Array, classes: int, scheme: str, rule: Rule) -> State:
+def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule) -> State:
     """The state for `classes` classes; `places` says where the old classes stand among them."""
-    if scheme == "ovo" and classes > 2:
+    if scheme == PAIRS and classes > 2:
         return _grow_pairs(state, places, classes, rule)
     machine = state.machines[0]
-    mix = np.zeros((1 if scheme == "one" else classes, machine.intercept.size))
-    if state.scheme == "one":  # the plane is positive for class 1; a single class so far is class 0
-        half = 0.5 if scheme == "multinomial" else 1.0
-        if scheme == "one":
+    mix = np.zeros((scheme.columns(classes), machine.intercept.size))
+    if state.scheme.single:  # the plane is positive for class 1; a single class so far is class 0
+        half = 0.5 if scheme.joint else 1.0
+        if scheme.single:
             mix[0, 0] = 1.0 if places[0] == 0 else -1.0
         else:
             mix[places[0], 0] = -half
@@ -41,25 +42,24 @@ def grow(state: State, places: Array, classes: int, scheme: str, rule: Rule) -> 
 
 
 def _grow_pairs(state: State, places: Array, classes: int, rule: Rule) -> State:
-    old = _pair_numbers(places.size) if state.scheme == "ovo" else {(0, 1): 0}
+    old = _pair_numbers(places.size) if state.scheme == PAIRS else {(0, 1): 0}
     first = state.machines[0]
     d, dtype = first.coef.shape[1] - (first.spread.ndim == 3), first.coef.dtype
-    machines = [new_machine(rule, state.keep, 1, d, dtype) for _ in range(classes * (classes - 1) // 2)]
+    machines = [new_machine(rule, state.keep, 1, d, dtype) for _ in range(PAIRS.machines(classes))]
     for (a, b), number in _pair_numbers(classes).items():
         where = [int(np.flatnonzero(places == c)[0]) if c in places else -1 for c in (a, b)]
         if min(where) >= 0:
             machines[number] = state.machines[old[where[0], where[1]]]
-    return replace(state, machines=machines, scheme="ovo", classes=classes)
+    return replace(state, machines=machines, scheme=PAIRS, classes=classes)
 
 
 def _pair_numbers(classes: int) -> dict[tuple[int, int], int]:
-    pairs = ((a, b) for a in range(classes) for b in range(a + 1, classes))
-    return {pair: number for number, pair in enumerate(pairs)}
+    return {pair: number for number, pair in enumerate(PAIRS.of(classes))}
 
 
 def _mixed(machine: Machine, mix: Array, rule: Rule, keep: str) -> Machine:
     """The machine whose planes are `mix` @ the old planes."""
-    lay_out(machine, Dense(machine.coef), "one")
+    lay_out(machine, Dense(machine.coef), TWO)
     full = machine.spread.ndim == 3
     d, dtype = machine.coef.shape[1] - full, machine.coef.dtype
     grown = new_machine(rule, keep, mix.shape[0], d, dtype)

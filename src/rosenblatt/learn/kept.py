@@ -1,7 +1,4 @@
-"""What training leaves behind and prediction reads: planes, or a ballot of all planes there ever were.
-
-The tie rule of prediction (`data.examples`) stands here, in `decide`.
-"""
+"""What training leaves behind and prediction reads: planes, or a ballot of all planes there ever were."""
 
 from __future__ import annotations
 
@@ -16,16 +13,10 @@ import scipy.sparse as sp
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, per_row, signed, spans
 from rosenblatt.learn.loops import score_many, score_one
+from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
 FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, heard in one go
-
-
-def decide(scores: Array, labels: bool = False) -> Array:
-    """The class codes (or the indicator of labels) that scores stand for: f > 0, or the first of the largest."""
-    if labels:
-        return (scores > 0).astype(np.int8)
-    return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
 
 def lay(coef: Array, rows: Dense | Sparse) -> Array:
@@ -52,33 +43,13 @@ def lengths2(coef: Array) -> Array:
     return np.asarray(np.einsum("kj,kj->k", coef, coef, dtype=np.float64))
 
 
-def pair_scores(pairs: Array, classes: int) -> Array:
-    """Scores (n, K) from the K(K−1)/2 planes of one-vs-one: votes, and within a vote the summed confidence.
-
-    Pair (a, b), a < b, is positive for b. A pair at exactly 0 abstains: were its vote the lower class's, pairs that
-    know nothing would favour classes by their place alone, and a class that is new would tip decisions between old
-    ones. The confidences are squeezed into (−⅓, ⅓), so that they only break ties.
-    """
-    votes = np.zeros((pairs.shape[0], classes))
-    sums = np.zeros((pairs.shape[0], classes))
-    column = 0
-    for a in range(classes):
-        for b in range(a + 1, classes):
-            votes[:, b] += pairs[:, column] > 0
-            votes[:, a] += pairs[:, column] < 0
-            sums[:, b] += pairs[:, column]
-            sums[:, a] -= pairs[:, column]
-            column += 1
-    return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
-
-
 @dataclass(frozen=True)
 class Planes:
     """One plane a row of `coef`: two classes or regression have one, "ovo" one a pair."""
 
     coef: Array
     intercept: Array
-    scheme: str
+    scheme: Scheme
     classes: int
 
     @property
@@ -97,8 +68,7 @@ class Planes:
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """What decides: (n,) for two classes, (n, K) for more."""
-        raw = self.raw(rows, index)
-        return pair_scores(raw, self.classes) if self.scheme == "ovo" and self.classes > 2 else raw
+        return self.scheme.scores(self.raw(rows, index), self.classes)
 
 
 @compiled
@@ -166,7 +136,7 @@ class History:
         """What each update added to b."""
         return self.steps * self.bias
 
-    def votes(self, products: Array, first: Array, scheme: str) -> Array:
+    def votes(self, products: Array, first: Array, scheme: Scheme) -> Array:
         """The ballot over rows whose products with the support, and whose scores by the start, are given."""
         poll = Poll(self, first, scheme)
         poll.hear(slice(None), products, self.which)
@@ -180,13 +150,13 @@ class History:
         births = np.append(0.0, self.clocks[mine] + self.shares[mine])
         return np.asarray(np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0))
 
-    def vectors(self, scheme: str) -> tuple[Any, Any, Any]:
+    def vectors(self, scheme: Scheme) -> tuple[Any, Any, Any]:
         """All w_k, b_k and counts, written out."""
         X = self.rows.toarray() if sp.issparse(self.rows) else self.rows
         moves = self.steps[:, None] * X[self.which]
         if self.coef.shape[0] == 1:
             return (*_running(self.coef[0], self.intercept[0], moves, self.shifts), self.counts())
-        if scheme == "multinomial":
+        if scheme.joint:
             changes = np.zeros((self.which.size, *self.coef.shape))
             shifts = np.zeros((self.which.size, self.coef.shape[0]))
             changes[np.arange(self.which.size), self.columns] = moves
@@ -205,11 +175,11 @@ class History:
 
 
 class Poll:
-    """A vote on rows, heard update after update: scores and votes of the rows, (K, n), or (n, K) for "multinomial"."""
+    """A vote on rows, heard update after update: scores and votes of the rows, (K, n), or (n, K) where planes decide together."""
 
-    def __init__(self, history: History, first: Array, scheme: str) -> None:
+    def __init__(self, history: History, first: Array, scheme: Scheme) -> None:
         """`first` (n, K): the scores by the start."""
-        self.history, self.together = history, scheme == "multinomial" and first.shape[1] > 1
+        self.history, self.together = history, scheme.joint and first.shape[1] > 1
         self.shifts, self.lives = history.shifts, np.empty(history.steps.size)
         if self.together:
             self.scores, self.votes = first.astype(np.float64, order="C"), np.zeros(first.shape)
@@ -254,7 +224,7 @@ class Ballot:
     """The voted perceptron: a history a machine (one, or one a pair for "ovo")."""
 
     histories: tuple[History, ...]
-    scheme: str
+    scheme: Scheme
     classes: int
 
     @property
@@ -304,8 +274,7 @@ class Ballot:
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """What decides: (n,) for two classes, (n, K) for more."""
-        raw = self.raw(rows, index)
-        return pair_scores(raw, self.classes) if self.scheme == "ovo" and self.classes > 2 else raw
+        return self.scheme.scores(self.raw(rows, index), self.classes)
 
 
 def stacked(parts: tuple[Any, ...]) -> Any:

@@ -22,7 +22,8 @@ from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, KernelSolver, columns_of, sides_of
+from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, KernelSolver
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.similarity import Kernel
 from rosenblatt.learn.training import whole_problem
 
@@ -95,7 +96,7 @@ class Ascent:
     """All planes of a support vector machine."""
 
     kernel: Kernel
-    scheme: str
+    scheme: Scheme
     classes: int
     examples: Any
     planes: list[Plane]
@@ -136,14 +137,14 @@ class Ascent:
         return Dual(self.kernel, support, coef, self.scheme, self.classes)
 
 
-def new_ascent(examples: Examples, kernel: Kernel, scheme: str, classes: int, C: float, seed: int) -> Ascent:
+def new_ascent(examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, C: float, seed: int) -> Ascent:
     """All α at 0."""
     problem = whole_problem(examples, scheme)
     rows = problem.index(0, problem.size).astype(np.int64)
-    sides = sides_of(examples.target[rows], scheme, classes).astype(np.float64)
+    sides = scheme.sides(examples.target[rows], classes).astype(np.float64)
     mass = problem.mass(rows)
     planes = []
-    for k in range(columns_of(scheme, classes)):
+    for k in range(scheme.planes(classes)):
         mine = sides[:, k] != 0
         zeros = np.zeros(int(mine.sum()))
         planes.append(Plane(rows[mine], sides[mine, k].copy(), C * mass[mine], zeros, zeros.copy()))

@@ -23,8 +23,9 @@ import scipy.sparse as sp
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
-from rosenblatt.learn.kept import History, pair_scores, take
+from rosenblatt.learn.kept import History, take
 from rosenblatt.learn.orders import visited
+from rosenblatt.learn.schemes import REST, Scheme
 from rosenblatt.learn.similarity import COLUMNS_AT_ONCE, Gathered, Kernel
 from rosenblatt.learn.training import Plan, errors_in, whole_problem
 from rosenblatt.learn.visits import rival
@@ -143,7 +144,7 @@ class Dual:
     kernel: Kernel
     support: Any
     coef: Array  # (S, columns)
-    scheme: str
+    scheme: Scheme
     classes: int
     histories: tuple[History, ...] = ()
 
@@ -181,9 +182,7 @@ class Dual:
 
     def decided(self, raw: Array) -> Array:
         """The scores that the f of all columns stand for."""
-        if self.scheme == "ovo":
-            return pair_scores(raw, self.classes)
-        return raw[:, 0] if self.scheme == "one" else raw
+        return self.scheme.scores(raw, self.classes)
 
     def norms2(self) -> Array:
         """‖w_k‖² in the space of the kernel, the part of the bias left out."""
@@ -196,26 +195,6 @@ class Dual:
         return total
 
 
-def columns_of(scheme: str, classes: int) -> int:
-    """How many machines a scheme has side by side."""
-    return {"one": 1, "ovo": classes * (classes - 1) // 2}.get(scheme, classes)
-
-
-def sides_of(truth: Array, scheme: str, classes: int) -> Array:
-    """±1 for each row and machine; 0 where a row takes no part."""
-    if truth.ndim == 2:
-        return np.where(truth != 0, np.int8(1), np.int8(-1))
-    if scheme == "one":
-        return np.where(truth == 1, np.int8(1), np.int8(-1))[:, None]
-    if scheme == "ovr":
-        return np.where(truth[:, None] == np.arange(classes), np.int8(1), np.int8(-1))
-    pairs = [(a, b) for a in range(classes) for b in range(a + 1, classes)]
-    sides = np.zeros((truth.size, len(pairs)), np.int8)
-    for k, (a, b) in enumerate(pairs):
-        sides[:, k] = (truth == b).astype(np.int8) - (truth == a).astype(np.int8)
-    return sides
-
-
 # -- the state -------------------------------------------------------------------------------------------------------
 
 
@@ -224,7 +203,7 @@ class Machines:
     """All columns, and what their training has seen."""
 
     kernel: Kernel
-    scheme: str
+    scheme: Scheme
     keep: str
     classes: int
     support: Gathered
@@ -267,7 +246,7 @@ class Machines:
         groups = [log] if self.clocks.size == 1 else [log[log[:, 1] == k] for k in range(K)]
         found = []
         for part, end in zip(groups, self.clocks, strict=True):
-            width = K if self.scheme == "multinomial" else 1
+            width = K if self.scheme.joint else 1
             start = (np.zeros((width, 0)), np.zeros(width))
             which, columns = part[:, 0].astype(np.int64), part[:, 1].astype(np.int32)
             columns = columns if width > 1 else np.zeros_like(columns)  # the only plane of its history
@@ -276,18 +255,18 @@ class Machines:
         return tuple(found)
 
 
-def new_machines(examples: Examples, kernel: Kernel, scheme: str, keep: str, classes: int, seed: int) -> Machines:
+def new_machines(examples: Examples, kernel: Kernel, scheme: Scheme, keep: str, classes: int, seed: int) -> Machines:
     """No support yet."""
-    K = columns_of(scheme, classes)
+    K = scheme.planes(classes)
     support = Gathered(examples.n_features, examples.dtype)
     empty = np.zeros((0, K))
-    clocks = np.zeros(1 if scheme == "multinomial" else K)
+    clocks = np.zeros(1 if scheme.joint else K)
     return Machines(kernel, scheme, keep, classes, support, seed, empty, empty, clocks, dtype=examples.dtype)
 
 
 def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
     """R² = max K(x, x) over the rows that take part."""
-    problem = whole_problem(examples, "ovr")
+    problem = whole_problem(examples, REST)
     return max(float(kernel.diagonal(take(examples.rows, i, examples.n_features)).max()) for i in problem.pieces(1))
 
 
@@ -392,7 +371,7 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     state.computed += index.size * (state.support.size - cache.columns)
     truth, at = examples.target[index], np.zeros(7)
     weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
-    sides = None if state.scheme == "multinomial" else sides_of(truth, state.scheme, state.classes)
+    sides = None if state.scheme.joint else state.scheme.sides(truth, state.classes)
     if not np.isfinite(F).all():
         raise ValueError(OVERFLOW)
     # Rows before the first mistake change nothing, and need no kernel among themselves.

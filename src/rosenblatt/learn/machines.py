@@ -16,6 +16,7 @@ from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.curved import BY_COLUMN, PAIRWISE, SINGLE, Diagonal, Full
 from rosenblatt.learn.kept import Ballot, History, Kept, Planes, stacked
 from rosenblatt.learn.rules import Rule, SecondOrderRule
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.visits import CLOCK, TALLY, UPDATES, WATCHED, Log, Multinomial, One, Separate
 
 Array = np.ndarray[Any, Any]
@@ -81,7 +82,7 @@ class State:
     """All machines and what their training has seen."""
 
     machines: list[Machine]
-    scheme: str  # "one", "multinomial", "ovr", "ovo"
+    scheme: Scheme
     keep: str
     classes: int
     seed: int
@@ -208,9 +209,9 @@ def _history(machine: Machine) -> History:
 # -- what the compiled loop sees -------------------------------------------------------------------------------------
 
 
-def lay_out(machine: Machine, rows: Dense | Sparse, scheme: str) -> None:
+def lay_out(machine: Machine, rows: Dense | Sparse, scheme: Scheme) -> None:
     """Turn the weights of several classes the way that `rows` wants them."""
-    by_feature = isinstance(rows, Sparse) and scheme in ("multinomial", "ovr") and machine.spread.ndim < 3
+    by_feature = isinstance(rows, Sparse) and not scheme.single and machine.spread.ndim < 3
     if by_feature != machine.by_feature:
         machine.coef, machine.total, machine.spread = (
             np.ascontiguousarray(array.T) if array.ndim == 2 else array
@@ -219,20 +220,20 @@ def lay_out(machine: Machine, rows: Dense | Sparse, scheme: str) -> None:
         machine.by_feature = by_feature
 
 
-def learner(machine: Machine, scheme: str, rule: Rule, rows: Dense | Sparse, batch: bool = False) -> Any:
+def learner(machine: Machine, scheme: Scheme, rule: Rule, rows: Dense | Sparse, batch: bool = False) -> Any:
     """The machine's own arrays, as the loop takes them for such rows; a batch gathers its step in arrays of its own."""
     lay_out(machine, rows, scheme)
     K, w = machine.intercept.size, machine.coef
     scores = np.zeros(K, w.dtype)
     if rule.order == 2:
-        mode = PAIRWISE if scheme == "multinomial" else BY_COLUMN if scheme == "ovr" else SINGLE
+        mode = PAIRWISE if scheme.joint else SINGLE if scheme.single else BY_COLUMN
         if machine.spread.ndim == 3:
             return Full(w, machine.spread, np.zeros(w.shape[1], w.dtype), np.zeros(w.shape, w.dtype), scores, mode)
         s = machine.spread
         if isinstance(rows, Sparse) and mode == SINGLE:  # (1, d) and (d, 1) are the same memory
             w, s = w.reshape(-1, 1), s.reshape(-1, 1)
         return Diagonal(w, machine.intercept, s, machine.spread_b, scores, mode)
-    single = scheme in ("one", "ovo")
+    single = scheme.single
     w = w[0] if single else w
     dw, db = (np.zeros_like(w, dtype=np.float64), np.zeros(K)) if batch else (w, machine.intercept)
     moves = machine.moves.copy() if batch else machine.moves
@@ -243,4 +244,4 @@ def learner(machine: Machine, scheme: str, rule: Rule, rows: Dense | Sparse, bat
     common = (w, machine.intercept, dw, db, np.zeros(K), u, v)
     if single:
         return One(*common)
-    return Multinomial(*common, scores) if scheme == "multinomial" else Separate(*common, scores, moves)
+    return Multinomial(*common, scores) if scheme.joint else Separate(*common, scores, moves)

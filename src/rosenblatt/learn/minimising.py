@@ -39,6 +39,7 @@ from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
 from rosenblatt.learn.machines import NO_LOG, State, lay_out
 from rosenblatt.learn.penalties import PENALTIES, Penalty
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import LinearSolver, Plan, problems
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, is_on
 
@@ -76,7 +77,7 @@ class Aim(Plan):
         """Whether the objective met after t steps says something of how far the descent is."""
         return True
 
-    def fall(self, epoch: int, reach: float, scheme: str, visits: float = 1.0) -> Fall:
+    def fall(self, epoch: int, reach: float, scheme: Scheme, visits: float = 1.0) -> Fall:
         """Loss, penalty and schedule as compiled code takes them; reach = max‖x‖², visits those of an epoch.
 
         "optimal" is η = 1/(α(t + t₀)), where t₀ makes the first step one that no row overshoots by; the intercept has
@@ -97,7 +98,7 @@ class Aim(Plan):
             eta, fade, power = self._constant(epoch), 0.0, FIXED
         if self.rate != "optimal":
             bias_eta, bias_fade = eta, fade
-        kind = RESIDUAL if self.shape.of == "residual" else SOFTMAX if scheme == "multinomial" else MARGIN
+        kind = RESIDUAL if self.shape.of == "residual" else SOFTMAX if scheme.joint else MARGIN
         capped = not math.isfinite(self.shape.steep)
         return Fall(CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade)
 
@@ -233,7 +234,7 @@ class Pass:
             machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
         q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
         scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
-        if state.scheme == "one":
+        if state.scheme.single:
             one = q[0] if q.size else np.zeros(0)
             work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
         else:

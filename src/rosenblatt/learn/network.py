@@ -24,6 +24,7 @@ from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Solver, Source, Step
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.orders import Cyclic, visited
+from rosenblatt.learn.schemes import JOINT
 from rosenblatt.learn.training import Plan, errors_in, whole_problem
 
 Array = np.ndarray[Any, Any]
@@ -311,7 +312,7 @@ class Answers:
 
     net: Net
     flat: Array
-    scheme = "multinomial"
+    scheme = JOINT
 
     @property
     def classes(self) -> int:
@@ -405,7 +406,7 @@ class NetworkSolver(Solver):
         """One pass: a batch may span parts."""
         state, run = self.state, Pass(self.state, self.optimiser, self.batch)
         for examples in source.parts(state.epoch):
-            before, problem = state.updates, whole_problem(examples, "multinomial")
+            before, problem = state.updates, whole_problem(examples, JOINT)
             order = self.plan.make_order(problem, state.seed) if source.whole else Cyclic(problem.size)
             run.visit(examples, visited(order, examples.present, state.epoch, 0, order.size))
             yield Step(examples.target.shape[0], state.updates - before)

@@ -109,7 +109,7 @@ class Pass:
 
     def turned(self, problem: Problem) -> Problem:
         """Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive."""
-        if self.scheme != "one":
+        if not self.scheme.single:
             return problem
         return replace(problem, truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
 

@@ -5,7 +5,6 @@ It shuffles, schedules, averages, votes and keeps a pocket. Its random numbers c
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, Piece, State, learner, lengthened, new_machine
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
+from rosenblatt.learn.schemes import PAIRS, Scheme
 from rosenblatt.learn.visits import (
     BEST,
     CHECKED,
@@ -109,12 +109,11 @@ def default_epochs(stored: int, keep: str) -> int:
 # -- the state at the start ------------------------------------------------------------------------------------------
 
 
-def new_state(facts: Facts, plan: Plan, scheme: str, classes: int, seed: int) -> State:
+def new_state(facts: Facts, plan: Plan, scheme: Scheme, classes: int, seed: int) -> State:
     """Zero weights for so many classes."""
     d, dtype = facts.n_features, facts.dtype
-    columns = classes if scheme in ("multinomial", "ovr") else 1
-    count = classes * (classes - 1) // 2 if scheme == "ovo" else 1
-    machines = [new_machine(plan.rule, plan.keep, columns, d, dtype) for _ in range(count)]
+    columns = scheme.columns(classes)
+    machines = [new_machine(plan.rule, plan.keep, columns, d, dtype) for _ in range(scheme.machines(classes))]
     return State(machines, scheme, plan.keep, classes, seed)
 
 
@@ -133,38 +132,12 @@ def start_from(state: State, coef: Array, intercept: Array) -> None:
     state.from_zero = state.from_zero and not (coef.any() or intercept.any())
 
 
-def problems(examples: Examples, scheme: str, classes: int) -> Iterator[Problem]:
+def problems(examples: Examples, scheme: Scheme, classes: int) -> Iterator[Problem]:
     """What each machine learns, one at a time."""
-    whole = whole_problem(examples, scheme)
-    if scheme == "one" and whole.truth.dtype.kind != "f":
-        yield replace(whole, truth=_signs(whole.truth == 1))
-    elif scheme != "ovo":
-        yield whole
-    else:
-        every = whole.index(0, whole.size)
-        mine = whole.truth[every]
-        for a, b in pairs(classes):
-            index = every[(mine == a) | (mine == b)]
-            total = float(whole.mass(index).sum())
-            yield replace(
-                whole, truth=_signs(whole.truth == b), present=index, size=index.size, total=total, scheme="one"
-            )
+    return scheme.problems(whole_problem(examples, scheme), classes)
 
 
-def pairs(classes: int) -> Iterator[tuple[int, int]]:
-    """The pairs of one-vs-one, in the order of their planes."""
-    return itertools.combinations(range(classes), 2)
-
-
-def _signs(on: Array) -> Array:
-    """1 where it is on, −1 where not, in the same memory."""
-    signs = on.view(np.int8)
-    signs += signs
-    signs -= 1
-    return signs
-
-
-def whole_problem(examples: Examples, scheme: str) -> Problem:
+def whole_problem(examples: Examples, scheme: Scheme) -> Problem:
     """The problem of all classes at once, whatever the machines learn."""
     weights = NONE if examples.weights is None else examples.weights
     total = float(examples.size)
@@ -205,7 +178,7 @@ class Clean:
     """
 
     rule: Rule
-    scheme: str
+    scheme: Scheme
     classes: int
     planes: tuple[Planes | None, ...]
 
@@ -261,7 +234,7 @@ class OnlineSolver(LinearSolver):
         if source.whole:
             (examples,) = source.parts(self.state.epoch)
             self._meet(examples)
-            self.tasks = None if self.state.scheme == "ovo" else list(self._problems(examples))
+            self.tasks = None if self.state.scheme == PAIRS else list(self._problems(examples))
             if self.state.keep == "pocket" and self.state.epoch:
                 for machine, problem in zip(self.state.machines, self._problems(examples), strict=True):
                     _recount(machine, problem)
@@ -310,11 +283,7 @@ class OnlineSolver(LinearSolver):
 
     def mean_loss(self, source: Source) -> float:
         """The loss of each machine by the weight of the rows that it learns from, summed."""
-        facts, totals = source.facts, self.totals
-        if self.state.scheme != "ovo":
-            totals = np.array([facts.mass])
-        elif facts.masses is not None:
-            totals = np.array([facts.masses[a] + facts.masses[b] for a, b in pairs(self.state.classes)])
+        totals = self.state.scheme.totals(source.facts, self.totals)
         return float(sum(self.losses / np.maximum(totals, 1e-300)))
 
     def take(self, losses: Array, violations: float, updates: int) -> None:
@@ -360,7 +329,7 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
 
 
 def _planes(machine: Machine, plan: Plan, state: State) -> Planes:
-    alone = State([machine], "one" if state.scheme == "ovo" else state.scheme, "last", state.classes, 0)
+    alone = State([machine], state.scheme.alone, "last", state.classes, 0)
     return alone.last(plan.rule)
 
 
@@ -455,7 +424,7 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     if tally[UPDATES] == 0:
         machine.tally[CLOCK] += 1.0
         return True
-    together = state.scheme == "multinomial"  # all planes move by the same rows, else each by its own
+    together = state.scheme.joint  # all planes move by the same rows, else each by its own
     mass = np.full_like(work.mass, work.mass[0]) if together else work.mass
     moved = mass > 0
     mass = np.where(moved, mass, 1.0)

@@ -21,10 +21,11 @@ from rosenblatt.data.examples import Examples, Sparse
 from rosenblatt.learn.branches import Branches
 from rosenblatt.learn.epochs import Ending, Solver, Source, Step
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.kept import Planes, decide
+from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import NO_LOG
 from rosenblatt.learn.rules import CONSTANT
+from rosenblatt.learn.schemes import JOINT, TWO, decide
 from rosenblatt.learn.training import Plan, errors_in, whole_problem
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
 
@@ -184,7 +185,7 @@ class Grown:
         if K == 2:
             paths = paths[1:] - paths[:1]
         coef = paths @ (w.T if self.by_feature else w)
-        scheme = "one" if K == 2 else "multinomial"
+        scheme = TWO if K == 2 else JOINT
         return Planes(coef.astype(self.dtype), (paths @ b).astype(self.dtype), scheme, K)
 
 
@@ -226,7 +227,7 @@ class TreeSolver(Solver):
         state, tally = self.state, self.state.tally
         tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
         for examples in source.parts(state.epoch):
-            before, problem = state.updates, whole_problem(examples, "multinomial")
+            before, problem = state.updates, whole_problem(examples, JOINT)
             for piece in self.plan.visits(problem, state, source.whole, state.intercept.size):
                 visit_rows(problem, piece, self.plan, state)
             yield Step(examples.target.shape[0], state.updates - before)
@@ -252,7 +253,7 @@ class Distance:
 
     def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
         """Of these examples."""
-        distances, total, problem = self.tree.distances(), 0.0, whole_problem(examples, "multinomial")
+        distances, total, problem = self.tree.distances(), 0.0, whole_problem(examples, JOINT)
         for index in problem.pieces(self.planes.classes):
             said = decide(self.planes.scores(problem.rows, index))
             total += float(problem.mass(index) @ distances[problem.truth[index], said])

@@ -17,6 +17,7 @@ from rosenblatt.data.examples import Examples
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
+from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import Plan, problems
 from rosenblatt.show.numbers import as_fraction
 
@@ -43,7 +44,7 @@ class Machine:
     rule: Rule
     rate: Any
     c: Fraction  # what stands for 1 in the bias
-    scheme: str
+    scheme: Scheme
     total: Array = field(init=False)  # Σ clock·Δ, for the average
     total_b: Array = field(init=False)
     updates: int = 0
@@ -177,7 +178,7 @@ def wishes(scores: Array, truth: Any, machine: Machine) -> list[Wish]:
     if isinstance(rule, PassiveAggressiveRule) and rule.epsilon >= 0:
         gap = as_fraction(truth) - scores[0]
         return [Wish(((0, 1 if gap > 0 else -1),), -abs(gap), abs(gap) - as_fraction(rule.epsilon))]
-    if scheme == "multinomial":
+    if scheme.joint:
         true = int(truth)
         rival = max((k for k in range(scores.size) if k != true), key=lambda k: (scores[k], -k))
         margin = scores[true] - scores[rival]
@@ -185,7 +186,7 @@ def wishes(scores: Array, truth: Any, machine: Machine) -> list[Wish]:
         return [Wish(((true, 1), (rival, -1)), margin, high - margin, stands)]
     found = []
     for k in range(scores.size):
-        on = truth > 0 if scheme == "one" else bool(truth == k) if np.ndim(truth) == 0 else truth[k] != 0
+        on = truth > 0 if scheme.single else bool(truth == k) if np.ndim(truth) == 0 else truth[k] != 0
         side = 1 if on else -1
         found.append(Wish(((k, side),), side * scores[k], (high if on else low) - side * scores[k]))
     return found
@@ -197,7 +198,14 @@ Watch = Callable[[int, Machine, Problem, "int | None", int], None]
 
 
 def exact_epochs(
-    X: Array, examples: Examples, plan: Plan, rate: Any, machines: list[Machine], scheme: str, seed: int, watch: Watch
+    X: Array,
+    examples: Examples,
+    plan: Plan,
+    rate: Any,
+    machines: list[Machine],
+    scheme: Scheme,
+    seed: int,
+    watch: Watch,
 ) -> Iterator[bool]:
     """Pass after pass, telling `watch` of every visit; yields whether the pass showed that all have converged."""
     classes = 0 if examples.classes is None else examples.classes.size
@@ -264,7 +272,7 @@ def _batch(X: Array, machine: Machine, problem: Problem, number: int, epoch: int
                     move[k] = move[k] + weight * sign * X[row]
                     shift[k] = shift[k] + weight * sign * machine.c
                 mass[wish.moves[0][0]] += weight
-    if machine.scheme == "multinomial":
+    if machine.scheme.joint:
         mass[:] = mass.sum()
     converged = not mass.any()
     if not converged:
@@ -300,12 +308,11 @@ def _find(X: Array, machine: Machine, problem: Problem, worst: bool) -> int | No
     return best
 
 
-def new_machines(plan: Plan, rate: Any, scheme: str, planes: int, d: int, c: Fraction, start: Any) -> list[Machine]:
+def new_machines(plan: Plan, rate: Any, scheme: Scheme, planes: int, d: int, c: Fraction, start: Any) -> list[Machine]:
     """Machines at the given planes (P, d) and (P,), in fractions: one of all planes, or one a pair of classes."""
     kind = Curved if plan.rule.order == 2 else Machine
-    groups = [[k] for k in range(planes)] if scheme == "ovo" else [list(range(planes))]
-    alone = "one" if scheme == "ovo" else scheme
-    return [kind(start[0][group].copy(), start[1][group].copy(), plan.rule, rate, c, alone) for group in groups]
+    groups = [[k] for k in range(planes)] if scheme.single else [list(range(planes))]
+    return [kind(start[0][group].copy(), start[1][group].copy(), plan.rule, rate, c, scheme.alone) for group in groups]
 
 
 def exact_plan(model: Any) -> tuple[Plan, Any]:

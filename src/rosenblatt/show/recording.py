@@ -15,6 +15,7 @@ from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.kept import Ballot
 from rosenblatt.learn.machines import Machine, State
 from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.schemes import TWO, Scheme
 from rosenblatt.learn.training import problems
 from rosenblatt.prove.mistakes import Separator, mistake_bound
 from rosenblatt.show import exact as slow
@@ -113,15 +114,15 @@ class Recorder:
             )
         )
 
-    def _score(self, W: Array, b: Array, row: int | None, truth: Any, scheme: str) -> tuple[Any, Any]:
+    def _score(self, W: Array, b: Array, row: int | None, truth: Any, scheme: Scheme) -> tuple[Any, Any]:
         if row is None:
             return None, None
         scores = W @ self.X[row] + b
         if self.tube >= 0:
             margin = -abs((as_fraction(truth) if isinstance(scores[0], Fraction) else float(truth)) - scores[0])
-        elif scheme == "multinomial":
+        elif scheme.joint:
             margin = scores[truth] - max(score for k, score in enumerate(scores) if k != truth)
-        elif scheme == "one":
+        elif scheme.single:
             margin = scores[0] if truth > 0 else -scores[0]
         else:
             on = truth != 0 if np.ndim(truth) else np.arange(len(b)) == truth
@@ -186,7 +187,7 @@ def in_fractions(learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept
     if examples.classes is not None and classes < 2 and not labels:
         raise ValueError(f"A trace needs at least 2 classes to learn from; y has 1 class: {examples.classes[0]!r}.")
     scheme = learner._scheme(classes, labels)
-    planes = {"one": 1, "ovo": classes * (classes - 1) // 2}.get(scheme, classes)
+    planes = scheme.planes(classes)
     zero = np.full((planes, rows.shape[1]), Fraction(0), dtype=object), np.full(planes, Fraction(0), dtype=object)
     start = (
         zero[0] if coef is None else fractions_of(coef).reshape(zero[0].shape),
@@ -224,7 +225,7 @@ def in_fractions(learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept
     W, b = np.concatenate([part[0] for part in kept]), np.concatenate([part[1] for part in kept])
     from_zero = not (start[0].any() or start[1].any())
     bound = None
-    if outcome == "converged" and from_zero and scheme == "one" and examples.classes is not None:
+    if outcome == "converged" and from_zero and scheme == TWO and examples.classes is not None:
         bound = _exact_bound(rows, examples, plan, rate, machines[0], radius2)
     return {
         "start": (tuples(start[0]), tuples(start[1])),

@@ -10,6 +10,7 @@ import numpy as np
 from rosenblatt.estimators.perceptron import VotedPerceptron
 from rosenblatt.estimators.report import scanned, unseen
 from rosenblatt.learn.epochs import InMemory, Training
+from rosenblatt.learn.schemes import TWO
 from rosenblatt.show.lab import limits
 from rosenblatt.show.lab.limits import EPOCHS, VISITS
 
@@ -149,7 +150,7 @@ def learn(X: Array, y: Array, settings: Settings) -> Run:
     if converged:  # a report counts the errors of the vote, which takes longer than learning; only a bound is wanted
         bound = scanned(unseen("converged", run, run.records, 0.0), plan, solver, source, kept).bound
     (history,) = kept.histories
-    W, b, _ = history.vectors("one")
+    W, b, _ = history.vectors(TWO)
     known = {(X[i].tobytes(), bool(y[i])): i for i in reversed(range(n))}
     made = np.asarray(history.rows)[history.which]
     rows = [known[row.tobytes(), bool(step > 0)] for row, step in zip(made, history.steps, strict=True)]

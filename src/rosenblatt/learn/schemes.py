@@ -1,0 +1,184 @@
+"""Ways of handling several classes: how many planes learn, what each of them is told, and which class they decide for.
+
+    TWO     two classes, or numbers: one plane
+    JOINT   one plane per class, all in one problem: the true class against its best rival ("multinomial")
+    REST    one plane per class or label, each against the rest ("ovr")
+    PAIRS   one plane per pair of classes, each a problem of its own ("ovo")
+
+The tie rule of prediction (`data.examples`) stands here, in `decide`; that of training in `visits`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Facts
+
+Array = np.ndarray[Any, Any]
+
+
+def decide(scores: Array, labels: bool = False) -> Array:
+    """The class codes (or the indicator of labels) that scores stand for: f > 0, or the first of the largest."""
+    if labels:
+        return (scores > 0).astype(np.int8)
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+
+def signs(on: Array) -> Array:
+    """1 where it is on, −1 where not, in the same memory."""
+    found = on.view(np.int8)
+    found += found
+    found -= 1
+    return found
+
+
+class Scheme:
+    """One plane per class, each against the rest; other ways change what differs.
+
+    Attributes
+    ----------
+    name : str
+        As users say it, and as it stands in model files.
+    joint : bool
+        Whether planes are compared with each other: one margin per row, else one per plane.
+    single : bool
+        Whether a machine has a single plane.
+    """
+
+    name = "ovr"
+    joint = single = False
+
+    def columns(self, classes: int) -> int:
+        """Planes of one machine."""
+        return 1 if self.single else classes
+
+    def machines(self, classes: int) -> int:
+        """Machines, each with a problem of its own."""
+        return 1
+
+    def planes(self, classes: int) -> int:
+        """Planes of all machines."""
+        return self.machines(classes) * self.columns(classes)
+
+    def problems(self, whole: Any, classes: int) -> Iterator[Any]:
+        """What each machine learns, from the problem of all classes, one at a time."""
+        yield whole
+
+    def totals(self, facts: Facts, found: Array) -> Array:
+        """The weight of the rows that each machine learns from; `found` as it was met on the way."""
+        return np.array([facts.mass])
+
+    def sides(self, truth: Array, classes: int) -> Array:
+        """±1 for each row and plane; 0 where a row takes no part."""
+        on = truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(classes)
+        return np.where(on, np.int8(1), np.int8(-1))
+
+    def scores(self, raw: Array, classes: int) -> Array:
+        """What decides, from the f of all planes: (n,) for two classes, (n, K) for more."""
+        return raw
+
+    @property
+    def alone(self) -> Scheme:
+        """The scheme of one machine by itself."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scheme) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Two(Scheme):
+    """Two classes, or numbers."""
+
+    name, single = "one", True
+
+    def problems(self, whole: Any, classes: int) -> Iterator[Any]:
+        """Codes as ±1; numbers as they are."""
+        yield whole if whole.truth.dtype.kind == "f" else replace(whole, truth=signs(whole.truth == 1))
+
+    def sides(self, truth: Array, classes: int) -> Array:
+        """±1 in one column."""
+        return np.where(truth == 1, np.int8(1), np.int8(-1))[:, None]
+
+    def scores(self, raw: Array, classes: int) -> Array:
+        """The only plane's."""
+        return raw if raw.ndim == 1 else raw[:, 0]
+
+
+class Joint(Scheme):
+    """One plane per class, all in one problem."""
+
+    name, joint = "multinomial", True
+
+
+class Pairs(Scheme):
+    """One plane per pair of classes; pair (a, b), a < b, is positive for b."""
+
+    name, single = "ovo", True
+
+    @staticmethod
+    def of(classes: int) -> Iterator[tuple[int, int]]:
+        """The pairs, in the order of their planes."""
+        return itertools.combinations(range(classes), 2)
+
+    def machines(self, classes: int) -> int:
+        """One per pair."""
+        return classes * (classes - 1) // 2
+
+    def problems(self, whole: Any, classes: int) -> Iterator[Any]:
+        """The rows of each pair."""
+        every = whole.index(0, whole.size)
+        mine = whole.truth[every]
+        for a, b in self.of(classes):
+            index = every[(mine == a) | (mine == b)]
+            total = float(whole.mass(index).sum())
+            yield replace(whole, truth=signs(whole.truth == b), present=index, size=index.size, total=total, scheme=TWO)
+
+    def totals(self, facts: Facts, found: Array) -> Array:
+        """The weight of both classes of each pair."""
+        if facts.masses is None:
+            return found
+        return np.array([facts.masses[a] + facts.masses[b] for a, b in self.of(facts.masses.size)])
+
+    def sides(self, truth: Array, classes: int) -> Array:
+        """±1 for rows of the pair."""
+        found = np.zeros((truth.size, self.machines(classes)), np.int8)
+        for k, (a, b) in enumerate(self.of(classes)):
+            found[:, k] = (truth == b).astype(np.int8) - (truth == a).astype(np.int8)
+        return found
+
+    def scores(self, raw: Array, classes: int) -> Array:
+        """Votes, and within a vote the summed confidence.
+
+        A pair at exactly 0 abstains: were its vote the lower class's, pairs that know nothing would favour classes by
+        their place alone, and a class that is new would tip decisions between old ones. The confidences are squeezed
+        into (−⅓, ⅓), so that they only break ties.
+        """
+        if classes <= 2:
+            return raw
+        votes, sums = np.zeros((raw.shape[0], classes)), np.zeros((raw.shape[0], classes))
+        for column, (a, b) in enumerate(self.of(classes)):
+            votes[:, b] += raw[:, column] > 0
+            votes[:, a] += raw[:, column] < 0
+            sums[:, b] += raw[:, column]
+            sums[:, a] -= raw[:, column]
+        return np.asarray(votes + sums / (3 * (np.abs(sums) + 1)))
+
+    @property
+    def alone(self) -> Scheme:
+        """Two classes."""
+        return TWO
+
+
+TWO, JOINT, REST, PAIRS = Two(), Joint(), Scheme(), Pairs()
+SCHEMES = {scheme.name: scheme for scheme in (TWO, JOINT, REST, PAIRS)}
