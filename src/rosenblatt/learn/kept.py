@@ -175,7 +175,10 @@ class History:
 
 
 class Poll:
-    """A vote on rows, heard update after update: scores and votes of the rows, (K, n), or (n, K) where planes decide together."""
+    """A vote on rows, heard update after update: scores and votes of the rows.
+
+    They lie (K, n), or (n, K) where planes decide together.
+    """
 
     def __init__(self, history: History, first: Array, scheme: Scheme) -> None:
         """`first` (n, K): the scores by the start."""

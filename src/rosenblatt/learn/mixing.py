@@ -161,12 +161,13 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
     >>> import numpy as np
     >>> from rosenblatt.data.examples import Dense, Examples
     >>> from rosenblatt.learn.rules import PerceptronRule
+    >>> from rosenblatt.learn.schemes import TWO
     >>> from rosenblatt.learn.training import OnlineSolver, Plan, new_state
     >>> def rows(X, y):
     ...     return Examples(Dense(np.array(X)), 1, np.array(y), np.array([0, 1]), None, None, 4.0)
     >>> shards = [rows([[1.0], [-1.0]], [1, 0]), rows([[2.0]], [1])]
     >>> plan = Plan(PerceptronRule(), bias="none", order="cyclic")
-    >>> solver = OnlineSolver(plan, new_state(shards[0].facts(), plan, "one", 2, seed=0))
+    >>> solver = OnlineSolver(plan, new_state(shards[0].facts(), plan, TWO, 2, seed=0))
     >>> mixer = Mixer(solver.state, plan.rule)
     >>> for shard, examples in enumerate(shards):
     ...     mixer.add(one_pass(solver, examples, shard))
