@@ -22,6 +22,7 @@ from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.losses import curve, names
 from rosenblatt.learn.minimising import objective
+from rosenblatt.learn.schemes import JOINT
 from rosenblatt.learn.training import problems
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -272,11 +273,11 @@ def test_case_of_the_interactive_page():
     aim = LinearClassifier(alpha=0.2)._plan()  # 0.1·ΣW² is α = 0.2 of ½ΣW²
     rows, reach = encode_rows(X)
     examples = Examples(rows, 2, y, np.arange(3), None, None, reach)
-    F = objective(InMemory(examples), aim, Planes(W, b, "multinomial", 3))
+    F = objective(InMemory(examples), aim, Planes(W, b, JOINT, 3))
     assert np.isclose(aim.penalty_of(W), 0.308, atol=5e-4)
     assert np.isclose(F - aim.penalty_of(W), 0.61, atol=5e-3)
-    (problem,) = problems(examples, "multinomial", 3)
-    land = Landscape(problem, aim, "multinomial", 2, 3)
+    (problem,) = problems(examples, JOINT, 3)
+    land = Landscape(problem, aim, JOINT, 2, 3)
     point = land.point(W, b + W @ land.mean)
     loss, slopes = land.loss(point.scores, 0.0)
     by_W, by_c = land.gradient(slopes)
@@ -292,7 +293,7 @@ def test_case_of_the_interactive_page():
     for k, j in np.ndindex(W.shape):
         h = np.zeros_like(W)
         h[k, j] = 1e-6
-        ups, downs = (objective(InMemory(examples), aim, Planes(W + s * h, b, "multinomial", 3)) for s in (1, -1))
+        ups, downs = (objective(InMemory(examples), aim, Planes(W + s * h, b, JOINT, 3)) for s in (1, -1))
         assert np.isclose((ups - downs) / 2e-6, by_W[k, j] + 0.2 * W[k, j], atol=1e-8)
 
 
