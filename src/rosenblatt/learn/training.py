@@ -226,6 +226,7 @@ class OnlineSolver(LinearSolver):
     def __init__(self, plan: Plan, state: State) -> None:
         super().__init__(plan, state)
         self.converged: list[bool | None] = [None] * len(state.machines)
+        self.losses = self.totals = np.zeros(len(state.machines))
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Take in R, and count the errors of the pocket anew."""
