@@ -64,7 +64,7 @@ def warn(sentence: str) -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         frame, level = frame.f_back, level + 1
-    warnings.warn(sentence, ConvergenceWarning, stacklevel=level - 1)
+    warnings.warn(sentence, ConvergenceWarning, stacklevel=level)
 
 
 # -- train and conclude ----------------------------------------------------------------------------------------------

@@ -266,7 +266,7 @@ class KernelPerceptron(KernelClassifier):
         if report.errors is not None:
             return super()._complaint(report)
         return (
-            f"KernelPerceptron spent its budget of {len(report.epochs)} epochs; the last made "
+            f"KernelPerceptron spent its budget of {report.n_epochs} epochs; the last made "
             f"{report.epochs[-1].updates:,} updates."
         )
 
@@ -447,6 +447,6 @@ class KernelSVM(KernelClassifier):
 
     def _complaint(self, report: Report) -> str:
         return (
-            f"KernelSVM spent its budget of {len(report.epochs)} rounds with a relative duality gap of "
+            f"KernelSVM spent its budget of {report.n_epochs} rounds with a relative duality gap of "
             f"{report.gap:.2g}, above tol={self.tol}. Scale the features, or give it more rounds (max_epochs)."
         )

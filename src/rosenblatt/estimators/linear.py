@@ -102,7 +102,7 @@ class Minimiser(OnlineLearner):
 
     def _complaint(self, report: Report) -> str:
         return (
-            f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs while the objective still "
+            f"{type(self).__name__} spent its budget of {report.n_epochs} epochs while the objective still "
             f"fell by more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower, a larger "
             "tol ends sooner."
         )

@@ -259,7 +259,7 @@ class MultilayerPerceptron(EpochwiseClassifier):
 
     def _complaint(self, report: Report) -> str:
         return (
-            f"MultilayerPerceptron spent its budget of {len(report.epochs)} epochs while the loss, now "
+            f"MultilayerPerceptron spent its budget of {report.n_epochs} epochs while the loss, now "
             f"{self.loss_:.3g}, still fell; {report.errors:,} of {report.rows:,} training rows are wrong. "
             "More epochs (max_epochs) may help."
         )

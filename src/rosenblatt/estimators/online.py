@@ -200,7 +200,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _complaint(self, report: Report) -> str:
         """What a user is warned of when the budget is spent."""
         return (
-            f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs with {report.errors:,} of "
+            f"{type(self).__name__} spent its budget of {report.n_epochs} epochs with {report.errors:,} of "
             f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated."
         )
 

@@ -15,7 +15,7 @@ from rosenblatt.learn.evaluation import Evaluation, evaluate
 from rosenblatt.learn.kept import Kept, Planes, lengths2
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.mixing import Sharding
-from rosenblatt.learn.records import frozen
+from rosenblatt.learn.records import frozen, thinned
 from rosenblatt.learn.rules import PerceptronRule, Rule
 from rosenblatt.learn.schemes import JOINT, TWO
 from rosenblatt.learn.training import Plan, errors_in, problems
@@ -36,7 +36,8 @@ class Report:
         closed its gap; "interrupted": Ctrl-C; "inseparable": no plane separates the rows; "undecided": no
         plane in doubles was found, though none is ruled out.
     epochs : sequence of EpochRecord
-        It does not change.
+        It does not change. Of dual methods, whose epochs are many and short, the first hundred, then ever fewer, and
+        the last.
     updates : int
         Updates of w in all, summed over planes.
     errors : int or None
@@ -78,6 +79,11 @@ class Report:
     objective: float | None = None
     sharding: Sharding | None = None
 
+    @property
+    def n_epochs(self) -> int:
+        """How many epochs there were, whether or not all of their records were kept."""
+        return self.epochs[-1].epoch if self.epochs else 0
+
     def __str__(self) -> str:
         """The report in words."""
         how = {
@@ -91,7 +97,7 @@ class Report:
         }[self.outcome]
         if self.objective is not None and self.outcome == "converged":
             how = "converged: the objective no longer falls"
-        lines = [how, f"  epochs   {len(self.epochs)} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
+        lines = [how, f"  epochs   {self.n_epochs} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
             lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
         if self.margin is not None:
@@ -115,7 +121,7 @@ def unseen(outcome: str, run: Training, records: Sequence[EpochRecord], seconds:
     solver, facts = run.solver, run.source.facts
     return Report(
         outcome,
-        frozen(records),
+        frozen(thinned(records) if solver.iterates else records),
         solver.state.updates,
         None,
         None,

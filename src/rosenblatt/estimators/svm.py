@@ -179,7 +179,7 @@ class LinearSVM(OnlineClassifier):
 
     def _complaint(self, report: Report) -> str:
         return (
-            f"{type(self).__name__} spent its budget of {len(report.epochs)} epochs before its relative duality "
+            f"{type(self).__name__} spent its budget of {report.n_epochs} epochs before its relative duality "
             f"gap was below tol={self.tol:g}. Raise max_epochs or tol, or scale the features."
         )
 

@@ -394,6 +394,7 @@ class Ascent:
 class DualSolver(LinearSolver):
     """Pass after pass, until the gap is closed."""
 
+    iterates = True
     plan: DualPlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:

@@ -124,6 +124,7 @@ class Solver:
     """
 
     state: Any  # with seed, epoch, updates and copy(): all that a later epoch needs
+    iterates = False  # whether an epoch is a short iteration, of which there may be thousands
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Prepare for epochs over this source, after those of the records."""

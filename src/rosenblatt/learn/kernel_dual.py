@@ -188,6 +188,7 @@ class Rows:
 class KernelDualSolver(KernelSolver):
     """Rounds over all planes until each has a relative duality gap of at most `tol`."""
 
+    iterates = True
     state: Ascent
 
     def __init__(self, state: Ascent, tol: float, memory: float) -> None:

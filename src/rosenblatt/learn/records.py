@@ -56,3 +56,13 @@ class Records(Sequence[Any]):
 def frozen(records: Iterable[Any]) -> Sequence[Any]:
     """The records as something that does not change."""
     return records if isinstance(records, Records) else tuple(records)
+
+
+def thinned(records: Sequence[Any], dense: int = 100, ratio: float = 1.05) -> Sequence[Any]:
+    """The first `dense` records, then ever fewer, and the last: thousands of short iterations tell no more."""
+    kept, wanted = list(records[:dense]), float(dense)
+    for place in range(dense, len(records)):
+        if place + 1 >= wanted * ratio or place == len(records) - 1:
+            kept.append(records[place])
+            wanted = place + 1
+    return kept

@@ -138,7 +138,7 @@ class RulesPage:
 
 
 def _words(model: Any, wrong: int, n: int) -> str:
-    report, epochs = model.report_, len(model.report_.epochs)
+    report, epochs = model.report_, model.n_iter_
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
         return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
