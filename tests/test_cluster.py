@@ -354,18 +354,18 @@ def test_a_passing_error_is_tried_elsewhere(files, inside, monkeypatch):
 
 def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
     """One that does is replaced, with the same bits; where all do, the shard and the worker are named."""
-    one_pass, here = rosenblatt.scale.shards.one_pass, fit(learner(), files, shards=SHARDS)
+    one_pass, here = rosenblatt.learn.mixing.one_pass, fit(learner(), files, shards=SHARDS)
     bad = sorted(inside.nthreads())[0]
 
-    def broken(examples, plan, sent, shard, everywhere=False):
-        part = one_pass(examples, plan, sent, shard)
+    def broken(solver, examples, shard, everywhere=False):
+        part = one_pass(solver, examples, shard)
         if shard == 3 and (everywhere or get_worker().address == bad):
             part.machines[0].coef[:] = np.nan
         return part
 
-    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", broken)
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", broken)
     same(here, fit(learner(), files, client=inside))
-    monkeypatch.setattr("rosenblatt.scale.shards.one_pass", lambda *given: broken(*given, everywhere=True))
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *given: broken(*given, everywhere=True))
     model = learner()
     with pytest.raises(FileError, match=r"part-3\.svm: the answer of inproc://\S+ cannot be used: expected finite"):
         fit(model, files, client=inside)

@@ -13,6 +13,10 @@ from sklearn import datasets
 import reference as twin
 import rosenblatt
 from rosenblatt import FileError, fit, load, predict, score
+from rosenblatt.estimators.report import Scan
+from rosenblatt.learn import mixing as module
+from rosenblatt.learn import training
+from rosenblatt.learn.minimising import TotalLoss
 from rosenblatt.learn.mixing import MIXINGS, shard_seed
 from rosenblatt.learn.visits import CLOCK, UPDATES
 from rosenblatt.scale import answers, cache, shards
@@ -462,9 +466,9 @@ PARTS = {
 @pytest.mark.parametrize("damage", PARTS)
 def test_what_a_shard_learned_is_checked(monkeypatch, damage):
     X, y = rows()
-    one_pass = shards.one_pass
-    broken = lambda *given: PARTS[damage](one_pass(*given)) if given[3] == 2 else one_pass(*given)  # noqa: E731
-    monkeypatch.setattr(shards, "one_pass", broken)
+    one_pass = module.one_pass
+    broken = lambda *given: PARTS[damage](one_pass(*given)) if given[2] == 2 else one_pass(*given)  # noqa: E731
+    monkeypatch.setattr(module, "one_pass", broken)
     model = rosenblatt.AveragedPerceptron(max_epochs=2, random_state=0)
     with pytest.raises(FileError, match=r"^rows 60 to 90: the answer of this process cannot be used: expected"):
         fit(model, (X, y), shards=3)
@@ -474,13 +478,13 @@ def test_what_a_shard_learned_is_checked(monkeypatch, damage):
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
 def test_a_variance_that_is_none(monkeypatch, covariance, value):
-    one_pass = shards.one_pass
+    one_pass = module.one_pass
 
     def broken(*given):
         part = one_pass(*given)
         return damaged(part, spread=spoiled(part.machines[0].spread, value))
 
-    monkeypatch.setattr(shards, "one_pass", broken)
+    monkeypatch.setattr(module, "one_pass", broken)
     with pytest.raises(FileError, match="cannot be used"):
         fit(rosenblatt.AROW(covariance=covariance, max_epochs=2), rows(), shards=3)
 
@@ -497,12 +501,19 @@ ANSWERS = [
     (shards.Contain, lambda found: replace(found, contents=replace(found.contents, radius2=np.nan))),
     (shards.Contain, lambda found: replace(found, contents=replace(found.contents, labels=({},) * 2))),
     (shards.Contain, lambda found: replace(found, contents=replace(found.contents, counts=(1,)))),
-    (shards.Look, lambda seen: None),
-    (shards.Look, lambda seen: replace(seen, errors=10**6)),
-    (shards.Look, lambda seen: replace(seen, scans=seen.scans * 2)),
-    (shards.Look, lambda seen: replace(seen, scans=(replace(seen.scans[0], lows=np.array([np.nan])),))),
-    (shards.Look, lambda seen: replace(seen, scans=(replace(seen.scans[0], violations=-1),))),
-    (shards.Look, lambda seen: replace(seen, loss=np.nan)),
+    (Scan, lambda scans: None),
+    (Scan, lambda scans: scans * 2),
+    (Scan, lambda scans: [replace(scans[0], lows=np.array([np.nan]))]),
+    (Scan, lambda scans: [replace(scans[0], violations=-1)]),
+    (Scan, lambda scans: [replace(scans[0], errors=10**6)]),
+    (training.Errors, lambda errors: None),
+    (training.Errors, lambda errors: 10**6),
+    (training.Errors, lambda errors: -1),
+    (training.Clean, lambda clean: None),
+    (TotalLoss, lambda loss: np.nan),
+    (TotalLoss, lambda loss: (np.nan, 1.0)),
+    (shards.AskExamples, lambda answered: answered.value),
+    (shards.AskExamples, lambda answered: replace(answered, reading=np.nan)),
 ]
 
 
@@ -513,13 +524,15 @@ def test_every_answer_of_a_shard_is_checked(tmp_path, monkeypatch, question, dam
         (tmp_path / f"part-{k}.csv").write_text("\n".join(["size,colour,label", *lines]) + "\n")
     ask = question.__call__
 
-    def answered(self, shard, *more):
-        truth = ask(self, shard, *more)
-        return damage(truth) if "part-1" in shard.name else truth
+    def answered(self, asked, other):
+        truth, second = ask(self, asked, other), other == 1 or "part-1" in str(getattr(asked, "name", ""))
+        return damage(truth) if second else truth
 
     monkeypatch.setattr(question, "__call__", answered)
+    model = rosenblatt.Perceptron(max_epochs=2, record_errors=True)
+    model = rosenblatt.LinearClassifier(max_epochs=2) if question is TotalLoss else model
     with pytest.raises(FileError, match=r"part-1\.csv: the answer of this process cannot be used: expected"):
-        fit(rosenblatt.Perceptron(max_epochs=2, record_errors=True), str(tmp_path / "*.csv"), shards=2)
+        fit(model, str(tmp_path / "*.csv"), shards=2)
 
 
 @pytest.mark.parametrize(
@@ -558,7 +571,7 @@ def test_resumed_is_uninterrupted(parts, tmp_path, monkeypatch, error, name, mix
         return fit(model, source, shards=4, mixing=mixing, **how)
 
     whole = learn()
-    count, one_pass = [0], rosenblatt.scale.shards.one_pass
+    count, one_pass = [0], rosenblatt.learn.mixing.one_pass
 
     def broken(*args):
         count[0] += 1
@@ -567,7 +580,7 @@ def test_resumed_is_uninterrupted(parts, tmp_path, monkeypatch, error, name, mix
         return one_pass(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rosenblatt.scale.shards.one_pass", broken)
+        patch.setattr("rosenblatt.learn.mixing.one_pass", broken)
         with pytest.raises(type(error)):
             learn(checkpoint=point)
     assert load(point).n_iter_ == 3
