@@ -21,6 +21,7 @@ from rosenblatt.data.examples import (
     merged,
 )
 from rosenblatt.estimators.online import OnlineLearner, all_or_nothing
+from rosenblatt.learn.finite import check_scores
 from rosenblatt.learn.growing import grow
 from rosenblatt.learn.kept import Kept, decide
 from rosenblatt.learn.machines import State
@@ -181,7 +182,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         labels, right, total = examples.target.ndim == 2, 0.0, 0.0
         for begin in range(0, rows.size, 1 << 14):
             index = rows[begin : begin + (1 << 14)]
-            truth, said = examples.target[index], decide(kept.scores(examples.rows, index), labels)
+            truth, said = examples.target[index], decide(check_scores(kept.scores(examples.rows, index)), labels)
             hit = (said == truth) if not labels else (said == truth).all(axis=1)
             mass = np.ones(index.size) if examples.weights is None else examples.weights[index]
             right, total = right + float(mass[hit].sum()), total + float(mass.sum())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -15,10 +16,12 @@ import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils import column_or_1d
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, distinct
 from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.online import all_or_nothing
 from rosenblatt.estimators.report import Report
+from rosenblatt.learn.finite import check_state
 from rosenblatt.learn.records import Records, frozen
 from rosenblatt.learn.training import EpochRecord, default_epochs
 
@@ -217,7 +220,8 @@ class EpochwiseClassifier(OnlineClassifier):
                 report = self._conclude(outcome, records, training, whole, time.perf_counter() - began)
             except KeyboardInterrupt:
                 if whole is not None:
-                    self._store(whole, examples, records, began, "interrupted")
+                    with suppress(NotFiniteError):
+                        self._store(whole, examples, records, began, "interrupted")
                 raise
             finally:
                 steps.close()
@@ -228,6 +232,7 @@ class EpochwiseClassifier(OnlineClassifier):
         self, state: Any, examples: Examples, records: Sequence[EpochRecord], began: float, outcome: str
     ) -> None:
         """Put the model into its attributes."""
+        check_state(state)
         self._state, self._kept = state, state.kept()
         self._by_labels = examples.target.ndim == 2
         assert examples.classes is not None

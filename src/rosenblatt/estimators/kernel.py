@@ -21,6 +21,7 @@ from rosenblatt.estimators.report import Report
 from rosenblatt.learn import budgets, kernel_machines
 from rosenblatt.learn import kernel_dual as dual
 from rosenblatt.learn.evaluation import look
+from rosenblatt.learn.finite import check_scores
 from rosenblatt.learn.kernel_machines import Dual, Machines, largest_diagonal, new_machines, sides_of
 from rosenblatt.learn.rules import PerceptronRule
 from rosenblatt.learn.similarity import Kernel, scale_gamma
@@ -287,7 +288,7 @@ def examine(examples: Examples, kept: Dual) -> tuple[int, Array]:
     errors, lows = 0, np.full(1 if kept.scheme == "multinomial" else kept.coef.shape[1], np.inf)
     labels = examples.target.ndim == 2
     for index in problem.pieces(1):
-        raw, truth = kept.raw(problem.rows, index, examples.n_features), examples.target[index]
+        raw, truth = check_scores(kept.raw(problem.rows, index, examples.n_features)), examples.target[index]
         if kept.scheme == "multinomial":
             seen = look(problem, index, raw, PerceptronRule())
             margins, bad = seen.margins[:, None], seen.wrong

@@ -21,6 +21,7 @@ from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.regressor import OnlineRegressor
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn import batch, minimising
+from rosenblatt.learn.finite import check_objective
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.losses import LOSSES, names
 from rosenblatt.learn.machines import State
@@ -105,7 +106,7 @@ class Minimiser(OnlineLearner):
 
     def _told(self, report: Report, objective: float) -> Report:
         """The report with the objective that was found."""
-        return replace(report, objective=objective)
+        return replace(report, objective=check_objective(objective))
 
     def _clean(self, training: Examples, plan: Plan, state: State) -> bool:
         """Rows on their right side say nothing about the objective."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import (
     Dense,
     Examples,
@@ -30,6 +32,7 @@ from rosenblatt.data.frames import check_buffers
 from rosenblatt.estimators.consistency import check_assigned, check_attributes, check_online, must, planes_now
 from rosenblatt.estimators.report import Report, looked_at, unseen
 from rosenblatt.estimators.validation import validated
+from rosenblatt.learn.finite import check_state, largest
 from rosenblatt.learn.kept import Ballot, Kept, Planes
 from rosenblatt.learn.machines import Piece, State
 from rosenblatt.learn.orders import Shuffled
@@ -51,7 +54,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def all_or_nothing(method: Method) -> Method:
-    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch."""
+    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch.
+
+    An overflow is told with the row and the column of the largest value of X.
+    """
 
     @functools.wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -63,6 +69,9 @@ def all_or_nothing(method: Method) -> Method:
             if not (isinstance(error, KeyboardInterrupt) and kept):
                 self.__dict__.clear()
                 self.__dict__.update(before)
+            if isinstance(error, NotFiniteError) and error.place is None:
+                given = inspect.signature(method).bind(self, *args, **kwargs).arguments
+                raise error.at(largest(given["X"], given.get("sample_weight"))) from None
             raise
 
     return guarded  # type: ignore[return-value]
@@ -211,7 +220,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 report = looked_at(outcome, records, training, plan, state, self._kept, time.perf_counter() - began)
             except KeyboardInterrupt:
                 if records:
-                    self._keep(state, plan, examples, records, began, "interrupted")
+                    with suppress(NotFiniteError):
+                        self._keep(state, plan, examples, records, began, "interrupted")
                 raise
             finally:
                 steps.close()
@@ -270,6 +280,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         self, state: State, plan: Plan, examples: Examples, records: Sequence[EpochRecord], began: float, outcome: str
     ) -> None:
         """Put the model into its attributes."""
+        check_state(state)
         self._state, self._kept = state, state.kept(plan.rule)
         self._by_labels = examples.target.ndim == 2
         if examples.classes is not None:

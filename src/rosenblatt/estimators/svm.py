@@ -20,6 +20,7 @@ from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn import pegasos
 from rosenblatt.learn.dual import Ascent, DualPlan, ascend
+from rosenblatt.learn.finite import check_objective
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.pegasos import PegasosPlan
 from rosenblatt.learn.rules import PassiveAggressiveRule
@@ -173,7 +174,7 @@ class LinearSVM(OnlineClassifier):
             super()._drive(examples, plan, state, limit, X, y)
             (ascent,) = self._work
             dual, gap = ascent.dual(), ascent.gap()
-            relative = gap / (dual + gap) if dual + gap > 0 else 0.0
+            relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
             outcome = "gap" if relative <= self.tol else self.report_.outcome
             self.report_ = replace(self.report_, outcome=outcome, gap=relative, objective=dual + gap)
             shares = ascent.signed()

@@ -27,10 +27,18 @@ import scipy.sparse as sp
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, columns_of, errors_of, largest_diagonal, sides_of
+from rosenblatt.learn.kernel_machines import (
+    BLOCK,
+    Dual,
+    columns_of,
+    errors_of,
+    kernel_overflow,
+    largest_diagonal,
+    sides_of,
+)
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.similarity import Kernel
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import EpochRecord, Plan, recorded, whole_problem
 
 Array = np.ndarray[Any, Any]
 SINGULAR = 1e-10  # δ below this part of K(x, x) is rounding: the row is a sum of support rows
@@ -232,7 +240,7 @@ def train(examples: Examples, plan: Plan, state: Budgeted) -> Generator[EpochRec
         counted = errors_of(examples, state.kept()) if plan.record_errors else None
         seconds = time.perf_counter() - began
         mean = float(loss) / max(problem.total, 1e-300)
-        yield EpochRecord(state.epoch, state.updates - before, counted, mean, seconds, bool(converged))
+        yield recorded(state.epoch, state.updates - before, counted, mean, seconds, converged)
         if converged:
             return
 
@@ -255,7 +263,7 @@ def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weig
         pool[old:, :old] = state.kernel.block(X, machine.support).astype(np.float64) / state.reach2
         pool[:old, old:] = pool[old:, :old].T
     if not np.isfinite(pool).all():
-        raise ValueError(OVERFLOW)
+        raise kernel_overflow()
     room = min(state.budget, old + int(np.ceil(weights).sum())) + 2
     active, beta, book = np.zeros(room, np.int64), np.zeros(room), machine.book.copy()
     active[:old], beta[:old] = np.arange(old), machine.beta

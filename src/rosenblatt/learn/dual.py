@@ -36,7 +36,7 @@ from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, prefetch
-from rosenblatt.learn.training import EpochRecord, Plan, problems
+from rosenblatt.learn.training import EpochRecord, Plan, problems, recorded
 from rosenblatt.learn.visits import UPDATES, is_on
 
 Array = np.ndarray[Any, Any]
@@ -300,7 +300,7 @@ class Ascent:
             np.zeros(K, dtype),
             np.zeros(K, np.int64),
         )
-        self.how = Settings(plan.squared, plan.scale**2, plan.shrinking)
+        self.how = Settings(plan.squared, plan.scale * plan.scale, plan.shrinking)
         self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
         for index in problem.pieces(1):
             prepare(problem.rows, index, self.how.bias, self.duals.rows)
@@ -335,7 +335,7 @@ class Ascent:
         """The dual objective."""
         duals, plan = self.duals, self.plan
         norm2 = float(np.vdot(duals.w, duals.w).real)
-        norm2 += float(duals.b @ duals.b) / plan.scale**2 if plan.scale else 0.0
+        norm2 += float(duals.b @ duals.b) / self.how.bias if self.how.bias else 0.0
         if self.scheme == "multinomial":
             rows = self.problem.index(0, self.problem.size)
             return float(duals.alpha[rows, self.problem.truth[rows]].sum()) - 0.5 * norm2
@@ -409,6 +409,6 @@ def ascend(examples: Examples, plan: DualPlan, state: State, work: list[Ascent])
         machine.intercept = ascent.duals.b.astype(machine.intercept.dtype)
         machine.tally[UPDATES] += made
         state.epoch += 1
-        yield EpochRecord(state.epoch, made, None, objective, time.perf_counter() - began, gap is not None)
+        yield recorded(state.epoch, made, None, objective, time.perf_counter() - began, gap is not None)
         if gap is not None:
             return

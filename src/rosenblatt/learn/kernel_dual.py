@@ -22,9 +22,9 @@ import numpy as np
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, columns_of, sides_of
+from rosenblatt.learn.kernel_machines import BLOCK, Dual, columns_of, kernel_overflow, sides_of
 from rosenblatt.learn.similarity import Kernel
-from rosenblatt.learn.training import EpochRecord, whole_problem
+from rosenblatt.learn.training import EpochRecord, recorded, whole_problem
 
 Array = np.ndarray[Any, Any]
 WORKING = 512  # rows of a round
@@ -180,7 +180,7 @@ class Rows:
             index = np.arange(begin, min(begin + BLOCK, n))
             out[:, index] = self.kernel.block(A, take(self.examples.rows, index, d))
         if not np.isfinite(out).all():
-            raise ValueError(OVERFLOW)
+            raise kernel_overflow()
         return out
 
 
@@ -195,7 +195,7 @@ def train(examples: Examples, state: Ascent, tol: float, memory: float) -> Gener
         state.epoch += 1
         closed = state.gap <= tol
         loss = sum(one.primal for one in state.planes)
-        yield EpochRecord(state.epoch, state.updates - before, None, loss, time.perf_counter() - began, closed)
+        yield recorded(state.epoch, state.updates - before, None, loss, time.perf_counter() - began, closed)
         if closed:
             return
 

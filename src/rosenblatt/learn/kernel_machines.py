@@ -21,21 +21,26 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.evaluation import wrong
 from rosenblatt.learn.kept import History, pair_scores, take
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.similarity import COLUMNS_AT_ONCE, Gathered, Kernel
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import EpochRecord, Plan, recorded, whole_problem
 from rosenblatt.learn.visits import rival
 
 Array = np.ndarray[Any, Any]
 BLOCK = 512  # rows visited between two products
 LOG_ROOM = 1 << 12
-OVERFLOW = "The kernel overflows on these rows: scale the features, or lower degree or gamma."
 VALUES_AT_ONCE = 1 << 22
 # The places of `at`: where a block stands, and what it counted.
 ROW, COLUMN, LEFT, LOGGED, UPDATES, VIOLATIONS, LOSS = range(7)
+
+
+def kernel_overflow() -> NotFiniteError:
+    """That K is infinite or NaN for some rows."""
+    return NotFiniteError("The kernel overflows on these rows", remedy="Scale the features, or lower degree or gamma.")
 
 
 # -- the visits of a block -------------------------------------------------------------------------------------------
@@ -288,7 +293,10 @@ def new_machines(examples: Examples, kernel: Kernel, scheme: str, keep: str, cla
 def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
     """R² = max K(x, x) over the rows that take part."""
     problem = whole_problem(examples, "ovr")
-    return max(float(kernel.diagonal(take(examples.rows, i, examples.n_features)).max()) for i in problem.pieces(1))
+    found = max(float(kernel.diagonal(take(examples.rows, i, examples.n_features)).max()) for i in problem.pieces(1))
+    if not np.isfinite(found):
+        raise kernel_overflow()
+    return found
 
 
 class Cache:
@@ -344,7 +352,7 @@ def train(examples: Examples, plan: Plan, state: Machines, memory: float) -> Gen
         converged = counts[VIOLATIONS] == 0 and (order.covers or errors_of(examples, state.last()) == 0)
         errors = errors_of(examples, state.kept()) if plan.record_errors else None
         loss, seconds = float(counts[LOSS]) / max(problem.total, 1e-300), time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.updates - before, errors, loss, seconds, bool(converged))
+        yield recorded(state.epoch, state.updates - before, errors, loss, seconds, converged)
         if converged:
             return
         before = cache.columns
@@ -367,7 +375,7 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
     sides = None if state.scheme == "multinomial" else sides_of(truth, state.scheme, state.classes)
     if not np.isfinite(F).all():
-        raise ValueError(OVERFLOW)
+        raise kernel_overflow()
     # Rows before the first mistake change nothing, and need no kernel among themselves.
     mistakes = np.argmax(F, axis=0) != truth if sides is None else ((sides * F.T <= 0) & (sides != 0)).any(axis=1)
     quiet = int(np.argmax(mistakes)) if mistakes.any() else index.size
@@ -377,7 +385,7 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     index, X, weights, F = index[quiet:], X[quiet:], weights[quiet:], np.ascontiguousarray(F[:, quiet:])
     G = state.kernel.block(X, X)
     if not np.isfinite(G).all():
-        raise ValueError(OVERFLOW)
+        raise kernel_overflow()
     K = state.beta.shape[1]
     beta, total = np.zeros((index.size, K)), np.zeros((index.size, K))
     log, work = np.empty((LOG_ROOM if state.keep == "vote" else 0, 5)), np.zeros(K)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse, spans
 from rosenblatt.learn.descent import (
     FIXED,
@@ -34,13 +35,14 @@ from rosenblatt.learn.descent import (
     softmax,
 )
 from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.finite import all_finite
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
 from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.penalties import PENALTIES, Penalty
-from rosenblatt.learn.training import EpochRecord, Plan, problems
+from rosenblatt.learn.training import EpochRecord, Plan, problems, recorded
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, is_on
 
 Array = np.ndarray[Any, Any]
@@ -89,6 +91,8 @@ class Aim(Plan):
         steep = self.shape.steep if math.isfinite(self.shape.steep) else 1.0
         bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
         eta, power = bias_eta / max(reach, 1e-12), HARMONIC
+        if not eta > 0.0:
+            raise NotFiniteError("The squared length of a row overflows, so that no step is short enough")
         fade, bias_fade = eta * strength, bias_eta * max(strength, BIAS_CURVATURE)
         if not strength:
             fade, bias_fade, power = 1.0 / visits, 1.0 / visits, ROOT
@@ -200,15 +204,16 @@ def passes(
         try:
             machine.tally[[LOSS, POSITION, LEFT]] = 0.0
             run(machine, problem, aim, state)
+            state.epoch += 1
+            loss = machine.tally[LOSS] / problem.total + aim.penalty_of(machine.coef)
+            done = patience.spent(loss, aim.ripe(machine.tally[CLOCK], state.radius2))
+            seconds = time.perf_counter() - began
+            record = recorded(state.epoch, machine.updates - before, None, loss, seconds, done)
         except BaseException:
             if snapshot is not None:
                 state.__dict__.update(snapshot.__dict__)
             raise
-        state.epoch += 1
-        loss = machine.tally[LOSS] / problem.total + aim.penalty_of(machine.coef)
-        done = patience.spent(loss, aim.ripe(machine.tally[CLOCK], state.radius2))
-        seconds = time.perf_counter() - began
-        yield EpochRecord(state.epoch, machine.updates - before, None, float(loss), seconds, done)
+        yield record
         if done:
             return
 
@@ -256,9 +261,11 @@ class Pass:
         machine = self.machine
         if self.fall.l1 > 0:
             machine.total_b[:] = self.work.scale[1]
-        if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
-            raise ValueError(
-                f"The weights overflowed in epoch {self.state.epoch + 1}: the steps are too long for these rows "
-                f"(max‖x‖ is {math.sqrt(self.state.radius2):.3g}). Scale the features, choose a smaller learning_rate "
-                'or solver="batch".'
-            )
+        check_weights(machine, self.state.epoch + 1)
+
+
+def check_weights(machine: Machine, epoch: int) -> None:
+    """Refuse weights that steps too long for the rows have made infinite or NaN."""
+    if not (all_finite(machine.coef) and all_finite(machine.intercept)):
+        remedy = 'Scale the features, choose a smaller learning_rate or solver="batch".'
+        raise NotFiniteError(f"The weights overflowed in epoch {epoch}", remedy=remedy)

@@ -37,6 +37,7 @@ import numpy as np
 
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn import minimising, pegasos
+from rosenblatt.learn.finite import check_state
 from rosenblatt.learn.machines import NONE, Machine, State
 from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.pegasos import PegasosPlan
@@ -135,6 +136,7 @@ def one_pass(examples: Examples, plan: Plan, sent: State, shard: int) -> Part:
     steps = _training(plan)(examples, replace(plan, record_errors=False), state)
     next(steps)
     steps.close()
+    check_state(state)
     return Part(
         tuple(state.machines),
         state.updates - before,

@@ -21,11 +21,13 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.evaluation import wrong
+from rosenblatt.learn.finite import all_finite
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.orders import visited
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import EpochRecord, Plan, recorded, whole_problem
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
@@ -392,11 +394,10 @@ class Pass:
         if self.waiting:
             self._step()
         loss = self.total / max(self.mass, 1e-300)  # 0 where an order names none of the rows that take part
-        if not (np.isfinite(loss) and np.isfinite(self.state.flat).all()):
-            raise ValueError(
-                f"The loss is {loss} in epoch {self.state.epoch + 1}: scale the features, or lower "
-                f"learning_rate_init from {self.optimiser.rate}."
-            )
+        if not (np.isfinite(loss) and all_finite(self.state.flat)):
+            what = f"The loss is {loss} in epoch {self.state.epoch + 1}"
+            remedy = f"Scale the features, or lower learning_rate_init from {self.optimiser.rate}."
+            raise NotFiniteError(what, remedy=remedy)
         self.state.epoch += 1
         return loss
 
@@ -413,4 +414,4 @@ def train(
         losses.append(run.end())
         errors = count_wrong(examples, state.kept()) if plan.record_errors else None
         done, seconds = stalled(losses, tol, patience), time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.steps - before, errors, losses[-1], seconds, done)
+        yield recorded(state.epoch, state.steps - before, errors, losses[-1], seconds, done)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Examples, Sparse, spans
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
@@ -73,6 +74,13 @@ class EpochRecord:
     seconds: float
     converged: bool = False
     score: float | None = None
+
+
+def recorded(epoch: int, updates: int, errors: int | None, loss: float, seconds: float, converged: bool) -> EpochRecord:
+    """The record of a pass that has just been made; refused where its loss overflowed (see `finite`)."""
+    if not math.isfinite(loss):
+        raise NotFiniteError(f"The loss overflowed in epoch {epoch}")
+    return EpochRecord(epoch, updates, errors, float(loss), seconds, bool(converged))
 
 
 @dataclass(frozen=True)
@@ -230,13 +238,14 @@ def epochs(examples: Examples, plan: Plan, state: State, restore: bool = True) -
             errors = None
             if plan.record_errors:
                 errors = errors_of(examples, state.kept(plan.rule), plan)
+            state.epoch += 1
+            seconds = time.perf_counter() - began
+            record = recorded(state.epoch, state.updates - before, errors, loss, seconds, converged)
         except BaseException:
             if snapshot is not None:
                 state.__dict__.update(snapshot.__dict__)
             raise
-        state.epoch += 1
-        made = state.updates - before
-        yield EpochRecord(state.epoch, made, errors, float(loss), time.perf_counter() - began, bool(converged))
+        yield record
         if converged:
             return
 

@@ -26,7 +26,7 @@ from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import NO_LOG
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.rules import CONSTANT
-from rosenblatt.learn.training import EpochRecord, Plan, whole_problem
+from rosenblatt.learn.training import EpochRecord, Plan, recorded, whole_problem
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
 
 Array = np.ndarray[Any, Any]
@@ -229,7 +229,7 @@ def train(examples: Examples, plan: Plan, state: Grown) -> Generator[EpochRecord
         errors = wrong(problem, state.kept(), labels=False)[0] if plan.record_errors else None
         loss = tally[LOSS] / max(problem.total, 1e-300)
         seconds = time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.updates - before, errors, float(loss), seconds, bool(converged))
+        yield recorded(state.epoch, state.updates - before, errors, loss, seconds, converged)
         if converged:
             return
 

@@ -37,7 +37,7 @@ from rosenblatt.learn.training import EpochRecord, Plan
 from rosenblatt.learn.tree import Grown
 from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.cache import cached, fresh
-from rosenblatt.scale.jobs import LEAST_MEMORY, Branching, Descent, Job, Layered, Progress, as_it_was, resumed
+from rosenblatt.scale.jobs import LEAST_MEMORY, Branching, Descent, Job, Layered, Progress, as_it_was, located, resumed
 from rosenblatt.scale.rows import Kept, Parsed, Rows, measures, strange_label, taught_to
 
 Array = np.ndarray[Any, Any]
@@ -185,7 +185,8 @@ def training(
         records = []
         if resume and path is not None and path.exists():
             records = list(resumed(job, path).report_.epochs)
-        yield from _passes(job, records, path)
+        with located(job.largest):
+            yield from _passes(job, records, path)
     give_back()
 
 

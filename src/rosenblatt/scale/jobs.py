@@ -7,7 +7,7 @@ pieces are made on the other core while this one is learned from.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.errors import FileError
+from rosenblatt.data.errors import FileError, NotFiniteError
 from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.files import load
@@ -23,10 +23,20 @@ from rosenblatt.estimators.network import MOST_EPOCHS
 from rosenblatt.estimators.report import Report, looked_at, scan
 from rosenblatt.learn import minimising, network, pegasos
 from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.finite import largest_of
 from rosenblatt.learn.minimising import Aim, Patience
 from rosenblatt.learn.orders import Blocks
 from rosenblatt.learn.pegasos import PegasosPlan
-from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, epochs, errors_of, problems, whole_problem
+from rosenblatt.learn.training import (
+    EpochRecord,
+    Plan,
+    default_epochs,
+    epochs,
+    errors_of,
+    problems,
+    recorded,
+    whole_problem,
+)
 from rosenblatt.learn.tree import visit_rows
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, VIOLATIONS
 from rosenblatt.scale.ahead import ahead
@@ -91,6 +101,12 @@ class Job:
         with closing(pieces):  # type: ignore[type-var]
             yield from _filled(pieces)
 
+    def largest(self) -> tuple[int, int, float]:
+        """Row, in the order of the file, column and value of the largest absolute value."""
+        pieces = ahead(self.rows.tasks(self.taught, None, 0))
+        with closing(pieces):  # type: ignore[type-var]
+            return largest_of(pieces)
+
     @contextmanager
     def pieces(self, epoch: int) -> Iterator[Iterator[Examples]]:
         """The rows of a pass, in its order; nothing is read ahead any more at the end of the block."""
@@ -124,7 +140,7 @@ class Job:
             errors = sum(errors_of(part, kept, self.plan) for part in self.parts())
         converged = violations == 0 and (made == 0 or self.clean())
         loss = self.taught.mean_loss(losses, self.rows.contents, state.scheme)
-        yield EpochRecord(state.epoch, made, errors, loss, time.perf_counter() - began, converged)
+        yield recorded(state.epoch, made, errors, loss, time.perf_counter() - began, converged)
 
     def clean(self) -> bool:
         """Whether a scan finds every row above its margin."""
@@ -199,7 +215,7 @@ class Descent(Job):
         seen = [*((record.loss, record.epoch) for record in records), (loss, state.epoch)]
         done = [patience.spent(one, aim.ripe(steps * epoch, state.radius2)) for one, epoch in seen][-1]
         seconds = time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.updates - before, None, float(loss), seconds, done)
+        yield recorded(state.epoch, state.updates - before, None, float(loss), seconds, done)
 
     def _begin(self, aim: Aim, problem: Problem) -> minimising.Pass | pegasos.Pass:
         if isinstance(aim, PegasosPlan):
@@ -262,7 +278,7 @@ class Layered(Epochwise):
         loss = run.end()
         done = network.stalled([*(record.loss for record in records), loss], model.tol, model.n_iter_no_change)
         seconds = time.perf_counter() - began
-        yield EpochRecord(state.epoch, state.updates - before, self.errors(), loss, seconds, done)
+        yield recorded(state.epoch, state.updates - before, self.errors(), loss, seconds, done)
 
 
 @dataclass
@@ -281,7 +297,7 @@ class Branching(Epochwise):
         state.epoch += 1
         loss, seconds = float(tally[LOSS] / self.mass()), time.perf_counter() - began
         converged = bool(tally[VIOLATIONS] == 0)
-        yield EpochRecord(state.epoch, state.updates - before, self.errors(), loss, seconds, converged)
+        yield recorded(state.epoch, state.updates - before, self.errors(), loss, seconds, converged)
 
 
 # -- from one run to the next ----------------------------------------------------------------------------------------
@@ -299,6 +315,15 @@ def as_it_was(model: Any) -> Iterator[None]:
             model.__dict__.clear()
             model.__dict__.update(before)
         raise
+
+
+@contextmanager
+def located(largest: Callable[[], tuple[int, int, float]]) -> Iterator[None]:
+    """An overflow is told with the row and the column of the largest value of all that is learned from."""
+    try:
+        yield
+    except NotFiniteError as error:
+        raise error.at(largest()) from None
 
 
 def _equal(mine: Any, theirs: Any) -> bool:

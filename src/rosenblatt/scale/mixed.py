@@ -28,11 +28,12 @@ from rosenblatt.estimators.files import save
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.estimators.report import Sharding, concluded
 from rosenblatt.learn.evaluation import Evaluation
+from rosenblatt.learn.finite import check_objective
 from rosenblatt.learn.kept import Kept, Planes
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.mixing import MIXINGS, Mixer, outgoing, refusal
-from rosenblatt.learn.training import EpochRecord, Plan, default_epochs
+from rosenblatt.learn.training import EpochRecord, Plan, default_epochs, recorded
 from rosenblatt.scale.ahead import ahead
 from rosenblatt.scale.consistency import (
     Check,
@@ -43,13 +44,14 @@ from rosenblatt.scale.consistency import (
     check_survey,
     check_vocabulary,
 )
-from rosenblatt.scale.jobs import LEAST_MEMORY, Progress, as_it_was, resumed
+from rosenblatt.scale.jobs import LEAST_MEMORY, Progress, as_it_was, located, resumed
 from rosenblatt.scale.rows import taught_to
 from rosenblatt.scale.shards import (
     TABLES,
     Contain,
     FileShard,
     Found,
+    Largest,
     Look,
     Opening,
     Pass,
@@ -227,7 +229,7 @@ class Job:
         else:
             untouched = made == 0 and self.plan.order != "random"
             converged = mixer.violations == 0 and (untouched or self.clean())
-        return EpochRecord(self.state.epoch, made, errors, float(loss), time.perf_counter() - began, converged)
+        return recorded(self.state.epoch, made, errors, loss, time.perf_counter() - began, converged)
 
     def look(self, planes: Planes, kept: Kept | None = None) -> Seen:
         """What all shards say of these planes."""
@@ -240,6 +242,16 @@ class Job:
                 scans = tuple(a.joined(b) for a, b in zip(total.scans, scans, strict=True))
             total = Seen(scans or total.scans, total.errors + one.errors, total.loss + one.loss, total.mass + one.mass)
         return total
+
+    def largest(self) -> tuple[int, int, float]:
+        """Row, counted through all shards, column and value of the largest absolute value."""
+        first, found = 0, (0, 0, 0.0)
+        places = self.engine.round(Largest(self.opening), self.cut.shards)
+        for size, (row, column, value) in zip(self.cut.sizes, places, strict=True):
+            if abs(value) > abs(found[2]):
+                found = (first + row, column, value)
+            first += size
+        return found
 
     def clean(self) -> bool:
         """Whether a scan finds every row above its margin."""
@@ -278,7 +290,8 @@ class Job:
             report = replace(report, bound=report.bound * len(self.cut.shards))
         if isinstance(self.plan, Aim):
             seen = looks[id(kept)]
-            report = replace(report, objective=seen.loss / seen.mass + self.plan.penalty_of(kept.coef))
+            objective = check_objective(seen.loss / seen.mass + self.plan.penalty_of(kept.coef))
+            report = replace(report, objective=objective)
             if self.plan.shape.of == "residual" and self.plan.loss != "epsilon_insensitive":
                 report = replace(report, errors=None)
         elif outcome == "budget" and not report.errors and self.clean():
@@ -405,7 +418,8 @@ def training(
         job = _job(estimator, engine, cut, plan, mixing)
         path = None if checkpoint is None else Path(checkpoint)
         records = _continued(job, path) if resume and path is not None and path.exists() else []
-        yield from _passes(job, records, path)
+        with located(job.largest):
+            yield from _passes(job, records, path)
 
 
 def _fits(engine: Threads, cut: Cut) -> None:

@@ -30,6 +30,7 @@ from rosenblatt.data.sources import CHUNK, stamps
 from rosenblatt.data.sparse_input import well_formed
 from rosenblatt.estimators.report import scan
 from rosenblatt.learn.evaluation import Evaluation
+from rosenblatt.learn.finite import largest_of
 from rosenblatt.learn.kept import Kept, Planes
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.minimising import Aim, total_loss
@@ -367,6 +368,17 @@ class Look:
             loss, mass = total_loss(examples, self.plan, planes)
         scans = tuple(scan([examples], self.plan, state, planes))
         return Seen(scans, 0 if kept is None else errors_of(examples, kept, self.plan), loss, mass)
+
+
+@dataclass(frozen=True)
+class Largest:
+    """Row, column and value of the largest absolute value."""
+
+    opening: Opening
+
+    def __call__(self, shard: Shard, store: Store, payload: Any) -> tuple[int, int, float]:
+        """Look through a shard."""
+        return largest_of([self.opening.examples(shard, store)[0]])
 
 
 def look_payload(state: State, planes: Planes, kept: Kept | None) -> bytes:
