@@ -214,6 +214,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                         break
                 if best is not None and best[2] < len(records):
                     outcome, state = "early", best[1]
+                if plan.rule.order == 2 or state.keep == "vote":
+                    check_state(state)  # of others the scores of the scan below tell
                 self._keep(state, plan, examples, records, began, "interrupted")
                 if outcome == "budget" and self._clean(training, plan, state):
                     outcome = "converged"
@@ -221,6 +223,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             except KeyboardInterrupt:
                 if records:
                     with suppress(NotFiniteError):
+                        check_state(state)
                         self._keep(state, plan, examples, records, began, "interrupted")
                 raise
             finally:
@@ -233,6 +236,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         steps = self._epochs(examples, plan, state, restore=False)
         record = next(steps)
         steps.close()
+        if record.updates:
+            check_state(state)
         before = self.report_.epochs if hasattr(self, "_state") else ()
         outcome = "converged" if record.converged else "budget"
         self._keep(state, plan, examples, Records.of(before).after(record), began, outcome)
@@ -280,7 +285,6 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         self, state: State, plan: Plan, examples: Examples, records: Sequence[EpochRecord], began: float, outcome: str
     ) -> None:
         """Put the model into its attributes."""
-        check_state(state)
         self._state, self._kept = state, state.kept(plan.rule)
         self._by_labels = examples.target.ndim == 2
         if examples.classes is not None:

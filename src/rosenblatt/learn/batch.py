@@ -215,7 +215,7 @@ class Climber:
         Y, aim, h = self.ahead, land.aim, land.metric
         loss, slopes = self.known or land.loss(Y.scores, mu)
         by_W, by_c = land.gradient(slopes)
-        if not (math.isfinite(loss) and all_finite(by_W) and all_finite(by_c)):
+        if not (math.isfinite(loss) and all_finite(by_W, by_c)):
             raise NotFiniteError("The loss or its gradient overflowed")
         while math.isfinite(self.L):  # as L grows W comes back to Y, where all is finite: some 2,000 rounds at most
             length = 1.0 / (self.L * h)

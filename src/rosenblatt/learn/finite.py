@@ -8,6 +8,7 @@ of the model, and the scores of every scan that a report counts errors by.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import is_dataclass
 from typing import Any
@@ -23,10 +24,10 @@ Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
 
 
-def all_finite(numbers: Any) -> bool:
-    """Whether no number is NaN or infinite; the sum of all, which is quickly had, mostly tells."""
+def all_finite(*arrays: Array) -> bool:
+    """Whether no number is NaN or infinite; the sum of an array, which is quickly had, mostly tells."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(np.sum(numbers)) or np.isfinite(numbers).all())
+        return all(math.isfinite(array.sum()) or bool(np.isfinite(array).all()) for array in arrays)
 
 
 def check_scores(scores: Array) -> Array:
@@ -45,14 +46,14 @@ def check_objective(objective: float) -> float:
 
 def check_state(state: Any) -> None:
     """Refuse a state of training with a number that is not finite."""
-    if not all(all_finite(array) for array in _arrays(state)):
+    if not all_finite(*_arrays(state)):
         raise NotFiniteError(f"The weights overflowed in epoch {state.epoch}")
 
 
 def _arrays(state: Any) -> Iterator[Array]:
     """The arrays of numbers that a state holds, or the machines in it."""
     for value in vars(state).values():
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
             yield value
         elif isinstance(value, list):
             for part in value:

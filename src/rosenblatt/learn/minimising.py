@@ -266,6 +266,6 @@ class Pass:
 
 def check_weights(machine: Machine, epoch: int) -> None:
     """Refuse weights that steps too long for the rows have made infinite or NaN."""
-    if not (all_finite(machine.coef) and all_finite(machine.intercept)):
+    if not all_finite(machine.coef, machine.intercept):
         remedy = 'Scale the features, choose a smaller learning_rate or solver="batch".'
         raise NotFiniteError(f"The weights overflowed in epoch {epoch}", remedy=remedy)

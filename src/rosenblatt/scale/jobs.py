@@ -23,7 +23,7 @@ from rosenblatt.estimators.network import MOST_EPOCHS
 from rosenblatt.estimators.report import Report, looked_at, scan
 from rosenblatt.learn import minimising, network, pegasos
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.finite import largest_of
+from rosenblatt.learn.finite import check_state, largest_of
 from rosenblatt.learn.minimising import Aim, Patience
 from rosenblatt.learn.orders import Blocks
 from rosenblatt.learn.pegasos import PegasosPlan
@@ -149,6 +149,7 @@ class Job:
 
     def publish(self, records: list[EpochRecord], began: float, outcome: str) -> None:
         """Put the model, as it is now, into its attributes."""
+        check_state(self.state)
         about = self.about()
         self.model._keep(self.state, self.plan, about, records, began, outcome)
         self.model.report_ = replace(self.model.report_, rows=self.size)

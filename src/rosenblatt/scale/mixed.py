@@ -28,7 +28,7 @@ from rosenblatt.estimators.files import save
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.estimators.report import Sharding, concluded
 from rosenblatt.learn.evaluation import Evaluation
-from rosenblatt.learn.finite import check_objective
+from rosenblatt.learn.finite import check_objective, check_state
 from rosenblatt.learn.kept import Kept, Planes
 from rosenblatt.learn.machines import State
 from rosenblatt.learn.minimising import Aim
@@ -270,6 +270,7 @@ class Job:
 
     def publish(self, records: list[EpochRecord], began: float, outcome: str) -> None:
         """Put the model, as it is now, into its attributes."""
+        check_state(self.state)
         self.model._keep(self.state, self.plan, self.about(), records, began, outcome)
         self.model.report_ = replace(self.model.report_, rows=self.size, sharding=self.sharding)
 
