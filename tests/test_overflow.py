@@ -35,7 +35,10 @@ from rosenblatt import (
     VotedPerceptron,
 )
 from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.finite import largest
+from rosenblatt.learn.mixing import one_pass
+from rosenblatt.learn.training import Plan, new_state
 from rosenblatt.prove.margins import Margins
 from rosenblatt.prove.mistakes import Separator, mistake_bound
 
@@ -306,6 +309,28 @@ def test_in_shards(learner):
     refused(lambda: rosenblatt.fit(model, (X, y), shards=3, n_jobs=2), X)
     refused(lambda: rosenblatt.fit(model, (sp.csr_matrix(X), y), shards=2), X)
     assert contents(model) == before
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+def test_variances_too_small_to_be_mixed(covariance):
+    X, y = huge_rows()
+    X = np.where(np.abs(X) > 1e200, X / 1e290, X)
+    model = prepared(AROW(covariance=covariance), 3)
+    try:
+        rosenblatt.fit(model, (X, y), shards=2)
+    except ValueError:  # it depends on the last bit whether one comes to 0
+        assert "variance" in refused(lambda: rosenblatt.fit(model, (X, y), shards=2), X)
+    else:
+        truthful(model, X, y)
+
+
+def test_variance_of_zero_is_not_mixed():
+    examples = Examples(Dense(np.ones((2, 1))), 1, np.array([0, 1]), np.array([0, 1]), None, None, 1.0)
+    plan = Plan(AROW()._plan().rule, order="cyclic")
+    state = new_state(examples, plan, "one", 2, seed=0)
+    state.machines[0].spread[:] = 0.0
+    with pytest.raises(NotFiniteError, match="variance fell to 0"):
+        one_pass(examples, plan, state, 0)
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------

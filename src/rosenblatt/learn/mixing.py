@@ -35,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn import minimising, pegasos
 from rosenblatt.learn.finite import check_state
@@ -137,6 +138,12 @@ def one_pass(examples: Examples, plan: Plan, sent: State, shard: int) -> Part:
     next(steps)
     steps.close()
     check_state(state)
+    if any(
+        _gaussian(machine, plan.rule) and not _variances(machine).min(initial=1.0) > 0 for machine in state.machines
+    ):
+        raise NotFiniteError(
+            "A variance fell to 0 by rounding, so that its inverse, by which shards are mixed, overflows"
+        )
     return Part(
         tuple(state.machines),
         state.updates - before,
@@ -272,6 +279,13 @@ class Mixer:
 def _gaussian(machine: Machine, rule: Rule) -> bool:
     """Whether the machine holds a mean and a covariance."""
     return machine.spread.ndim == 3 or not isinstance(rule, SecondOrderRule)
+
+
+def _variances(machine: Machine) -> Array:
+    """Those of the weights, where there are some."""
+    if machine.spread.ndim == 3:
+        return np.diagonal(machine.spread, axis1=1, axis2=2)
+    return np.append(machine.spread, machine.spread_b)
 
 
 def _terms(machine: Machine, rule: Rule, clock: float) -> dict[str, Array]:

@@ -126,3 +126,9 @@ def check_seen(state: State, rows: dict[str, int], seen: Any, shard: Shard) -> N
         must(max(one.violations, one.errors) <= most, f"at most {most:,} rows")
     must(is_count(seen.errors) and seen.errors <= most, f"at most {most:,} errors")
     must(is_number(seen.loss) and _is_amount(seen.mass), "a finite loss")
+
+
+def check_place(place: Any, shard: Shard) -> None:
+    """Where the largest value of a shard stands."""
+    must(isinstance(place, tuple) and len(place) == 3, "a row, a column and a value")
+    must(is_count(place[0]) and is_count(place[1]) and is_number(place[2]), "a row, a column and a value")

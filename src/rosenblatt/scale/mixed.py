@@ -40,6 +40,7 @@ from rosenblatt.scale.consistency import (
     accepted,
     check_found,
     check_learned,
+    check_place,
     check_seen,
     check_survey,
     check_vocabulary,
@@ -246,7 +247,7 @@ class Job:
     def largest(self) -> tuple[int, int, float]:
         """Row, counted through all shards, column and value of the largest absolute value."""
         first, found = 0, (0, 0, 0.0)
-        places = self.engine.round(Largest(self.opening), self.cut.shards)
+        places = self.engine.round(Largest(self.opening), self.cut.shards, check_place)
         for size, (row, column, value) in zip(self.cut.sizes, places, strict=True):
             if abs(value) > abs(found[2]):
                 found = (first + row, column, value)
