@@ -86,8 +86,8 @@ def test_first_of_many_is_named_wherever_it_stands(form, value):
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_large_values_are_no_infinity(form):
     large = X.copy()
-    large[3] = [1e200, -1e200, 0, 0]  # its squares overflow, it does not
-    Perceptron(max_epochs=1).fit(form(large), y)
+    large[3] = [1e200 * (2 * y[3] - 1), 0, 0, 0]  # its square overflows, it does not, nor does its score
+    Perceptron(max_epochs=1).fit(form(large), y, coef_init=[[2.0, 1.0, 0.0, 0.0]])
     large[20, 1] = np.nan
     refused(Perceptron(), lambda m: m.fit(form(large), y), "NaN", "row 20", "column 1")
 

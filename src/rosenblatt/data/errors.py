@@ -1,7 +1,8 @@
-"""What is raised when a file is not what it should be.
+"""What is raised when a file, or the numbers of a training, are not what they should be.
 
 FileError               a file that cannot be read, understood or written: what was found, and where
   NewerFormatError      a file that a newer version of rosenblatt wrote
+NotFiniteError          a weight, a score, a step or a loss that overflowed: which value is the largest, and where
 """
 
 from __future__ import annotations
@@ -54,3 +55,40 @@ class NewerFormatError(FileError):
     >>> issubclass(NewerFormatError, FileError)
     True
     """
+
+
+class NotFiniteError(ValueError):
+    """Training that left the range of floating-point numbers.
+
+    Parameters
+    ----------
+    what : str
+        What overflowed, as a sentence without its full stop.
+    place : (int, int, float), optional
+        Row, column and value of the largest absolute value that was learned from. Whoever notices the overflow need
+        not know it: it is added (`at`) where all rows are known.
+    remedy : str, default="Scale the features."
+
+    Examples
+    --------
+    >>> from rosenblatt.data.errors import NotFiniteError
+    >>> print(NotFiniteError("The loss overflowed in epoch 1").at((4, 2, -3.4e38)))
+    The loss overflowed in epoch 1: the largest value is -3.4e+38, at row 4, column 2. Scale the features.
+    """
+
+    def __init__(
+        self, what: str, place: tuple[int, int, float] | None = None, remedy: str = "Scale the features."
+    ) -> None:
+        self.what, self.place, self.remedy = what, place, remedy
+        where = ""
+        if place is not None:
+            row, column, value = place
+            where = f": the largest value is {value:.6g}, at row {row}, column {column}"
+        super().__init__(f"{what}{where}. {remedy}")
+
+    def at(self, place: tuple[int, int, float]) -> NotFiniteError:
+        """The same error with the place of the largest value."""
+        return NotFiniteError(self.what, place, self.remedy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NotFiniteError, (self.what, self.place, self.remedy)

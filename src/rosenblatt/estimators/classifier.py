@@ -23,6 +23,7 @@ from rosenblatt.data.examples import (
 from rosenblatt.estimators.fitting import all_or_nothing, named_classes, one_epoch
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
+from rosenblatt.learn.finite import check_scores
 from rosenblatt.learn.growing import grow
 from rosenblatt.learn.schemes import REST, SCHEMES, TWO, Scheme, decide
 from rosenblatt.learn.training import Plan
@@ -158,7 +159,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         labels, right, total = examples.target.ndim == 2, 0.0, 0.0
         for begin in range(0, rows.size, 1 << 14):
             index = rows[begin : begin + (1 << 14)]
-            truth, said = examples.target[index], decide(kept.scores(examples.rows, index), labels)
+            truth, said = examples.target[index], decide(check_scores(kept.scores(examples.rows, index)), labels)
             hit = (said == truth) if not labels else (said == truth).all(axis=1)
             mass = np.ones(index.size) if examples.weights is None else examples.weights[index]
             right, total = right + float(mass[hit].sum()), total + float(mass.sum())

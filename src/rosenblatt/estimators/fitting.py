@@ -7,11 +7,12 @@ warning where the budget was spent, the last whole epoch where somebody pressed 
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,11 +21,12 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 
-from rosenblatt.data.errors import FileError
+from rosenblatt.data.errors import FileError, NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct
 from rosenblatt.estimators.encoding import Arrays, encode
 from rosenblatt.estimators.report import unseen
 from rosenblatt.learn.epochs import EpochRecord, Source, Step, Training
+from rosenblatt.learn.finite import check_state, largest, largest_in
 from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
 from rosenblatt.learn.records import Records
 from rosenblatt.learn.training import Plan
@@ -35,12 +37,21 @@ OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
 
 
 def all_or_nothing(method: Method) -> Method:
-    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch."""
+    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch.
+
+    An overflow is told with the row and the column of the largest value of X.
+    """
 
     @functools.wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with as_it_was(self):
-            return method(self, *args, **kwargs)
+        try:
+            with as_it_was(self):
+                return method(self, *args, **kwargs)
+        except NotFiniteError as error:
+            if error.place is not None:
+                raise
+            given = inspect.signature(method).bind(self, *args, **kwargs).arguments
+            raise error.at(largest(given["X"], given.get("sample_weight"))) from None
 
     return guarded  # type: ignore[return-value]
 
@@ -95,22 +106,33 @@ def train(
             report = estimator._conclude(run, report)
     except (KeyboardInterrupt, GeneratorExit):
         if run.records:
-            publish(estimator, run, began)
+            with suppress(NotFiniteError):
+                publish(estimator, run, began)
         raise
+    except NotFiniteError as error:
+        raise located(error, run.source) from None
     estimator.report_ = report
     if report.outcome == "budget" and run.source.lasting:
         warn(estimator._complaint(report))
 
 
+def located(error: NotFiniteError, source: Source) -> NotFiniteError:
+    """The error with the place of the largest value, where it has none."""
+    return error if error.place is not None else error.at(largest_in(source))
+
+
 def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
     """One epoch after those that the estimator has made."""
     began, run = time.perf_counter(), Training(solver, source, 1, rollback=False)
-    for _ in run:
-        pass
-    (record,) = run.records
-    before = estimator.report_.epochs if hasattr(estimator, "_state") else ()
-    records = Records.of(before).after(record)
-    publish(estimator, run, began, "converged" if record.converged else "budget", records)
+    try:
+        for _ in run:
+            pass
+        (record,) = run.records
+        before = estimator.report_.epochs if hasattr(estimator, "_state") else ()
+        records = Records.of(before).after(record)
+        publish(estimator, run, began, "converged" if record.converged else "budget", records)
+    except NotFiniteError as error:
+        raise located(error, source) from None
 
 
 def publish(
@@ -123,6 +145,7 @@ def publish(
     """Put the model, as it is now, into the estimator's attributes."""
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
+    check_state(solver.state)
     estimator._state, estimator._kept = solver.state, solver.model()
     estimator._by_labels = facts.by_labels
     if facts.classes is not None:
@@ -189,7 +212,10 @@ def train_from(
         From an interrupted run with the same settings and rows, to go on from.
     """
     if not hasattr(estimator, "_solver"):
-        raise TypeError(f"fit learns with online learners; {type(estimator).__name__} is none.")
+        name = type(estimator).__name__
+        if mixing is not None:
+            raise ValueError(f"{name} cannot learn in shards: it is no linear learner whose weights mix.")
+        raise TypeError(f"fit learns from files with online learners; {name} is none.")
     estimator._validate_params()
     plan = estimator._plan()
     why = why_not_in_shards(estimator, plan) if mixing is not None else why_not_from_files(estimator, plan)

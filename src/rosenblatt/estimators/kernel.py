@@ -19,6 +19,7 @@ from rosenblatt.estimators.report import Report
 from rosenblatt.learn.budgets import Budgeted, BudgetSolver, new_budgeted
 from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.evaluation import look
+from rosenblatt.learn.finite import check_scores
 from rosenblatt.learn.kernel_dual import Ascent, KernelDualSolver, new_ascent
 from rosenblatt.learn.kernel_machines import (
     Dual,
@@ -292,7 +293,8 @@ class DualScan:
         problem = whole_problem(examples, kept.scheme)
         errors, lows = 0, np.full(1 if kept.scheme.joint else kept.coef.shape[1], np.inf)
         for index in problem.pieces(1):
-            raw, truth = kept.raw(problem.rows, index, examples.n_features), examples.target[index]
+            raw = check_scores(kept.raw(problem.rows, index, examples.n_features))
+            truth = examples.target[index]
             if kept.scheme.joint:
                 seen = look(problem, index, raw, PerceptronRule())
                 margins, bad = seen.margins[:, None], seen.wrong

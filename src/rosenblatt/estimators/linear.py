@@ -20,6 +20,7 @@ from rosenblatt.estimators.report import Report
 from rosenblatt.learn import minimising
 from rosenblatt.learn.batch import BatchSolver
 from rosenblatt.learn.epochs import Training
+from rosenblatt.learn.finite import check_objective
 from rosenblatt.learn.losses import LOSSES, names
 from rosenblatt.learn.minimising import Aim, StochasticSolver
 from rosenblatt.learn.penalties import PENALTIES
@@ -93,7 +94,7 @@ class Minimiser(OnlineLearner):
         plan = self._plan()
         assert isinstance(plan, Aim)
         report = super()._conclude(run, report)
-        return replace(report, objective=self._objective(plan, run))
+        return replace(report, objective=check_objective(self._objective(plan, run)))
 
     def _objective(self, plan: Aim, run: Training) -> float:
         if self.solver == "batch" and not plan.shape.kinked and not self.early_stopping:

@@ -13,6 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels, encode_rows, encode_weights
 from rosenblatt.data.frames import check_buffers
 from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
@@ -20,6 +21,7 @@ from rosenblatt.estimators.consistency import assigned, check_attributes, check_
 from rosenblatt.estimators.fitting import all_or_nothing, warn
 from rosenblatt.estimators.report import Report
 from rosenblatt.estimators.validation import validated
+from rosenblatt.learn.finite import all_finite, check_scores
 from rosenblatt.learn.schemes import decide
 from rosenblatt.learn.squared_hinge import squared_hinge
 from rosenblatt.prove.certificates import Separability, WidestPlane, label, signed
@@ -143,13 +145,15 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             return found.coef, found.intercept, found, found.gap, steps
         sides = signed(table, name, self.fit_intercept).sides.astype(np.float64)
         soft = squared_hinge(table.X, sides, weights, self.fit_intercept)
+        if not all_finite(np.append(soft.w, (soft.b, soft.gap))):
+            raise NotFiniteError("The squared hinge overflows on these rows")
         return soft.w, soft.b, found, soft.gap, soft.steps
 
     def _report(self, table: Table, gap: float, seconds: float) -> Report:
         without = [one for one in self.certificates_ if isinstance(one, Separability)]
         refused = [one for one in without if one.separable is False]
         outcome = "inseparable" if refused else "undecided" if without else "gap" if gap <= self.tol else "budget"
-        scores = self._scores(table.X)
+        scores = check_scores(self._scores(table.X))
         codes = table.codes
         if scores.ndim == 1:
             low = float(np.where(codes == 1, scores, -scores).min())

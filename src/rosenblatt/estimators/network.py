@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, encode_rows, encode_weights
 from rosenblatt.estimators.consistency import check_attributes, is_array, must
 from rosenblatt.estimators.consistency_layers import check_network
@@ -26,6 +27,7 @@ from rosenblatt.estimators.perceptron import COMMON, Perceptron, checked_order
 from rosenblatt.estimators.report import Report
 from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.epochs import Source, Training
+from rosenblatt.learn.finite import all_finite, largest
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.network import (
     ACTIVATIONS,
@@ -440,8 +442,12 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 def _sums(X: Any, wiring: Any) -> Array:
+    """What reaches each unit; a sum that overflows is refused."""
     sums = X @ wiring
-    return np.asarray(sums.toarray() if sp.issparse(sums) else sums)
+    sums = np.asarray(sums.toarray() if sp.issparse(sums) else sums)
+    if not all_finite(sums):
+        raise NotFiniteError("The sum of a unit's inputs overflows", largest(X))
+    return sums
 
 
 def _quantiles(X: Any, wiring: Any, weights: Array, shares: Array) -> Array:

@@ -14,6 +14,7 @@ from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.fitting import all_or_nothing, one_epoch
 from rosenblatt.estimators.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
+from rosenblatt.learn.finite import check_scores
 from rosenblatt.learn.kept import Kept
 from rosenblatt.learn.schemes import TWO, Scheme
 
@@ -86,7 +87,8 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
     def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
         """R², by weight, on held-out rows."""
         mass = None if examples.weights is None else examples.weights[rows]
-        return float(r2_score(examples.target[rows], kept.scores(examples.rows, rows), sample_weight=mass))
+        said = check_scores(kept.scores(examples.rows, rows))
+        return float(r2_score(examples.target[rows], said, sample_weight=mass))
 
     def predict(self, X: Any) -> Array:
         """Numbers for rows.

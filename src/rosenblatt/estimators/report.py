@@ -19,7 +19,7 @@ from rosenblatt.learn.records import frozen, thinned
 from rosenblatt.learn.rules import PerceptronRule, Rule
 from rosenblatt.learn.schemes import JOINT, TWO
 from rosenblatt.learn.training import Plan, errors_in, problems
-from rosenblatt.prove.mistakes import Separator, mistake_bound
+from rosenblatt.prove.mistakes import SMALLEST, Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
 
@@ -189,7 +189,7 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Kept)
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
     """The smallest functional margin of each plane, or of all together where they decide together."""
-    shifts = planes.intercept.astype(np.float64) ** 2
+    shifts = np.square(planes.intercept, dtype=np.float64)
     norms = lengths2(planes.coef)
     lows = np.concatenate([scan.lows for scan in scans]).astype(np.float64)
     if planes.scheme.joint:
@@ -198,12 +198,24 @@ def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
 
 
 def _margin(scans: list[Evaluation], planes: Planes) -> float:
-    def geometric(plane: Separator) -> float:
-        if plane.norm2 > 0:
-            return plane.low / math.sqrt(plane.norm2)
-        return math.inf if plane.low > 0 else min(plane.low, 0.0) + 0.0  # no −0
+    """The smallest geometric margin of all planes."""
+    found = _lows(scans, planes)
+    each = [planes.coef] if len(found) == 1 else [planes.coef[k : k + 1] for k in range(len(found))]
+    return min(_geometric(plane.low, _length(plane.norm2, coef)) for plane, coef in zip(found, each, strict=True))
 
-    return min(geometric(plane) for plane in _lows(scans, planes))
+
+def _length(norm2: float, coef: Array) -> float:
+    """‖w‖, where its square leaves the range of doubles too."""
+    if SMALLEST < norm2 < math.inf:
+        return math.sqrt(norm2)
+    size = float(np.abs(coef).max(initial=0.0))
+    return size * float(np.linalg.norm(coef.astype(np.float64) / size)) if size else 0.0
+
+
+def _geometric(low: float, length: float) -> float:
+    if length > 0:
+        return low / length
+    return math.inf if low > 0 else min(low, 0.0) + 0.0  # no −0
 
 
 def _bounded(plan: Plan, state: State) -> bool:

@@ -17,6 +17,7 @@ from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.estimators.report import Report
 from rosenblatt.learn.dual import DualPlan, DualSolver
 from rosenblatt.learn.epochs import Training
+from rosenblatt.learn.finite import check_objective
 from rosenblatt.learn.minimising import Aim
 from rosenblatt.learn.pegasos import PegasosPlan, PegasosSolver
 from rosenblatt.learn.rules import PassiveAggressiveRule
@@ -170,7 +171,7 @@ class LinearSVM(OnlineClassifier):
     def _conclude(self, run: Training, report: Report) -> Report:
         report, ascent = super()._conclude(run, report), run.solver.ascent  # type: ignore[attr-defined]
         dual, gap = ascent.dual(), ascent.gap()
-        relative = gap / (dual + gap) if dual + gap > 0 else 0.0
+        relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
         shares = ascent.signed()
         support = np.flatnonzero(shares.any(axis=1))
         self.support_, self.dual_coef_ = support, np.ascontiguousarray(shares[support].T)

@@ -28,10 +28,12 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, spans
 from rosenblatt.learn.descent import RESIDUAL, SOFTMAX, Fall, add_all, code_of, number_of, softmax
 from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.finite import all_finite
 from rosenblatt.learn.loops import score_many, score_one
 from rosenblatt.learn.losses import near, slope, value
 from rosenblatt.learn.machines import Machine, State
@@ -141,6 +143,8 @@ class Landscape:
         first, second = both.T
         self.mean = first / problem.total if self.fall.bias else np.zeros(d)
         metric = np.maximum(second / problem.total - self.mean**2, 0.0)
+        if not all_finite(metric):
+            raise NotFiniteError("The variance of a feature overflows")
         self.metric = np.maximum(metric, SMALLEST_METRIC * max(metric.max(initial=0.0), 1e-300))
         # Codes of two classes come as ±1; as columns they are asked for by `is_on`, whose class 0 is the positive one.
         self.truth = problem.truth
@@ -212,7 +216,9 @@ class Climber:
         Y, aim, h = self.ahead, land.aim, land.metric
         loss, slopes = self.known or land.loss(Y.scores, mu)
         by_W, by_c = land.gradient(slopes)
-        while True:
+        if not (math.isfinite(loss) and all_finite(by_W, by_c)):
+            raise NotFiniteError("The loss or its gradient overflowed")
+        while math.isfinite(self.L):  # as L grows W comes back to Y, where all is finite: some 2,000 rounds at most
             length = 1.0 / (self.L * h)
             W = aim.price.shrink(Y.W - length * by_W, length, aim.alpha, aim.ratio)
             new = land.point(W, Y.c - by_c / self.L)
@@ -222,9 +228,11 @@ class Climber:
             most = loss + float((by_W * dW).sum() + by_c @ dc) + 0.5 * self.L * square
             # Where differences of D drown in rounding, differences of its slopes still tell: ⟨∇D⁺ − ∇D, Δ⟩ ≤ L‖Δ‖²_h.
             bend = float(np.vdot(slopes_there - slopes, new.scores - Y.scores)) / land.problem.total
-            if there <= most or bend <= self.L * square or not math.isfinite(loss):
+            if all_finite(new.scores) and (there <= most or bend <= self.L * square):
                 break
             self.L *= 2.0
+        else:
+            raise NotFiniteError("No step along the gradient is short enough to lower the loss")
         move = self.L * square
         uphill = ((Y.W - W) * h * (W - self.here.W)).sum() + (Y.c - new.c) @ (new.c - self.here.c) > 0
         t = 1.0 if uphill else 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.t**2))

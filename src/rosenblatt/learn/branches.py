@@ -34,18 +34,21 @@ def visit_branches(
     """Move the paths of the true and the answered class apart, where they differ."""
     nodes, scores, on = learner.nodes, learner.scores, learner.on
     dots(rows, i, learner.w, nodes)
-    best = np.int64(0)
+    best, finite = np.int64(0), True
     for k in range(scores.size):
         total = 0.0
         for v in range(nodes.size):
             if on[k, v] != 0:
                 total += np.float64(nodes[v]) + np.float64(learner.b[v])
         scores[k] = total
+        finite = finite and abs(total) < np.inf
         if scores[k] > scores[best]:  # the lowest index among equals: the tie rule
             best = np.int64(k)
     true = np.int64(y[i])
     if scores.size == 2 and scores[0] == scores[1]:
         best = 1 - true  # of two classes a tie is a mistake
+    if not finite:
+        tally[LOSS] = np.nan
     if best == true:
         return False
     gamma = 0.0

@@ -29,9 +29,9 @@ from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.kernel_machines import (
     BLOCK,
-    OVERFLOW,
     Dual,
     KernelSolver,
+    kernel_overflow,
     largest_diagonal,
 )
 from rosenblatt.learn.orders import visited
@@ -273,7 +273,7 @@ def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weig
         pool[old:, :old] = state.kernel.block(X, machine.support).astype(np.float64) / state.reach2
         pool[:old, old:] = pool[old:, :old].T
     if not np.isfinite(pool).all():
-        raise ValueError(OVERFLOW)
+        raise kernel_overflow()
     room = min(state.budget, old + int(np.ceil(weights).sum())) + 2
     active, beta, book = np.zeros(room, np.int64), np.zeros(room), machine.book.copy()
     active[:old], beta[:old] = np.arange(old), machine.beta

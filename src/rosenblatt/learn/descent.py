@@ -212,7 +212,7 @@ def visit_falling(
         catch_up_one(rows, i, learner.v, learner.q, learner.scale[1])
     f = learner.scale[0] * np.float64(dot(rows, i, learner.v)) + np.float64(learner.b[0])
     loss, g = partial(fall, f, np.float64(y[i]))
-    tally[LOSS] += share * loss
+    tally[LOSS] += share * (loss if abs(f) < np.inf else np.nan)  # a loss may be 0 where f is NaN
     decay(learner, fall, eta)
     if g != 0.0:
         step = eta * g
@@ -261,7 +261,7 @@ def visit_falling_many(
         for k in range(scores.size):
             f = np.float64(scores[k])
             loss, g = partial(fall, f, 1.0 if is_on(y, i, k) else -1.0)
-            tally[LOSS] += share * loss
+            tally[LOSS] += share * (loss if abs(f) < np.inf else np.nan)
             scores[k] = held(fall, eta * g, f, reach) if fall.capped else eta * g
     decay(learner, fall, eta)
     shift = bias_share(fall, tally[CLOCK])

@@ -301,7 +301,7 @@ class Ascent:
             np.zeros(K, dtype),
             np.zeros(K, np.int64),
         )
-        self.how = Settings(plan.squared, plan.scale**2, plan.shrinking)
+        self.how = Settings(plan.squared, plan.scale * plan.scale, plan.shrinking)
         self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
         for index in problem.pieces(1):
             prepare(problem.rows, index, self.how.bias, self.duals.rows)
@@ -336,7 +336,7 @@ class Ascent:
         """The dual objective."""
         duals, plan = self.duals, self.plan
         norm2 = float(np.vdot(duals.w, duals.w).real)
-        norm2 += float(duals.b @ duals.b) / plan.scale**2 if plan.scale else 0.0
+        norm2 += float(duals.b @ duals.b) / self.how.bias if self.how.bias else 0.0
         if self.scheme.joint:
             rows = self.problem.index(0, self.problem.size)
             return float(duals.alpha[rows, self.problem.truth[rows]].sum()) - 0.5 * norm2

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, Facts
 
 
@@ -236,6 +237,8 @@ class Training:
         try:
             yield from solver.epoch(self.source)
             ending = solver.ending(self.source)
+            if not math.isfinite(ending.loss):
+                raise NotFiniteError(f"The loss overflowed in epoch {solver.state.epoch + 1}")
         except BaseException:
             if before is not None:
                 solver.state = before

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, per_row, spans
+from rosenblatt.learn.finite import check_scores
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
 from rosenblatt.learn.schemes import Scheme, decide
@@ -121,6 +122,11 @@ def _look_at_classes(truth: Array, scores: Array, encoded: Encoded) -> Look:
     return Look(margins, lack, learns, learns if encoded.code == PERCEPTRON else margins <= 0, wrong)
 
 
+def _seen(problem: Problem, index: Array, planes: Planes, rule: Rule) -> Look:
+    """How planes do on these rows."""
+    return look(problem, index, check_scores(planes.raw(problem.rows, index)), rule)
+
+
 def _by_row(seen: Array) -> Array:
     return seen if seen.ndim == 1 else np.asarray(seen.any(axis=1))
 
@@ -130,7 +136,7 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
     lows: Any = np.inf
     violations, errors = 0, 0
     for index in problem.pieces(planes.coef.shape[0]):
-        seen = look(problem, index, planes.raw(problem.rows, index), rule)
+        seen = _seen(problem, index, planes, rule)
         lows = np.minimum(lows, seen.margins.min(axis=0))
         violations += int(np.count_nonzero(_by_row(seen.violates)))
         errors += int(np.count_nonzero(_by_row(seen.wrong)))
@@ -139,17 +145,14 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
 
 def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:
     """Whether every row that takes part is where a converged learner has it."""
-    return not any(
-        look(problem, index, planes.raw(problem.rows, index), rule).violates.any()
-        for index in problem.pieces(planes.coef.shape[0])
-    )
+    return not any(_seen(problem, index, planes, rule).violates.any() for index in problem.pieces(planes.coef.shape[0]))
 
 
 def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
     """Σ of what rows lack, each counted by its weight."""
     loss = 0.0
     for index in problem.pieces(planes.coef.shape[0]):
-        lack = np.maximum(look(problem, index, planes.raw(problem.rows, index), rule).lack, 0)
+        lack = np.maximum(_seen(problem, index, planes, rule).lack, 0)
         loss += float(problem.mass(index) @ (lack if lack.ndim == 1 else lack.sum(axis=1)))
     return loss
 
@@ -161,7 +164,7 @@ def find(problem: Problem, planes: Planes, rule: Rule, worst: bool, bias: float)
     """
     best, most = None, -np.inf
     for index in problem.pieces(planes.coef.shape[0]):
-        seen = look(problem, index, planes.raw(problem.rows, index), rule)
+        seen = _seen(problem, index, planes, rule)
         need = np.where(seen.learns, seen.lack, -np.inf)
         need = need if need.ndim == 1 else need.max(axis=1)
         if bias == 0:
@@ -188,7 +191,7 @@ def wrong(problem: Problem, kept: Kept, labels: bool) -> tuple[int, float]:
     """Rows whose class is answered wrongly, by the tie rule, and their weight. `problem` is that of all classes."""
     rows, mass = 0, 0.0
     for index in problem.pieces(max(kept.classes, 1)):
-        scores, truth = kept.scores(problem.rows, index), problem.truth[index]
+        scores, truth = check_scores(kept.scores(problem.rows, index)), problem.truth[index]
         if labels:
             bad = (np.where(truth > 0, scores, -scores) <= 0).any(axis=1)
         elif scores.ndim == 1:

@@ -22,7 +22,7 @@ from rosenblatt.data.compiling import compiled
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.kept import take
-from rosenblatt.learn.kernel_machines import BLOCK, OVERFLOW, Dual, KernelSolver
+from rosenblatt.learn.kernel_machines import BLOCK, Dual, KernelSolver, kernel_overflow
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.similarity import Kernel
 from rosenblatt.learn.training import whole_problem
@@ -181,7 +181,7 @@ class Rows:
             index = np.arange(begin, min(begin + BLOCK, n))
             out[:, index] = self.kernel.block(A, take(self.examples.rows, index, d))
         if not np.isfinite(out).all():
-            raise ValueError(OVERFLOW)
+            raise kernel_overflow()
         return out
 
 

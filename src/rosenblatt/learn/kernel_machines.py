@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
 from rosenblatt.learn.kept import History, take
@@ -33,10 +34,14 @@ from rosenblatt.learn.visits import rival
 Array = np.ndarray[Any, Any]
 BLOCK = 512  # rows visited between two products
 LOG_ROOM = 1 << 12
-OVERFLOW = "The kernel overflows on these rows: scale the features, or lower degree or gamma."
 VALUES_AT_ONCE = 1 << 22
 # The places of `at`: where a block stands, and what it counted.
 ROW, COLUMN, LEFT, LOGGED, UPDATES, VIOLATIONS, LOSS = range(7)
+
+
+def kernel_overflow() -> NotFiniteError:
+    """That K is infinite or NaN for some rows."""
+    return NotFiniteError("The kernel overflows on these rows", remedy="Scale the features, or lower degree or gamma.")
 
 
 # -- the visits of a block -------------------------------------------------------------------------------------------
@@ -373,7 +378,7 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
     sides = None if state.scheme.joint else state.scheme.sides(truth, state.classes)
     if not np.isfinite(F).all():
-        raise ValueError(OVERFLOW)
+        raise kernel_overflow()
     # Rows before the first mistake change nothing, and need no kernel among themselves.
     mistakes = np.argmax(F, axis=0) != truth if sides is None else ((sides * F.T <= 0) & (sides != 0)).any(axis=1)
     quiet = int(np.argmax(mistakes)) if mistakes.any() else index.size
@@ -383,7 +388,7 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     index, X, weights, F = index[quiet:], X[quiet:], weights[quiet:], np.ascontiguousarray(F[:, quiet:])
     G = state.kernel.block(X, X)
     if not np.isfinite(G).all():
-        raise ValueError(OVERFLOW)
+        raise kernel_overflow()
     K = state.beta.shape[1]
     beta, total = np.zeros((index.size, K)), np.zeros((index.size, K))
     log, work = np.empty((LOG_ROOM if state.keep == "vote" else 0, 5)), np.zeros(K)

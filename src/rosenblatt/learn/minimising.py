@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.descent import (
     FIXED,
@@ -34,10 +35,11 @@ from rosenblatt.learn.descent import (
 )
 from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Source, Step
 from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.finite import all_finite
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
-from rosenblatt.learn.machines import NO_LOG, State, lay_out
+from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
 from rosenblatt.learn.penalties import PENALTIES, Penalty
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import LinearSolver, Plan, problems
@@ -89,6 +91,8 @@ class Aim(Plan):
         steep = self.shape.steep if math.isfinite(self.shape.steep) else 1.0
         bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
         eta, power = bias_eta / max(reach, 1e-12), HARMONIC
+        if not eta > 0.0:
+            raise NotFiniteError("The squared length of a row overflows, so that no step is short enough")
         fade, bias_fade = eta * strength, bias_eta * max(strength, BIAS_CURVATURE)
         if not strength:
             fade, bias_fade, power = 1.0 / visits, 1.0 / visits, ROOT
@@ -258,9 +262,11 @@ class Pass:
         machine = self.machine
         if self.fall.l1 > 0:
             machine.total_b[:] = self.work.scale[1]
-        if not (np.isfinite(machine.coef).all() and np.isfinite(machine.intercept).all()):
-            raise ValueError(
-                f"The weights overflowed in epoch {self.state.epoch + 1}: the steps are too long for these rows "
-                f"(max‖x‖ is {math.sqrt(self.state.radius2):.3g}). Scale the features, choose a smaller learning_rate "
-                'or solver="batch".'
-            )
+        check_weights(machine, self.state.epoch + 1)
+
+
+def check_weights(machine: Machine, epoch: int) -> None:
+    """Refuse weights that steps too long for the rows have made infinite or NaN."""
+    if not all_finite(machine.coef, machine.intercept):
+        remedy = 'Scale the features, choose a smaller learning_rate or solver="batch".'
+        raise NotFiniteError(f"The weights overflowed in epoch {epoch}", remedy=remedy)

@@ -38,6 +38,7 @@ import numpy as np
 
 from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, Solver, Source, Step
+from rosenblatt.learn.finite import check_state
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.machines import NONE, Machine, State
 from rosenblatt.learn.minimising import Aim, StochasticSolver
@@ -186,6 +187,7 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
     solver.begin(source, ())
     for _ in solver.epoch(source):
         pass
+    check_state(state)
     return Part(
         tuple(state.machines),
         examples.target.shape[0],
@@ -327,6 +329,13 @@ class Mixer:
 def _gaussian(machine: Machine, rule: Rule) -> bool:
     """Whether the machine holds a mean and a covariance."""
     return machine.spread.ndim == 3 or not isinstance(rule, SecondOrderRule)
+
+
+def _variances(machine: Machine) -> Array:
+    """Those of the weights, where there are some."""
+    if machine.spread.ndim == 3:
+        return np.diagonal(machine.spread, axis1=1, axis2=2)
+    return np.append(machine.spread, machine.spread_b)
 
 
 def _terms(machine: Machine, rule: Rule, clock: float) -> dict[str, Array]:

@@ -20,8 +20,10 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from rosenblatt.data.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Solver, Source, Step
+from rosenblatt.learn.finite import all_finite
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.orders import Cyclic, visited
 from rosenblatt.learn.schemes import JOINT
@@ -377,11 +379,10 @@ class Pass:
         if self.waiting:
             self._step()
         loss = self.total / max(self.mass, 1e-300)  # 0 where an order names none of the rows that take part
-        if not (np.isfinite(loss) and np.isfinite(self.state.flat).all()):
-            raise ValueError(
-                f"The loss is {loss} in epoch {self.state.epoch + 1}: scale the features, or lower "
-                f"learning_rate_init from {self.optimiser.rate}."
-            )
+        if not (np.isfinite(loss) and all_finite(self.state.flat)):
+            what = f"The loss is {loss} in epoch {self.state.epoch + 1}"
+            remedy = f"Scale the features, or lower learning_rate_init from {self.optimiser.rate}."
+            raise NotFiniteError(what, remedy=remedy)
         return loss
 
 

@@ -22,7 +22,7 @@ from rosenblatt.data.compiling import compiled
 from rosenblatt.learn.descent import SMALLEST_SCALE
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.machines import State
-from rosenblatt.learn.minimising import Aim, StochasticSolver
+from rosenblatt.learn.minimising import Aim, StochasticSolver, check_weights
 from rosenblatt.learn.rows import add, dot, norm
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
 
@@ -39,7 +39,7 @@ class PegasosPlan(Aim):
     def ripe(self, t: float, radius2: float) -> bool:
         """Whether F ≤ F* + (√λ + R)²(1 + ln t)/2λt, the bound of the method, promises more than w = 0, F(0) = 1."""
         reach = math.sqrt(self.alpha) + math.sqrt(radius2 + (self.bias != "none"))
-        return bool(reach**2 * (1.0 + math.log(t)) <= 2.0 * self.alpha * t)
+        return bool(reach * reach * (1.0 + math.log(t)) <= 2.0 * self.alpha * t)
 
 
 @compiled
@@ -69,8 +69,10 @@ def steps(
             side = 1.0 if is_on(y, i, k) else -1.0
             f = state[0] * np.float64(dot(rows, i, v)) + np.float64(b[k])
             lack = 1.0 - side * f
-            lacks[at - begin] = side * shares[at] if lack > 0.0 else 0.0
-            tally[LOSS] += shares[at] * max(lack, 0.0)
+            lacks[at - begin] = 0.0
+            if not lack <= 0.0:  # NaN too, which the loss then shows
+                lacks[at - begin] = side * shares[at]
+                tally[LOSS] += shares[at] * lack
             mass += shares[at]
         scale_down(v, b, k, state, 1.0 - 1.0 / state[2])
         eta = 1.0 / (lam * state[2] * (end - begin))
@@ -102,7 +104,7 @@ class Pass:
     def __init__(self, plan: PegasosPlan, state: State) -> None:
         (machine,) = state.machines
         t = machine.tally[CLOCK]
-        self.plan, self.scheme, self.machine = plan, state.scheme, machine
+        self.plan, self.scheme, self.machine, self.epoch = plan, state.scheme, machine, state.epoch + 1
         self.work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(machine.intercept.size)]
         self.lacks = np.empty(plan.batch_size)
         self.each = max(1, plan.batch_size // 1024)
@@ -134,10 +136,11 @@ class Pass:
         for k, mine in enumerate(self.work):
             self.machine.coef[k] *= mine[0]
         self.machine.tally[CLOCK] = self.work[0][2]
+        check_weights(self.machine, self.epoch)
 
 
 def _start(w: Array, b: Any, t: float) -> Array:
-    return np.array([1.0, float(np.vdot(w, w)) + float(b) ** 2, t])
+    return np.array([1.0, float(np.vdot(w, w)) + float(b) * float(b), t])
 
 
 def _visits(piece: Array, weights: Array) -> tuple[Array, Array]:

@@ -124,7 +124,7 @@ def scale_gamma(gamma: float | str, examples: Examples) -> float:
         values, n = (part if isinstance(rows, Dense) else part.data), examples.size
     mean = float(values.sum(dtype=np.float64)) / (n * d)
     square = float(np.einsum("i,i->", values.ravel(), values.ravel(), dtype=np.float64)) / (n * d)
-    variance = square - mean**2
+    variance = square - mean * mean
     return 1.0 / (d * variance) if variance > 0 else 1.0
 
 

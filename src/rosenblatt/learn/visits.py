@@ -108,12 +108,15 @@ def size(rule: Encoded, lack: float, q: float, updates: float) -> float:
 
 @compiled
 def violates(rule: Encoded, margin: float, lack: float) -> bool:
-    """Whether the row shows that the learner has not converged: not above its margin, for PA and AROW not above 0."""
+    """Whether the row shows that the learner has not converged: not above its margin, for PA and AROW not above 0.
+
+    NaN, which is neither above nor below anything, does.
+    """
     if rule.code == PERCEPTRON:
-        return lack >= 0.0
+        return not lack < 0.0
     if rule.tube >= 0.0:
-        return lack > 0.0
-    return margin <= 0.0
+        return not lack <= 0.0
+    return not margin > 0.0
 
 
 @compiled
@@ -159,7 +162,7 @@ def visit_one(learner: One, rows: Any, y: Array, i: Any, share: float, rule: Enc
     side = np.float64(y[i])
     if rule.tube >= 0.0:
         gap = side - f
-        if abs(gap) - rule.tube <= edge(learner.w.itemsize, side, f, rule.tube):
+        if abs(gap) < np.inf and abs(gap) - rule.tube <= edge(learner.w.itemsize, side, f, rule.tube):
             return False
         side, margin, asked = np.float64(1.0 if gap > 0.0 else -1.0), -abs(gap), -rule.tube
     else:

@@ -169,9 +169,9 @@ def paum_bounds(
         raise ValueError(
             f"radius={radius}, margin={margin} and learning_rate={learning_rate} must be above 0, tau not below."
         )
-    most, step2 = max(tau), learning_rate * radius**2
+    most, step2 = max(tau), learning_rate * radius * radius
     plane = Separator(margin, 1.0, 0.0)
     kind = "radius" if fit_intercept else "none"
-    updates = mistake_bound(plane, radius**2, bias=kind, margin=most, rate=learning_rate)
+    updates = mistake_bound(plane, radius * radius, bias=kind, margin=most, rate=learning_rate)
     over = math.sqrt(8) * (most + step2) if fit_intercept else 2 * most + step2
     return PAUMBounds(updates or math.inf, (margin * tau[0] / over, margin * tau[1] / over))

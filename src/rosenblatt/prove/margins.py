@@ -86,8 +86,8 @@ class Margins:
 
     @property
     def errors(self) -> int:
-        """Rows with a margin of 0 or less: a tie is an error."""
-        return int(np.count_nonzero(self.functional <= 0))
+        """Rows whose margin is not above 0: a tie is an error, and so is NaN."""
+        return int(np.count_nonzero(~(self.functional > 0)))
 
     def distribution(self, shares: Any = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)) -> dict[float, float]:
         """The geometric margin that each share of the rows does not exceed."""

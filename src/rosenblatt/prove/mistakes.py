@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+SMALLEST = 1e-290  # below it doubles have fewer and fewer digits
+
 
 @dataclass(frozen=True)
 class Separator:
@@ -34,10 +36,16 @@ def mistake_bound(
     if not (plane.low > 0 and math.isfinite(plane.low) and math.isfinite(radius2)):
         return None
     if bias == "radius" and classes == 2 and plane.bias2 <= radius2 * plane.norm2:
-        return (4 * radius2 + 4 * margin / rate) * plane.norm2 / plane.low**2
+        return _bound(4 * radius2, 4 * margin / rate, plane.norm2, plane.low)
     length2, reach2 = plane.norm2, radius2
     if bias == "unit":
         length2, reach2 = plane.norm2 + plane.bias2, radius2 + 1
     elif bias == "radius" and radius2 > 0:
         length2, reach2 = plane.norm2 + plane.bias2 / radius2, 2 * radius2
-    return ((2 if classes > 2 else 1) * reach2 + 2 * margin / rate) * length2 / plane.low**2
+    return _bound((2 if classes > 2 else 1) * reach2, 2 * margin / rate, length2, plane.low)
+
+
+def _bound(reach2: float, slack: float, length2: float, low: float) -> float | None:
+    """(reach² + slack)·length²/low²; None where squares left the range of doubles, or their digits did."""
+    bound = (reach2 + slack) * length2 / low / low
+    return bound if min(reach2, length2, low, bound) >= SMALLEST and bound < math.inf else None

@@ -18,6 +18,7 @@ from rosenblatt.data.tables import Seen as SeenColumn
 from rosenblatt.estimators.consistency import check_machine, is_count, is_number, must
 from rosenblatt.estimators.report import Scan
 from rosenblatt.learn.evaluation import Evaluation
+from rosenblatt.learn.finite import Largest
 from rosenblatt.learn.machines import Machine
 from rosenblatt.learn.minimising import TotalLoss
 from rosenblatt.learn.mixing import OnePass, Part
@@ -148,8 +149,15 @@ def _check_loss(question: TotalLoss, loss: Any, rows: int, features: int) -> Non
     must(isinstance(loss, tuple) and len(loss) == 2 and is_number(loss[0]) and _is_amount(loss[1]), "a finite loss")
 
 
+def _check_place(question: Largest, place: Any, rows: int, features: int) -> None:
+    must(isinstance(place, tuple) and len(place) == 4 and place[3] == rows, "a row, a column and a value")
+    must(all(is_count(one) for one in place[:2]) and is_number(place[2]), "a row, a column and a value")
+    must(place[0] < max(rows, 1) and place[1] < features, f"a place in {rows:,} rows of {features:,} columns")
+
+
 CHECKS: dict[type, Callable[[Any, Any, int, int], None]] = {
     OnePass: _check_part,
+    Largest: _check_place,
     Scan: _check_scan,
     Errors: _check_errors,
     Clean: _check_clean,
