@@ -38,7 +38,8 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.finite import largest
 from rosenblatt.learn.mixing import one_pass
-from rosenblatt.learn.training import Plan, new_state
+from rosenblatt.learn.schemes import TWO
+from rosenblatt.learn.training import OnlineSolver, Plan, new_state
 from rosenblatt.prove.margins import Margins
 from rosenblatt.prove.mistakes import Separator, mistake_bound
 
@@ -327,10 +328,10 @@ def test_variances_too_small_to_be_mixed(covariance):
 def test_variance_of_zero_is_not_mixed():
     examples = Examples(Dense(np.ones((2, 1))), 1, np.array([0, 1]), np.array([0, 1]), None, None, 1.0)
     plan = Plan(AROW()._plan().rule, order="cyclic")
-    state = new_state(examples, plan, "one", 2, seed=0)
+    state = new_state(examples.facts(), plan, TWO, 2, seed=0)
     state.machines[0].spread[:] = 0.0
     with pytest.raises(NotFiniteError, match="variance fell to 0"):
-        one_pass(examples, plan, state, 0)
+        one_pass(OnlineSolver(plan, state), examples, 0)
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------

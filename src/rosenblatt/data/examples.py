@@ -199,9 +199,14 @@ def _twice(columns: Array, starts: Array, seen: Array) -> bool:
     return False
 
 
+def at_once(per_row: float) -> int:
+    """How many rows of about `per_row` values each are quickly read."""
+    return max(1, min(1 << 16, int(VALUES_AT_ONCE / max(per_row, 1.0))))
+
+
 def spans(total: int, per_row: float) -> Iterator[tuple[int, int]]:
     """Cut `total` rows of about `per_row` values each into pieces that are quickly read."""
-    step = max(1, min(1 << 16, int(VALUES_AT_ONCE / max(per_row, 1.0))))
+    step = at_once(per_row)
     for begin in range(0, total, step):
         yield begin, min(begin + step, total)
 

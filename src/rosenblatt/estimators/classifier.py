@@ -79,7 +79,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         y : array-like of shape (n,), or an indicator of labels of shape (n, K)
         sample_weight : array-like of shape (n,), optional
             A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step. Weight 0 is
-            as if the row were not there.
+            as if the row were not there. Weights that make an epoch repeat more visits than 100 per row, and more than
+            a million in all, are refused: scale them down.
         coef_init, intercept_init : array-like, optional
             Where to start, in the shapes of `coef_` and `intercept_`; zero by default.
 

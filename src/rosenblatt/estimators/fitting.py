@@ -145,7 +145,8 @@ def publish(
     """Put the model, as it is now, into the estimator's attributes."""
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
-    check_state(solver.state)
+    if records[-1].updates:  # else nothing moved
+        check_state(solver.state)
     estimator._state, estimator._kept = solver.state, solver.model()
     estimator._by_labels = facts.by_labels
     if facts.classes is not None:

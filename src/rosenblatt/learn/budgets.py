@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.compiling import compiled
-from rosenblatt.data.examples import Examples
+from rosenblatt.data.examples import Examples, at_once
 from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.kept import take
 from rosenblatt.learn.kernel_machines import (
@@ -35,6 +35,7 @@ from rosenblatt.learn.kernel_machines import (
     largest_diagonal,
 )
 from rosenblatt.learn.orders import visited
+from rosenblatt.learn.repeats import Repeats
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.similarity import Kernel
 from rosenblatt.learn.training import Plan, errors_in, whole_problem
@@ -42,6 +43,7 @@ from rosenblatt.learn.training import Plan, errors_in, whole_problem
 Array = np.ndarray[Any, Any]
 SINGULAR = 1e-10  # δ below this part of K(x, x) is rounding: the row is a sum of support rows
 SIZE, LOST, MISTAKES, UPDATES, VIOLATIONS, LOSS = range(6)  # the places of `book`
+ROW, LEFT, VISITS = range(3)  # the places of `at`: where a block stands, and the visits that may still be made
 
 
 @compiled
@@ -62,12 +64,25 @@ def _shrink(a: float, b: float, c: float) -> Any:
 
 @compiled
 def forgetron(
-    pool: Array, first: int, sides: Array, weights: Array, budget: int, active: Array, beta: Array, book: Array
+    pool: Array,
+    first: int,
+    sides: Array,
+    weights: Array,
+    budget: int,
+    active: Array,
+    beta: Array,
+    book: Array,
+    at: Array,
 ) -> None:
     """Visit the rows of the pool from `first` on; active[:size] are the places of the support, the oldest first."""
-    for t in range(sides.size):
-        x, side, left = first + t, np.float64(sides[t]), weights[t]
+    for t in range(np.int64(at[ROW]), sides.size):
+        x, side, left = first + t, np.float64(sides[t]), at[LEFT] if at[LEFT] > 0.0 else weights[t]
+        at[LEFT] = 0.0
         while side != 0.0 and left > 0.0:
+            if at[VISITS] == 0.0:
+                at[ROW], at[LEFT] = t, left
+                return
+            at[VISITS] -= 1.0
             size = np.int64(book[SIZE])
             margin = side * _score(pool, active, beta, size, x)
             if margin > 0.0:
@@ -90,6 +105,7 @@ def forgetron(
                 size -= 1
             book[SIZE] = size
             left -= share
+    at[ROW] = sides.size
 
 
 @compiled
@@ -105,11 +121,17 @@ def projectron(
     inverse: Array,
     c: Array,
     book: Array,
+    at: Array,
 ) -> None:
     """Visit the rows of the pool from `first` on; `inverse` is that of the kernel within the support."""
-    for t in range(sides.size):
-        x, side, left = first + t, np.float64(sides[t]), weights[t]
+    for t in range(np.int64(at[ROW]), sides.size):
+        x, side, left = first + t, np.float64(sides[t]), at[LEFT] if at[LEFT] > 0.0 else weights[t]
+        at[LEFT] = 0.0
         while side != 0.0 and left > 0.0:
+            if at[VISITS] == 0.0:
+                at[ROW], at[LEFT] = t, left
+                return
+            at[VISITS] -= 1.0
             size = np.int64(book[SIZE])
             margin = side * _score(pool, active, beta, size, x)
             if margin >= 1.0:
@@ -150,6 +172,7 @@ def projectron(
                 beta[a] += share * tau * side * c[a]
             book[UPDATES] += 1.0
             left -= share
+    at[ROW] = sides.size
 
 
 # -- the state -------------------------------------------------------------------------------------------------------
@@ -235,6 +258,7 @@ class BudgetSolver(KernelSolver):
         """One pass, block by block."""
         state, order, examples = self.state, self.order, self.examples
         self.before, self.bad, self.loss = state.updates, 0.0, 0.0
+        repeats = Repeats(self.problem.size * len(state.machines))
         for begin in range(0, order.size, BLOCK):
             index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
             X = take(examples.rows, index, examples.n_features)
@@ -242,7 +266,8 @@ class BudgetSolver(KernelSolver):
             sides = state.scheme.sides(examples.target[index], state.classes)
             weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
             for k, machine in enumerate(state.machines):
-                state.machines[k] = new = _visit(state, machine, X, G, np.ascontiguousarray(sides[:, k]), weights)
+                mine = np.ascontiguousarray(sides[:, k])
+                state.machines[k] = new = _visit(state, machine, X, G, mine, weights, repeats)
                 self.bad += new.book[VIOLATIONS] - machine.book[VIOLATIONS]
                 self.loss += new.book[LOSS] - machine.book[LOSS]
         yield Step(order.size, state.updates - self.before)
@@ -264,7 +289,7 @@ def _rescale(state: Budgeted, reach2: float) -> None:
     state.reach2 = reach2
 
 
-def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weights: Array) -> Small:
+def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weights: Array, repeats: Repeats) -> Small:
     """The machine after a block of rows."""
     old, rows = machine.beta.size, X.shape[0]
     pool = np.empty((old + rows, old + rows))
@@ -277,13 +302,19 @@ def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weig
     room = min(state.budget, old + int(np.ceil(weights).sum())) + 2
     active, beta, book = np.zeros(room, np.int64), np.zeros(room), machine.book.copy()
     active[:old], beta[:old] = np.arange(old), machine.beta
-    inverse = np.zeros((0, 0))
-    if state.rule == "forgetron":
-        forgetron(pool, old, sides, weights, state.budget, active, beta, book)
-    else:
+    inverse, c, at = np.zeros((0, 0)), np.zeros(room), np.zeros(3)
+    if state.rule == "projectron++":
         inverse = np.zeros((room, room))
         inverse[:old, :old] = machine.inverse
-        projectron(pool, old, sides, weights, state.budget, state.eta, active, beta, inverse, np.zeros(room), book)
+    most = at_once(room if state.rule == "forgetron" else room * room)
+    repeats.begin(rows)
+    while at[ROW] < rows:
+        at[VISITS] = some = repeats.few(most)
+        if state.rule == "forgetron":
+            forgetron(pool, old, sides, weights, state.budget, active, beta, book, at)
+        else:
+            projectron(pool, old, sides, weights, state.budget, state.eta, active, beta, inverse, c, book, at)
+        repeats.spend(some - int(at[VISITS]))
     size = int(book[SIZE])
     places = active[:size]
     if not size:

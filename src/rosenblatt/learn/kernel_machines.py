@@ -26,6 +26,7 @@ from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
 from rosenblatt.learn.kept import History, take
 from rosenblatt.learn.orders import visited
+from rosenblatt.learn.repeats import Repeats
 from rosenblatt.learn.schemes import REST, Scheme
 from rosenblatt.learn.similarity import COLUMNS_AT_ONCE, Gathered, Kernel
 from rosenblatt.learn.training import Plan, errors_in, whole_problem
@@ -36,7 +37,8 @@ BLOCK = 512  # rows visited between two products
 LOG_ROOM = 1 << 12
 VALUES_AT_ONCE = 1 << 22
 # The places of `at`: where a block stands, and what it counted.
-ROW, COLUMN, LEFT, LOGGED, UPDATES, VIOLATIONS, LOSS = range(7)
+ROW, COLUMN, LEFT, LOGGED, UPDATES, VIOLATIONS, LOSS, VISITS = range(8)  # VISITS: those that may still be made
+VISITS_AT_ONCE = 1 << 13  # to rows of a block, so that Ctrl-C is heard
 
 
 def kernel_overflow() -> NotFiniteError:
@@ -78,9 +80,10 @@ def visit_apart(
             if side == 0.0:
                 continue
             while left > 0.0:
-                if log.shape[0] > 0 and at[LOGGED] >= log.shape[0]:
+                if at[VISITS] == 0.0 or (log.shape[0] > 0 and at[LOGGED] >= log.shape[0]):
                     at[ROW], at[COLUMN], at[LEFT] = t, k, left
                     return
+                at[VISITS] -= 1.0
                 share = min(left, 1.0)
                 margin = side * F[k, t]
                 if margin > 0.0:
@@ -116,9 +119,10 @@ def visit_together(
         left = at[LEFT] if at[LEFT] > 0.0 else weights[t]
         at[LEFT] = 0.0
         while left > 0.0:
-            if log.shape[0] > 0 and at[LOGGED] + 1.0 >= log.shape[0]:
+            if at[VISITS] == 0.0 or (log.shape[0] > 0 and at[LOGGED] + 1.0 >= log.shape[0]):
                 at[ROW], at[LEFT] = t, left
                 return
+            at[VISITS] -= 1.0
             share = min(left, 1.0)
             for k in range(scores.size):
                 scores[k] = F[k, t]
@@ -272,7 +276,10 @@ def new_machines(examples: Examples, kernel: Kernel, scheme: Scheme, keep: str, 
 def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
     """R² = max K(x, x) over the rows that take part."""
     problem = whole_problem(examples, REST)
-    return max(float(kernel.diagonal(take(examples.rows, i, examples.n_features)).max()) for i in problem.pieces(1))
+    found = max(float(kernel.diagonal(take(examples.rows, i, examples.n_features)).max()) for i in problem.pieces(1))
+    if not np.isfinite(found):
+        raise kernel_overflow()
+    return found
 
 
 class Cache:
@@ -356,10 +363,11 @@ class KernelPerceptronSolver(KernelSolver):
             columns = self.cache.columns
             self.cache.extend(state.kernel, state.support.rows)
             state.computed += self.places.size * (self.cache.columns - columns)
-        self.passes, self.counts = self.passes + 1, np.zeros(7)
+        self.passes, self.counts = self.passes + 1, np.zeros(8)
+        repeats = Repeats(self.problem.size * state.beta.shape[1])
         for begin in range(0, order.size, BLOCK):
             index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
-            self.counts += _block(self.examples, state, self.cache, index, self.places)
+            self.counts += _block(self.examples, state, self.cache, index, self.places, repeats)
         yield Step(order.size, state.updates - before)
 
     def ending(self, source: Source) -> Ending:
@@ -369,12 +377,12 @@ class KernelPerceptronSolver(KernelSolver):
         return Ending(float(self.counts[LOSS]) / max(self.problem.total, 1e-300), bool(converged), errors)
 
 
-def _block(examples: Examples, state: Machines, cache: Cache, index: Array, places: Array) -> Array:
+def _block(examples: Examples, state: Machines, cache: Cache, index: Array, places: Array, repeats: Repeats) -> Array:
     """Visit the rows `index`; what was counted."""
     X = take(examples.rows, index, examples.n_features)
     F = cache.score(state.kernel, X, index, state.support.rows, state.beta)
     state.computed += index.size * (state.support.size - cache.columns)
-    truth, at = examples.target[index], np.zeros(7)
+    truth, at = examples.target[index], np.zeros(8)
     weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
     sides = None if state.scheme.joint else state.scheme.sides(truth, state.classes)
     if not np.isfinite(F).all():
@@ -393,11 +401,14 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     beta, total = np.zeros((index.size, K)), np.zeros((index.size, K))
     log, work = np.empty((LOG_ROOM if state.keep == "vote" else 0, 5)), np.zeros(K)
     entries = []
+    repeats.begin(index.size * K)
     while at[ROW] < index.size:
+        at[VISITS] = some = repeats.few(VISITS_AT_ONCE)
         if sides is None:
             visit_together(G, F, truth[quiet:], weights, state.clocks, beta, total, log, work, at)
         else:
             visit_apart(G, F, sides[quiet:], weights, state.clocks, beta, total, log, at)
+        repeats.spend(some - int(at[VISITS]))
         entries.append(log[: int(at[LOGGED])].copy())
         at[LOGGED] = 0.0
     state.updates += int(at[UPDATES])

@@ -59,8 +59,8 @@ visit = verb(
 @compiled
 def sweep(
     learner: Any, rows: Any, y: Array, weights: Array, order: Array, rule: Any, tally: Array, log: Log, visits: int
-) -> None:
-    """Visit rows in `order` from tally[POSITION] on.
+) -> int:
+    """Visit rows in `order` from tally[POSITION] on; how many of the `visits` are left.
 
     A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step, and no more once a
     visit changes nothing. `weights` is empty when all are 1.
@@ -77,7 +77,7 @@ def sweep(
         while left > 0.0:
             if visits == 0 or (room > 0 and tally[LOGGED] >= room):
                 tally[POSITION], tally[LEFT] = t, left
-                return
+                return visits
             visits -= 1
             share = min(left, 1.0)
             if not visit(learner, rows, y, i, share, rule, tally, log):
@@ -92,8 +92,9 @@ def sweep(
         tally[LEFT] = 0.0
         if tally[WATCHED] > 0.0 and tally[HELD] + tally[CHECKED] == 0.0 and tally[RUN] > tally[BEST]:
             tally[POSITION] = t + np.uint64(1)
-            return
+            return visits
     tally[POSITION] = n
+    return visits
 
 
 # -- scores ----------------------------------------------------------------------------------------------------------

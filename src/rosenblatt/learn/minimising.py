@@ -17,7 +17,7 @@ import numpy as np
 
 from rosenblatt.data.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Sparse
+from rosenblatt.data.examples import Dense, Examples, Sparse, at_once
 from rosenblatt.learn.descent import (
     FIXED,
     HARMONIC,
@@ -41,6 +41,7 @@ from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.losses import CODES, LOSSES, Loss
 from rosenblatt.learn.machines import NO_LOG, Machine, State, lay_out
 from rosenblatt.learn.penalties import PENALTIES, Penalty
+from rosenblatt.learn.repeats import check_total
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.training import LinearSolver, Plan, problems
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, is_on
@@ -197,6 +198,7 @@ class StochasticSolver(LinearSolver):
         state, plan = self.state, self.plan
         (machine,) = state.machines
         machine.tally[[LOSS, POSITION, LEFT]] = 0.0
+        check_total(source.facts.mass, source.facts.rows)
         run = None
         for examples in source.parts(state.epoch):
             before = machine.updates
@@ -248,13 +250,11 @@ class Pass:
 
     def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
         """Visit these rows, piece by piece."""
-        tally = self.machine.tally
+        tally, most = self.machine.tally, at_once(problem.per_row * self.machine.intercept.size)
         for piece in pieces:
             tally[POSITION] = 0.0
             while tally[POSITION] < piece.size:
-                sweep(
-                    self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, piece.size
-                )
+                sweep(self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, most)
 
     def end(self) -> None:
         """Weights as they are, after the last row."""

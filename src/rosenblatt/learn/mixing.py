@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, Solver, Source, Step
 from rosenblatt.learn.finite import check_state
@@ -188,6 +189,11 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
     for _ in solver.epoch(source):
         pass
     check_state(state)
+    rule = solver.plan.rule
+    if any(_gaussian(machine, rule) and not _variances(machine).min(initial=1.0) > 0 for machine in state.machines):
+        raise NotFiniteError(
+            "A variance fell to 0 by rounding, so that its inverse, by which shards are mixed, overflows"
+        )
     return Part(
         tuple(state.machines),
         examples.target.shape[0],

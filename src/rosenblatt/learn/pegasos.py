@@ -12,7 +12,7 @@ own non-zeros; ‖w‖² is kept up to date from w·x and ‖x‖².
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from rosenblatt.learn.rows import add, dot, norm
 from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, is_on
 
 Array = np.ndarray[Any, Any]
+FEWEST_VISITS = 1 << 10  # made in one go, where rows are visited again and again
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,13 @@ class Pass:
     def learn(self, problem: Problem, piece: Array) -> None:
         """Visit these rows of a problem that was turned."""
         plan, machine = self.plan, self.machine
-        visits, shares = _visits(piece, problem.weights)
-        for k, mine in enumerate(self.work):
-            steps(
-                machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, mine, machine.tally,
-                plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project, self.lacks,
-            )  # fmt: skip
+        for visits, shares in _visits(piece, problem.weights, plan.batch_size):
+            for k, mine in enumerate(self.work):
+                steps(
+                    machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, mine,
+                    machine.tally, plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project,
+                    self.lacks,
+                )  # fmt: skip
 
     def end(self) -> None:
         """Weights as they are, after the last row."""
@@ -143,12 +145,16 @@ def _start(w: Array, b: Any, t: float) -> Array:
     return np.array([1.0, float(np.vdot(w, w)) + float(b) * float(b), t])
 
 
-def _visits(piece: Array, weights: Array) -> tuple[Array, Array]:
-    """A row of weight s as ⌈s⌉ visits, the last with the remaining fraction."""
+def _visits(piece: Array, weights: Array, batch: int) -> Iterator[tuple[Array, Array]]:
+    """A row of weight s as ⌈s⌉ visits, the last with the remaining fraction; whole batches that are quickly made."""
     if not weights.size:
-        return piece, np.ones(piece.size)
+        yield piece, np.ones(piece.size)
+        return
     mass = weights[piece]
     times = np.ceil(mass).astype(np.int64)
-    shares = np.ones(int(times.sum()))
-    shares[np.cumsum(times) - 1] = mass - (times - 1)
-    return np.repeat(piece, times), shares
+    ends = np.cumsum(times)
+    step = -(-max(piece.size, FEWEST_VISITS) // batch) * batch
+    for begin in range(0, int(times.sum()), step):
+        at = np.arange(begin, min(begin + step, int(ends[-1])))
+        row = np.searchsorted(ends, at, side="right")
+        yield piece[row], np.where(at == ends[row] - 1, mass[row] - (times[row] - 1), 1.0)

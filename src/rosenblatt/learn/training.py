@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Examples, Facts, Sparse, spans
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, at_once, spans
 from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
 from rosenblatt.learn.kept import Kept, Planes, take
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import LOG_ROOM, NO_LOG, NONE, Machine, Piece, State, learner, lengthened, new_machine
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
+from rosenblatt.learn.repeats import Repeats
 from rosenblatt.learn.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.schemes import PAIRS, Scheme
 from rosenblatt.learn.visits import (
@@ -39,6 +40,7 @@ from rosenblatt.learn.visits import (
 )
 
 Array = np.ndarray[Any, Any]
+MOST_WATCHED = 20_000  # repeated visits that a trace may write down
 SMALLEST_STEP = 1 / 1024
 MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
 VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # of a vote every update is stored
@@ -56,6 +58,7 @@ class Plan:
     keep: str = "last"
     record_errors: bool = False
     watch: Callable[[Machine, Problem, int | None, int], None] | None = None  # told of each visit: its row and epoch
+    rows: int = 0  # of a whole epoch, where what is learned from at once is only a part of it
 
     def encode(self, epoch: int, bias: float) -> Encoded:
         """The rule as it is in this epoch."""
@@ -253,7 +256,9 @@ class OnlineSolver(LinearSolver):
     def epoch(self, source: Source) -> Iterator[Step]:
         """One pass of all machines over each part."""
         state = self.state
-        plan = self.plan if source.whole else replace(self.plan, order="cyclic")  # parts come in their order
+        plan = self.plan
+        if not source.whole:  # parts come in their order
+            plan = replace(plan, order="cyclic", rows=source.facts.rows)
         count = len(state.machines)
         self.losses, self.totals = np.zeros(count), np.zeros(count)
         self.converged = [True] * count
@@ -340,14 +345,19 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
     K, tally = machine.intercept.size, machine.tally
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
     # A visit to a full Σ reads and writes all of it, whatever the row holds.
-    visits = max(1, VALUES_AT_ONCE // (2 * machine.spread.size)) if machine.spread.ndim == 3 else order.size
+    most = at_once(2.0 * machine.spread.size if machine.spread.ndim == 3 else problem.per_row * K)
+    repeats = Repeats(max(plan.rows, problem.size))
+    if plan.watch is not None:
+        most, repeats = 1, Repeats(problem.size, MOST_WATCHED)
     for begin, end in spans(order.size, problem.per_row * K):
         piece = visited(order, problem.present, state.epoch, begin, end)
         tally[POSITION] = 0.0
+        repeats.begin(piece.size)
         while tally[POSITION] < piece.size:
             row = int(piece[int(tally[POSITION])])
-            most = min(visits, piece.size) if plan.watch is None else 1
-            sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, most)
+            some = repeats.few(most)
+            left = sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, some)
+            repeats.spend(some - left)
             if plan.watch is not None:
                 plan.watch(machine, problem, row, state.epoch + 1)
             if tally[LOGGED]:
@@ -415,12 +425,16 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     """W += η · mean of y·x over the rows that lack margin; each column has its own rows."""
     step = rule._replace(eta=1.0, decay=CONSTANT)
     work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
-    tally = np.zeros(TALLY)
+    tally, repeats = np.zeros(TALLY), Repeats(problem.size)
+    most = at_once(problem.per_row * machine.intercept.size)
     for begin, end in spans(problem.size, problem.per_row * machine.intercept.size):
         piece = problem.index(begin, end)
         tally[POSITION] = 0.0
+        repeats.begin(piece.size)
         while tally[POSITION] < piece.size:
-            sweep(work, problem.rows, problem.truth, problem.weights, piece, step, tally, NO_LOG, piece.size)
+            some = repeats.few(most)
+            left = sweep(work, problem.rows, problem.truth, problem.weights, piece, step, tally, NO_LOG, some)
+            repeats.spend(some - left)
     machine.tally[[VIOLATIONS, LOSS]] = tally[[VIOLATIONS, LOSS]]
     if tally[UPDATES] == 0:
         machine.tally[CLOCK] += 1.0

@@ -17,20 +17,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples, Sparse
+from rosenblatt.data.examples import Examples, Sparse, at_once
 from rosenblatt.learn.branches import Branches
 from rosenblatt.learn.epochs import Ending, Solver, Source, Step
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.kept import Planes
 from rosenblatt.learn.loops import sweep
 from rosenblatt.learn.machines import NO_LOG
+from rosenblatt.learn.repeats import Repeats
 from rosenblatt.learn.rules import CONSTANT
 from rosenblatt.learn.schemes import JOINT, TWO, decide
 from rosenblatt.learn.training import Plan, errors_in, whole_problem
 from rosenblatt.learn.visits import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
 
 Array = np.ndarray[Any, Any]
-END = np.iinfo(np.int64).max  # visits at once: no limit
 
 
 # -- the tree --------------------------------------------------------------------------------------------------------
@@ -206,12 +206,17 @@ def _branches(state: Grown, rows: Any) -> Branches:
     return Branches(state.coef, state.intercept, state.total, state.total_b, *scores, state.tree.on)
 
 
-def visit_rows(problem: Problem, piece: Array, plan: Plan, state: Grown) -> None:
+def visit_rows(problem: Problem, piece: Array, plan: Plan, state: Grown, repeats: Repeats) -> None:
     """Learn from these rows, one after the other."""
     rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
     learner, tally = _branches(state, problem.rows), state.tally
+    most = at_once(problem.per_row * state.intercept.size)
     tally[POSITION] = 0.0
-    sweep(learner, problem.rows, problem.truth, problem.weights, piece, rule, tally, NO_LOG, END)
+    repeats.begin(piece.size)
+    while tally[POSITION] < piece.size:
+        some = repeats.few(most)
+        left = sweep(learner, problem.rows, problem.truth, problem.weights, piece, rule, tally, NO_LOG, some)
+        repeats.spend(some - left)
 
 
 class TreeSolver(Solver):
@@ -226,10 +231,11 @@ class TreeSolver(Solver):
         """One pass over all parts."""
         state, tally = self.state, self.state.tally
         tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
+        repeats = Repeats(source.facts.rows)
         for examples in source.parts(state.epoch):
             before, problem = state.updates, whole_problem(examples, JOINT)
             for piece in self.plan.visits(problem, state, source.whole, state.intercept.size):
-                visit_rows(problem, piece, self.plan, state)
+                visit_rows(problem, piece, self.plan, state, repeats)
             yield Step(examples.target.shape[0], state.updates - before)
 
     def ending(self, source: Source) -> Ending:

@@ -16,9 +16,10 @@ import numpy as np
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.orders import visited
+from rosenblatt.learn.repeats import Repeats
 from rosenblatt.learn.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.learn.training import Plan, problems
+from rosenblatt.learn.training import MOST_WATCHED, Plan, problems
 from rosenblatt.show.numbers import as_fraction
 
 Array = np.ndarray[Any, Any]
@@ -236,15 +237,18 @@ def _epoch(
     else:
         order = plan.make_order(problem, seed)
         piece, covers = visited(order, problem.present, epoch, 0, order.size), order.covers
-    before, calm = machine.updates, True
+    before, calm, repeats = machine.updates, True, Repeats(problem.size, MOST_WATCHED)
+    repeats.begin(piece.size)
     for row in piece:
-        calm &= _show(X, machine, problem, number, int(row), epoch, watch)
+        calm &= _show(X, machine, problem, number, int(row), epoch, watch, repeats)
     if picking or not calm:
         return False
     return (covers and machine.updates == before) or clean(X, machine, problem)
 
 
-def _show(X: Array, machine: Machine, problem: Problem, number: int, row: int, epoch: int, watch: Watch) -> bool:
+def _show(
+    X: Array, machine: Machine, problem: Problem, number: int, row: int, epoch: int, watch: Watch, repeats: Repeats
+) -> bool:
     """⌈s⌉ visits to a row of weight s, no more once one changes nothing; whether no visit showed a violation."""
     left = as_fraction(problem.weights[row]) if problem.weights.size else ONE
     calm = True
@@ -255,6 +259,7 @@ def _show(X: Array, machine: Machine, problem: Problem, number: int, row: int, e
             if machine.learns(wish):
                 changed |= machine.step(wish, X[row], share, epoch + 1)
         spent = share if changed else left
+        repeats.spend(1)
         machine.clock += spent
         left -= spent
         watch(number, machine, problem, row, epoch + 1)
