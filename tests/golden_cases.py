@@ -27,7 +27,6 @@ class Case:
     how: dict = field(default_factory=dict)
     kind: str = "rounded"
     stored: bool = False  # whether a model file of it is kept
-    changes: str = ""  # why its results are expected to change; such an entry is made again then
 
 
 # -- settings that are functions -------------------------------------------------------------------------------------
@@ -177,11 +176,8 @@ def separable_cases():
 def shared_cases():
     for name, (learner, settings, kind) in CLASSIFIERS.items():
         early = {"early_stopping": True, "validation_fraction": 0.25, "n_iter_no_change": 2, "max_epochs": 8}
-        held = "with early stopping the objective includes the rows held out" if name in ("linear", "Pegasos") else ""
         for data in ("two", "four"):
-            yield Case(
-                f"early, {name}, {data}", learner, {**settings, **early}, data, kind=kind, stored=True, changes=held
-            )
+            yield Case(f"early, {name}, {data}", learner, {**settings, **early}, data, kind=kind, stored=True)
         weighed = "rounded" if kind == "exact" else kind
         yield Case(f"whole weights, {name}", learner, settings, "four", kind=kind, how={"weights": "whole"})
         yield Case(f"weights, {name}", learner, settings, "two", kind=weighed, how={"weights": "fractions"})
@@ -226,7 +222,6 @@ def shared_cases():
             "two",
             act="interrupted",
             kind=kind,
-            changes=held,
         )
         yield Case(f"two calls, {name}", learner, settings, "two", act="again", kind=kind)
         yield Case(f"not fitted, {name}", learner, settings, act="made", kind=kind, stored=True)
@@ -345,7 +340,6 @@ def objective_cases():
         },
         "two",
         kind="blas",
-        changes="with early stopping the objective includes the rows held out",
     )
     for loss in ("squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"):
         aim = {"loss": loss, "alpha": 0.0625, "epsilon": 0.5}
@@ -367,7 +361,6 @@ def objective_cases():
         {"alpha": 0.0625, "early_stopping": True, "n_iter_no_change": 2, "validation_fraction": 0.25, "max_epochs": 8},
         "numbers",
         stored=True,
-        changes="with early stopping the objective includes the rows held out",
     )
     yield Case(
         "no longer falls, numbers",
@@ -403,7 +396,6 @@ def dual_cases():
     for loss in ("hinge", "squared_hinge"):
         for data in ("two", "four"):
             svm = {"loss": loss, "C": 0.125, "tol": 0.01}
-            trimmed = "a saved LinearSVM keeps fewer epoch records"
             yield Case(
                 f"LinearSVM, {loss}, {data}",
                 "LinearSVM",
@@ -411,7 +403,6 @@ def dual_cases():
                 data,
                 kind="blas",
                 stored=True,
-                changes=trimmed,
             )
             yield Case(
                 f"LinearSVM, {loss}, {data}, sparse float32",
@@ -420,7 +411,6 @@ def dual_cases():
                 data,
                 "sparse float32",
                 kind="blas",
-                changes=trimmed,
             )
             yield Case(
                 f"LinearSVM, {loss}, {data}, budget",
@@ -444,7 +434,6 @@ def dual_cases():
             "four",
             kind="blas",
             stored=True,
-            changes="a saved LinearSVM keeps fewer epoch records",
         )
     yield Case(
         "LinearSVM, weights",
@@ -453,7 +442,6 @@ def dual_cases():
         "two",
         kind="blas",
         how={"weights": "fractions"},
-        changes="a saved LinearSVM keeps fewer epoch records",
     )
     for data in ("two", "four"):
         for multiclass in ("ovr", "ovo"):
@@ -507,14 +495,12 @@ def kernel_cases():
                 kind="blas",
                 stored=True,
             )
-        averaged = "the test for a clean last iterate of an average" if keep == "average" else ""
         yield Case(
             f"kernel, {keep}, clean two",
             "KernelPerceptron",
             {**poly, "keep": keep, "max_epochs": 40},
             "clean two",
             kind="blas",
-            changes=averaged,
         )
         yield Case(
             f"kernel, {keep}, sparse float32",
@@ -556,7 +542,6 @@ def kernel_cases():
 
 def tree_cases():
     for keep in ("last", "average"):
-        averaged = "a clean average of a tree ends converged" if keep == "average" else ""
         for form in ("dense float64", "sparse float32"):
             yield Case(
                 f"tree, {keep}, {form}",
@@ -573,7 +558,6 @@ def tree_cases():
             {"tree": TREE, "keep": keep, "max_epochs": 40},
             "clean four",
             kind="blas",
-            changes=averaged,
         )
         yield Case(
             f"tree, {keep}, names",
@@ -715,7 +699,6 @@ def file_cases():
             act="file",
             how={"fit": {"classes": [0, 1, 7], "n_features": 6, "zero_based": False}},
         )
-    averaged = "an average whose last iterate is clean ends budget from files and in shards"
     for learner in ("Perceptron", "AveragedPerceptron", "PassiveAggressive", "AROW"):
         yield Case(
             f"file, clean, {learner}",
@@ -723,7 +706,6 @@ def file_cases():
             {"max_epochs": 60},
             "clean two",
             act="file",
-            changes=averaged if learner.startswith("Averaged") else "",
         )
         yield Case(f"file, drawn seed, {learner}", learner, {"random_state": "drawn"}, "long two", act="resumed")
     for keep in ("last", "average"):
@@ -734,7 +716,6 @@ def file_cases():
             "clean four",
             act="file",
             kind="blas",
-            changes="a clean average of a tree ends converged" if keep == "average" else "",
         )
     for name, rate in (("interrupted", interrupts_third), ("failed", fails_third)):
         yield Case(
@@ -813,7 +794,6 @@ def shard_cases():
             "long two",
             act="shards",
             how={"shards": 2},
-            changes="in shards the objective leaves out the bias's penalty",
         )
     aim = {"alpha": 0.01, "tol": 0.2, "max_epochs": 30, "n_iter_no_change": 2}
     yield Case(
@@ -823,9 +803,7 @@ def shard_cases():
         "long two",
         act="shards",
         how={"shards": 2},
-        changes="patience in shards has no burn-in",
     )
-    averaged = "an average whose last iterate is clean ends budget from files and in shards"
     for learner in ("Perceptron", "AveragedPerceptron", "PassiveAggressive"):
         yield Case(
             f"shards, clean, {learner}",
@@ -834,7 +812,6 @@ def shard_cases():
             "clean two",
             act="shards",
             how={"shards": 2},
-            changes=averaged if learner.startswith("Averaged") else "",
         )
     yield Case("shards, one", "Perceptron", {}, "long two", act="shards", how={}, kind="exact")
     yield Case(

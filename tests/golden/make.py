@@ -71,8 +71,7 @@ def main(what="table"):
     if what == "models":
         make_models()
     else:
-        changing = {case.name: {"changes": case.changes} for case in CASES if case.changes}
-        write("table.json", {case.name: changing.get(case.name, {}) | in_folder(run, case) for case in CASES})
+        write("table.json", {case.name: in_folder(run, case) for case in CASES})
 
 
 if __name__ == "__main__":
