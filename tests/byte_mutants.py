@@ -5,16 +5,29 @@ made it stays in the folder.
 """
 
 import faulthandler
+import gzip
+import hashlib
+import json
+import os
 import random
+import re
 import resource
 import sys
+import zlib
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+import zstandard
 
-from rosenblatt import FileError, read
+from rosenblatt import FileError, Perceptron, read
+from rosenblatt.data.examples import Sparse
+from rosenblatt.data.reading import reading
+from rosenblatt.scale import cache as scale_cache
+from rosenblatt.scale.rows import Kept, taught_to
 
 NASTY = [0, 1, -1, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 30, -(1 << 31), (1 << 63) - 1, -(1 << 63), 1 << 40]
 MEMORY = 16 << 30  # no mutant may ask for more, whatever the size that it states
@@ -85,6 +98,11 @@ def whole(kind):
             *(ipc(one, form) for one in (table(), views, wide) for form in ("file", "stream")),
             *(ipc(table(), "file", packed) for packed in ("lz4", "zstd")),
         ]
+    if kind == "gz":
+        return [gzip.compress(LINES, 1), gzip.compress(LINES[:3000]) + gzip.compress(LINES[3000:])]
+    if kind == "zst":
+        checked = zstandard.ZstdCompressor(write_checksum=True).compress(LINES)
+        return [zstandard.compress(LINES), checked, zstandard.compress(LINES[:3000]) + checked]
     return [
         parquet(table(), compression="none"),
         parquet(table(), compression="none", use_dictionary=False),
@@ -129,6 +147,130 @@ def check_table(path, kind):
     return False
 
 
+# -- compressed text -------------------------------------------------------------------------------------------------
+
+LINES = b"".join(b"%d 1:%d 3:0.5 7:-%d\n" % (k % 3, k, k * k) for k in range(300))
+
+
+def unpacked(data, kind):
+    """What is within, all of it; None where it is damaged."""
+    try:
+        if kind == "gz":
+            return gzip.decompress(data)
+        found = []
+        while data:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            found.append(frame.decompress(data))
+            if not frame.eof:
+                return None
+            data = frame.unused_data
+        return b"".join(found)
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError):
+        return None
+
+
+def rows(path):
+    """What is read, to be compared; None where it is refused."""
+    try:
+        X, y = read(path, zero_based=False)
+    except FileError:
+        return None
+    return X.toarray().tolist(), y.tolist()
+
+
+def check_packed(path, kind):
+    """Whether a compressed file is refused; an AssertionError where it is read as something else than is within."""
+    found, content = rows(path), unpacked(path.read_bytes(), kind)
+    plain = path.with_name("plain.svm")
+    plain.write_bytes(b"" if content is None else content)
+    assert found == (None if content is None else rows(plain))
+    return found is None
+
+
+# -- caches ----------------------------------------------------------------------------------------------------------
+
+SOURCES = {
+    "sparse.svm": "".join(f"{k % 2} {k % 5 + 1}:{k / 3} 7:1\n" for k in range(40)),
+    "several.svm": "".join(f"{k % 3},{k % 2 + 3} {k % 5 + 1}:{k} 7:1\n" for k in range(40)),
+    "names.csv": "size,kind,label\n" + "".join(f"{k},k{k % 3},{'xyz'[k % 3]}\n" for k in range(40)),
+    "dense.csv": "a,b,label\n" + "".join(f"{k},{k * k}.5,{k % 2}\n" for k in range(40)),
+}
+
+
+def examples(found):
+    """What is learned from, piece by piece, as a learner gets it."""
+    taught, held = taught_to(Perceptron(), found.contents), []
+    for task in Kept(found).tasks(taught, None, 0):
+        piece = task()
+        n, d, classes = piece.target.shape[0], piece.n_features, piece.classes.size
+        if isinstance(piece.rows, Sparse):
+            values, columns, starts = piece.rows
+            assert starts.size == n + 1
+            assert starts[0] == 0
+            assert starts[-1] == values.size == columns.size
+            assert (starts[1:] >= starts[:-1]).all()
+            assert columns.size == 0 or columns.max() < d
+        else:
+            assert piece.rows.values.shape == (n, d)
+        several = piece.target.ndim == 2
+        assert piece.target.shape[1:] == ((classes,) if several else ())
+        assert several or (piece.target.min() >= 0 and piece.target.max() < classes)
+        held.append([array.tobytes() for array in (*piece.rows, piece.target)])
+    return held
+
+
+@cache
+def caches(folder):
+    """The bytes of a cache of each source, where it stands, and what is learned from it."""
+    made = []
+    with patch.object(scale_cache, "RACY", 0):
+        for name, content in SOURCES.items():
+            path = Path(folder, name)
+            path.write_text(content)
+            os.utime(path, (10**9, 10**9))
+            kept = scale_cache.cached(path, reading(path), 500)
+            made.append((path, kept.path, kept.path.read_bytes(), examples(kept)))
+    return made
+
+
+def forged(data, rng):
+    """A cache with other blocks, another index or another footer, and hashes that are right again."""
+    length = int.from_bytes(data[-48:-40], "little")
+    text = data[-48 - length : -48]
+    begin = json.loads(text)["table"]
+    body, index = bytearray(data[:begin]), np.frombuffer(data[begin : -48 - length], np.int64).reshape(-1, 6).copy()
+    kind = rng.randrange(3)
+    if kind == 0:
+        place = rng.randrange(8, len(body) - 4) & ~3
+        body[place : place + 4] = (rng.choice(NASTY) & 0xFFFFFFFF).to_bytes(4, "little")
+    elif kind == 1:
+        index[rng.randrange(len(index)), rng.randrange(5)] = rng.choice([*NASTY, len(data), 5, 41])
+    else:
+        number = rng.choice(list(re.finditer(rb"(?<=[:,\[ ])-?\d+(\.\d+)?|true|false|null|\"[^\"]*\"", text)))
+        other = rng.choice([b"0", b"-1", b"3", b"99", b"true", b"null", b'"x"', b"[]", b"1e999", b"{}", b"4294967296"])
+        text = text[: number.start()] + other + text[number.end() :]
+    if kind == 0:
+        for k, end in enumerate([*index[1:, 0].tolist(), begin]):
+            index[k, 5] = zlib.crc32(bytes(body[index[k, 0] : end]))
+    tail = len(text).to_bytes(8, "little") + hashlib.sha256(index.tobytes() + text).digest() + data[-8:]
+    return bytes(body) + index.tobytes() + text + tail
+
+
+def check_cache(path, kind, rng):
+    """Whether a cache is refused; an AssertionError where what is learned from lies outside its arrays."""
+    source, place, data, whole = rng.choice(caches(path.parent))
+    place.write_bytes(forged(data, rng) if kind == "forged" else spoilt(data, rng))
+    try:
+        found = scale_cache.fresh(source, reading(source))
+        held = None if found is None else examples(found)
+    except ValueError as error:
+        if not isinstance(error, FileError) and "class" not in str(error):  # too few classes, or too many, is no damage
+            raise
+        held = None
+    assert kind == "forged" or held in (None, whole)
+    return held is None
+
+
 # -- all kinds -------------------------------------------------------------------------------------------------------
 
 
@@ -137,10 +279,16 @@ def run(kind, count, folder, first=0):
     refused = 0
     for k in range(first, first + count):
         rng = random.Random(f"{kind} {k}")
-        path = Path(folder, f"mutant-{k}.{kind}")
-        path.write_bytes(spoilt(rng.choice(whole(kind)), rng))
-        refused += check_table(path, kind)
-        path.unlink()
+        path = Path(folder, f"mutant-{k}.{kind if kind in ('arrow', 'parquet') else f'svm.{kind}'}")
+        if kind in ("arrow", "parquet"):
+            path.write_bytes(spoilt(rng.choice(whole(kind)), rng))
+            refused += check_table(path, kind)
+        elif kind in ("gz", "zst"):
+            path.write_bytes(spoilt(rng.choice(whole(kind)), rng))
+            refused += check_packed(path, kind)
+        else:
+            refused += check_cache(path, kind, rng)
+        path.unlink(missing_ok=True)
     return refused
 
 

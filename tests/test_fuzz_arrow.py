@@ -14,7 +14,7 @@ from written import FUZZ
 MUTANTS = Path(__file__).with_name("byte_mutants.py")
 
 
-@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+@pytest.mark.parametrize("kind", ["arrow", "parquet", "gz", "zst", "cache", "forged"])
 def test_mutated_files_say_what_they_say_or_are_refused(tmp_path, kind):
     command = [sys.executable, MUTANTS, kind, str(FUZZ), tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

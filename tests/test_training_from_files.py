@@ -324,6 +324,14 @@ def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
     assert len(made) == 4
 
 
+def test_names_are_no_numbers_however_many_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr("rosenblatt.data.reading.MOST_LABELS", 3)
+    path = tmp_path / "rows.csv"
+    path.write_text("a,label\n" + "".join(f"{k},n{k}\n" for k in range(9)))
+    with pytest.raises(ValueError, match="labels are names"):
+        fit(rosenblatt.PassiveAggressiveRegressor(), path)
+
+
 def test_a_file_that_was_just_written_is_not_trusted(svm, monkeypatch):
     monkeypatch.setattr(cache, "RACY", 10**15)
     path = svm()

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -36,6 +37,7 @@ Array = np.ndarray[Any, Any]
 MAGIC = b"rbcache2"
 RACY = 2_000_000_000  # ns: a file that changed so shortly before it was read may change again unseen
 OFFSET, ROWS, STORED, LABELS, SINGLE, CHECK = range(6)
+DAMAGED = "expected a whole cache, found a damaged one: delete it"
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,9 @@ def convert(source: Any, how: Reading, path: Path, size: int, longest: int | Non
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
+FOREIGN = "expected a cache of rosenblatt, found something else"
+
+
 def load_cache(path: Path) -> Cache:
     """The cache at `path`, if it is a whole one."""
     return _loaded(path)[0]
@@ -226,21 +231,79 @@ def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
             tail = file.read(48)
             length = int.from_bytes(tail[:8], "little")
             if len(tail) < 48 or tail[40:] != MAGIC or length > size - 48:
-                raise FileError("expected a cache of rosenblatt, found something else", path)
+                raise FileError(FOREIGN, path)
             file.seek(size - 48 - length)
             text = file.read(length)
             footer = json.loads(text)
             file.seek(footer["table"])
-            table = file.read(size - 48 - length - footer["table"])
+            index = file.read(max(size - 48 - length - footer["table"], 0))
+        if hashlib.sha256(index + text).digest() != tail[8:40]:
+            raise FileError("expected a whole cache, found a damaged one", path)
+        contents = decode(footer["contents"], Arrays())
+        names = None if footer["names"] is None else tuple(footer["names"])
+        cache = Cache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
+        footer["stamps"] = [Stamp(**one) for one in footer["stamps"]]
+        footer["asked"] = decode(footer["asked"], Arrays())
+        if not (_fits_together(cache) and _within(cache, footer["table"]) and _settled(contents.how, footer["asked"])):
+            raise FileError(FOREIGN, path)
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(cannot("read", error), path) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise FileError("expected a cache of rosenblatt, found something else", path) from error
-    if hashlib.sha256(table + text).digest() != tail[8:40]:
-        raise FileError("expected a whole cache, found a damaged one", path)
-    contents = decode(footer["contents"], Arrays())
-    names = None if footer["names"] is None else tuple(footer["names"])
-    return Cache(path, contents, names, footer["shift"], np.frombuffer(table, np.int64).reshape(-1, 6)), footer
+    except Exception as error:  # a forged file may be wrong in any way
+        raise FileError(FOREIGN, path) from error
+    return cache, footer
+
+
+def _fits_together(cache: Cache) -> bool:
+    """Whether what a cache says of its rows is consistent: whoever made it may have meant harm."""
+    about, names, table = cache.contents, cache.names, cache.table
+    if not isinstance(about, Contents) or not isinstance(about.how, Reading):
+        return False
+    width, labels, dense = about.how.n_features, about.labels, about.dense
+    numbers = (about.rows, about.stored, about.most, cache.shift, width, *about.counts)
+    return bool(
+        all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+        and width is not None
+        and 0 < width < 1 << 32
+        and cache.shift in (0, 1)
+        and (about.rows, about.stored) == (table[:, ROWS].sum(), table[:, STORED].sum())
+        and isinstance(dense, bool)
+        and (not dense or (table[:, STORED] == table[:, ROWS] * width).all())
+        and isinstance(about.radius2, float)
+        and about.radius2 >= 0
+        and (names is None or (all(isinstance(name, str) for name in names) and len(set(names)) == len(names)))
+        and _in_order(labels, names is not None)
+        and (labels is None or names is None or set(labels) == set(names))
+        and len(about.counts) == (0 if labels is None else len(labels))
+        and _in_order(about.how.labels, False)
+        and (about.how.multilabel or (table[:, LABELS] < 0).all())
+    )
+
+
+def _in_order(labels: tuple[Any, ...] | None, names: bool) -> bool:
+    """Whether these can be the labels of rows: sorted, each once, names or finite numbers."""
+    if labels is None:
+        return True
+    fine = (isinstance(label, str) if names else math.isfinite(label) for label in labels)
+    return bool(labels) and labels == tuple(sorted(set(labels))) and all(fine)
+
+
+def _within(cache: Cache, end: int) -> bool:
+    """Whether all blocks lie where blocks can lie."""
+    least, most = [0, 1, 0, -1, 0], [end, end, end, end, 1]
+    if not ((least <= cache.table[:, :CHECK]) & (cache.table[:, :CHECK] <= most)).all():
+        return False
+    offset, rows, stored, several, single, _ = cache.table.T
+    a_value, a_label = 8 - 4 * single + (0 if cache.contents.dense else 4), 8 if cache.names is None else 4
+    labels = np.where(several < 0, rows * a_label, several * a_label + 4 * rows)
+    return bool((offset + stored * a_value + 4 * rows + labels <= end).all())
+
+
+def _settled(how: Reading, asked: Reading) -> bool:
+    """Whether a reading is the one that was asked for, but for what only the rows tell."""
+    told = {name: getattr(asked, name) for name in ("n_features", "zero_based", "multilabel", "labels")}
+    return replace(how, **told) == asked
 
 
 def place(source: Any, how: Reading) -> Path:
@@ -263,10 +326,9 @@ def fresh(source: Any, how: Reading) -> Cache | None:
         cache, footer = _loaded(path)
     except FileError:
         return None
-    now = stamps(expand(source))
-    if footer["racy"] or [Stamp(**one) for one in footer["stamps"]] != list(now):
+    if footer["racy"] or footer["stamps"] != list(stamps(expand(source))):
         return None
-    return cache
+    return cache if replace(footer["asked"], layout=how.layout, n_features=how.n_features) == how else None
 
 
 def cached(source: Any, how: Reading, size: int, longest: int | None = None) -> Cache:
@@ -297,6 +359,8 @@ def read_blocks(cache: Cache, numbers: Array) -> Block:
                     ends[k] += count
     except OSError as error:
         raise FileError(cannot("read", error), cache.path) from error
+    if not _sound(whole, cache):
+        raise FileError(DAMAGED, cache.path)
     return whole
 
 
@@ -310,11 +374,27 @@ def _read_block(cache: Cache, file: int, number: int) -> Block:
         (np.dtype(np.float64 if cache.names is None else np.int32), labels),
         (np.dtype(np.uint32), 0 if several < 0 else rows),
     ]
-    data = os.pread(file, sum(kind.itemsize * count for kind, count in kinds), offset)
-    if zlib.crc32(data) != check:
-        raise FileError("expected a whole cache, found a damaged one: delete it", cache.path)
+    size = sum(kind.itemsize * count for kind, count in kinds)
+    data = os.pread(file, size, offset)
+    if len(data) < size or zlib.crc32(data) != check:
+        raise FileError(DAMAGED, cache.path)
     parts, at = [], 0
     for kind, count in kinds:
         parts.append(np.frombuffer(data, kind, count, at))
         at += kind.itemsize * count
     return Block(*parts)
+
+
+def _sound(block: Block, cache: Cache) -> bool:
+    """Whether rows and labels are where the numbers say; a checksum tells damage, not who wrote the block.
+
+    Columns are compared with the number of features where it is known (`Taught.of_blocks`).
+    """
+    values, _, lengths, labels, counts = block
+    if lengths.sum(dtype=np.uint64) != values.size or (counts.size and counts.sum(dtype=np.uint64) != labels.size):
+        return False
+    if cache.contents.dense and (lengths != cache.contents.how.n_features).any():
+        return False
+    if cache.names is None:
+        return bool(np.isfinite(labels).all())
+    return bool(labels.min(initial=0) >= 0 and labels.max(initial=0) < len(cache.names))

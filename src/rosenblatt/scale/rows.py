@@ -21,7 +21,7 @@ from rosenblatt.estimators.classifier import OnlineClassifier
 from rosenblatt.estimators.epochwise import EpochwiseClassifier
 from rosenblatt.estimators.linear import Minimiser
 from rosenblatt.learn.orders import Blocks, Pool
-from rosenblatt.scale.cache import Block, Cache, read_blocks
+from rosenblatt.scale.cache import DAMAGED, Block, Cache, read_blocks
 
 Array = np.ndarray[Any, Any]
 AT_ONCE = 16  # blocks read together, where they follow each other
@@ -95,13 +95,20 @@ class Taught:
     def of_blocks(self, blocks: Block, cache: Cache, order: Array | None) -> Examples:
         """Examples of blocks of the cache that were joined, their rows in this order."""
         values, columns, lengths, labels, counts = blocks
-        columns -= np.uint32(cache.shift)
+        columns -= np.uint32(cache.shift)  # one below becomes the highest
+        if columns.max(initial=0) >= self.n_features:
+            raise FileError(DAMAGED, cache.path)
+        if self.classes is None and cache.names is not None:
+            raise ValueError("The labels are names, and what is to be learned is numbers.")
         if self.how.multilabel:
             counts = counts if counts.size else np.ones(lengths.size, np.uint32)
             starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
             truth = target(Piece(np.empty((lengths.size, 0)), labels, starts), self.how)
         else:
-            truth = self.truth(labels, cache.names)
+            try:
+                truth = self.truth(labels, cache.names)
+            except ValueError as error:
+                raise FileError(DAMAGED, cache.path) from error
         truth = truth if order is None else truth[order]
         rows: Dense | Sparse
         if cache.contents.dense:
