@@ -19,7 +19,19 @@ import scipy.sparse as sp
 
 from rosenblatt.data import svmlight, tables, text
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.sources import CHUNK, FORMATS, STDIN, Chunk, chunks, detect, expand, spooled, stamps, unchanged
+from rosenblatt.data.sources import (
+    CHUNK,
+    FORMATS,
+    STDIN,
+    Chunk,
+    Stamp,
+    chunks,
+    detect,
+    expand,
+    spooled,
+    stamps,
+    unchanged,
+)
 
 Array = np.ndarray[Any, Any]
 MOST_LABELS = 1 << 16  # labels up to which they can be classes
@@ -180,13 +192,23 @@ def tasks(source: Any, how: Reading, size: int = CHUNK, longest: int | None = No
         if how.format in ("svmlight", "text"):
             parse = _svmlight if how.format == "svmlight" else _text
             for chunk in chunks(path, size, longest):
-                yield partial(parse, path, how, chunk)
+                yield partial(_unchanged, partial(parse, path, how, chunk), path, before)
         else:
             assert how.layout is not None
             for batch in tables.batches(path, how.format, size, how.header):
-                yield partial(_table, batch, how.layout)
+                yield partial(_unchanged, partial(_table, batch, how.layout), path, before)
         if before:
             unchanged([path], before)
+
+
+def _unchanged(task: Callable[[], Any], path: str, before: Sequence[Stamp]) -> Any:
+    """What a task makes; where it refuses rows of a file that has changed meanwhile, that is the error."""
+    try:
+        return task()
+    except FileError:
+        if before:
+            unchanged([path], before)
+        raise
 
 
 def pieces(source: Any, how: Reading, size: int = CHUNK, longest: int | None = None) -> Iterator[Piece]:
@@ -359,7 +381,7 @@ def looked_through(
     for path in expand(source):
         before = stamps([path])
         for chunk in chunks(path, size, longest):
-            yield partial(_looked, path, how, chunk)
+            yield partial(_unchanged, partial(_looked, path, how, chunk), path, before)
         unchanged([path], before)
 
 
