@@ -23,13 +23,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import zstandard
 
-from rosenblatt import FileError, Perceptron, read
+from rosenblatt import FileError, read
 from rosenblatt.data.examples import Sparse
 from rosenblatt.data.reading import reading
+from rosenblatt.estimators.fitting import Wanted
 from rosenblatt.scale import cache as scale_cache
 from rosenblatt.scale.rows import Kept, taught_to
 
 NASTY = [0, 1, -1, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 30, -(1 << 31), (1 << 63) - 1, -(1 << 63), 1 << 40]
+WANTED = Wanted("Perceptron", True, True, None, in_turn=True, once=False, radius=False)
 MEMORY = 16 << 30  # no mutant may ask for more, whatever the size that it states
 
 
@@ -199,7 +201,7 @@ SOURCES = {
 
 def examples(found):
     """What is learned from, piece by piece, as a learner gets it."""
-    taught, held = taught_to(Perceptron(), found.contents), []
+    taught, held = taught_to(WANTED, found.contents), []
     for task in Kept(found).tasks(taught, None, 0):
         piece = task()
         n, d, classes = piece.target.shape[0], piece.n_features, piece.classes.size

@@ -259,6 +259,10 @@ class MultilayerPerceptron(EpochwiseClassifier):
     def _publish(self, kept: Any) -> None:
         self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
 
+    def _attributes(self, solver: Any, examples: Examples) -> dict[str, Any]:
+        found = super()._attributes(solver, examples)
+        return {**found, "_kept": solver.state.copy().kept()}  # what it learns later does not change it
+
     def _complaint(self, report: Report) -> str:
         return (
             f"MultilayerPerceptron spent its budget of {report.n_epochs} epochs while the loss, now "

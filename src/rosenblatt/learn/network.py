@@ -298,8 +298,8 @@ class Network:
         return self.flat.dtype
 
     def kept(self) -> Answers:
-        """The network as it stands; what it learns later does not change it."""
-        return Answers(self.net, self.flat.copy())
+        """The network as it stands."""
+        return Answers(self.net, self.flat)
 
 
 def new_network(net: Net, seed: int, dtype: Any) -> Network:
