@@ -165,7 +165,7 @@ INTERRUPTED = """
         rosenblatt.KernelPerceptron(gamma=1e-9),
         rosenblatt.KernelPerceptron(gamma=1e-9, budget=1, budget_rule="forgetron"),
     ):
-        model.fit(X, y)  # compiled
+        model.fit(X, y).fit(X, y, sample_weight=np.full(12, 2.0))  # compiled, with weights and without
         threading.Timer(0.3, _thread.interrupt_main).start()
         try:
             model.fit(X, y, sample_weight=np.full(12, 1e12))
