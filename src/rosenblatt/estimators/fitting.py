@@ -97,9 +97,11 @@ def train(
             if isinstance(step, EpochRecord):
                 run.asked = watch is not None and watch(run.solver)
                 if save is not None:
+                    check_state(run.solver.state)
                     publish(estimator, run, began)
                     save(estimator)
             yield step
+        check_state(run.solver.state)
         publish(estimator, run, began)
         report = unseen(run.outcome, run, run.records, time.perf_counter() - began)
         if run.source.lasting:
@@ -107,6 +109,7 @@ def train(
     except (KeyboardInterrupt, GeneratorExit):
         if run.records:
             with suppress(NotFiniteError):
+                check_state(run.solver.state)
                 publish(estimator, run, began)
         raise
     except NotFiniteError as error:
@@ -130,6 +133,8 @@ def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
         (record,) = run.records
         before = estimator.report_.epochs if hasattr(estimator, "_state") else ()
         records = Records.of(before).after(record)
+        if record.updates:  # else nothing moved
+            check_state(solver.state)
         publish(estimator, run, began, "converged" if record.converged else "budget", records)
     except NotFiniteError as error:
         raise located(error, source) from None
@@ -145,8 +150,6 @@ def publish(
     """Put the model, as it is now, into the estimator's attributes."""
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
-    if records[-1].updates:  # else nothing moved
-        check_state(solver.state)
     estimator._state, estimator._kept = solver.state, solver.model()
     estimator._by_labels = facts.by_labels
     if facts.classes is not None:
