@@ -243,7 +243,7 @@ def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
         names = None if footer["names"] is None else tuple(footer["names"])
         cache = Cache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
         footer["stamps"] = [Stamp(**one) for one in footer["stamps"]]
-        footer["asked"] = decode(footer["asked"], Arrays())
+        footer["asked"], footer["racy"] = decode(footer["asked"], Arrays()), bool(footer["racy"])
         if not (_fits_together(cache) and _within(cache, footer["table"]) and _settled(contents.how, footer["asked"])):
             raise FileError(FOREIGN, path)
     except FileError:
