@@ -243,7 +243,7 @@ def plan(rows: int = 50_000) -> None:
 
 
 def far(rate: float, rows: float = 1e9, features: float = 1e6, workers: int = 100, network: float = 1.25e9) -> None:
-    """A pass that nobody measured here, by the same model: float32 rows of 63 values, one shard a worker."""
+    """A pass that nobody measured here, by the same model: float32 rows of 63 values, one shard per worker."""
     learning, moved = rows * rate / workers, features * (4 + 12) * workers
     lines = [
         ("rows in the memory of a worker", f"{rows * 63 * 8 / workers / 1e9:.1f} GB"),

@@ -39,7 +39,7 @@ class Evaluated:
 
 
 def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator[Piece]:
-    """The rows of a file; where `bare`, a table of an unknown kind with a column a feature has no label."""
+    """The rows of a file; where `bare`, a table of an unknown kind with one column per feature has no label."""
     with lasting(source, how) as again:
         if bare and family(how.format) == "table" and how.layout is None:
             found = tables.names(expand(again)[0], how.format, CHUNK, how.header)
