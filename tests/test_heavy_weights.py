@@ -157,15 +157,17 @@ INTERRUPTED = """
 
     warnings.simplefilter("ignore")
     X, y = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 2
+    X[0] *= 1e12  # after an update on the long row, a short one on its wrong side is a mistake 1e12 times
     repeats.Repeats.spend = lambda self, visits: None  # no limit: without Ctrl-C a pass takes days
     for model in (
         rosenblatt.AROW(),
         rosenblatt.AROW(covariance="full"),
         rosenblatt.Perceptron(update="batch"),
-        rosenblatt.KernelPerceptron(gamma=1e-9),
-        rosenblatt.KernelPerceptron(gamma=1e-9, budget=1, budget_rule="forgetron"),
+        rosenblatt.KernelPerceptron(kernel="linear"),
+        rosenblatt.KernelPerceptron(kernel="linear", budget=4),
     ):
-        model.fit(X, y).fit(X, y, sample_weight=np.full(12, 2.0))  # compiled, with weights and without
+        model.set_params(max_epochs=2)
+        model.fit(X[1:], y[1:]).fit(X[1:], y[1:], sample_weight=np.full(11, 2.0))  # compiled
         threading.Timer(0.3, _thread.interrupt_main).start()
         try:
             model.fit(X, y, sample_weight=np.full(12, 1e12))
