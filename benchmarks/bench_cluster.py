@@ -146,7 +146,7 @@ def sooner(folder: Path, rows: int) -> None:
     from sklearn.linear_model import SGDClassifier
 
     from rosenblatt import AveragedPerceptron
-    from rosenblatt.scale.mixed import training
+    from rosenblatt.scale.sharded_source import training
 
     T, u = write_block(folder, rows)
     source = collection(folder, rows, T.shape[1])

@@ -25,10 +25,10 @@ import zstandard
 
 from rosenblatt import FileError, read
 from rosenblatt.data.examples import Sparse
-from rosenblatt.data.reading import reading
-from rosenblatt.estimators.fitting import Wanted
-from rosenblatt.scale import cache as scale_cache
-from rosenblatt.scale.rows import Kept, taught_to
+from rosenblatt.data.formats.reading import reading
+from rosenblatt.estimators.base.fitting import Wanted
+from rosenblatt.scale import row_cache as scale_cache
+from rosenblatt.scale.file_source import Kept, taught_to
 
 NASTY = [0, 1, -1, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 30, -(1 << 31), (1 << 63) - 1, -(1 << 63), 1 << 40]
 WANTED = Wanted("Perceptron", True, True, None, in_turn=True, once=False, radius=False)

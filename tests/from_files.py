@@ -7,22 +7,22 @@ from sklearn import datasets
 
 import rosenblatt
 from rosenblatt import fit, read
-from rosenblatt.learn.visits import CLOCK, RUN, UPDATES
+from rosenblatt.learn.online.first_order import CLOCK, RUN, UPDATES
 
 RNG = np.random.default_rng(0)
 
 
 def settled(patch):
     """A file that was just written is taken for settled."""
-    patch.setattr("rosenblatt.scale.cache.RACY", 0)
+    patch.setattr("rosenblatt.scale.row_cache.RACY", 0)
 
 
 def small_blocks(patch):
     """Blocks and pools so small that a small file has many."""
     patch.setattr("rosenblatt.learn.orders.BLOCK", 64)
-    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.rows.AT_ONCE"):
+    for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.file_source.AT_ONCE"):
         patch.setattr(home, 5)
-    for home in ("rosenblatt.scale.files.CHUNK", "rosenblatt.scale.files.PIECE"):
+    for home in ("rosenblatt.scale.fit_from_files.CHUNK", "rosenblatt.scale.fit_from_files.PIECE"):
         patch.setattr(home, 2000)
 
 

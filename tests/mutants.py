@@ -19,8 +19,9 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from rosenblatt import FileError
-from rosenblatt.data import numbers, svmlight
-from rosenblatt.data.reading import Reading, pieces, prepared
+from rosenblatt.data.formats import decimal_numbers as numbers
+from rosenblatt.data.formats import svmlight
+from rosenblatt.data.formats.reading import Reading, pieces, prepared
 from written import NUMBER, mutated
 
 BOM = b"\xef\xbb\xbf"

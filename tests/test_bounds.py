@@ -20,8 +20,8 @@ from rosenblatt import (
     mistake_bounds,
     paum_bounds,
 )
-from rosenblatt.prove.bounds import novikoff
-from rosenblatt.prove.generalisation import compression_bound, held_out_bound, margin_bound, online_bound
+from rosenblatt.prove.generalisation_bounds import compression_bound, held_out_bound, margin_bound, online_bound
+from rosenblatt.prove.mistake_bounds import novikoff
 
 CUHK = ([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
 

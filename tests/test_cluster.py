@@ -30,7 +30,9 @@ from typer.testing import CliRunner
 import rosenblatt
 from rosenblatt import FileError, fit, load, predict, read, score
 from rosenblatt.cli import main as cli
-from rosenblatt.scale import cache, cluster, mixed
+from rosenblatt.scale import dask_cluster as cluster
+from rosenblatt.scale import row_cache as cache
+from rosenblatt.scale import sharded_source as mixed
 from rosenblatt.scale.shards import HeldShard
 from test_training_from_files import same
 
@@ -53,7 +55,7 @@ def _quiet(monkeypatch):
 
 def start(workers, **settings):
     get_mp_context()  # sets a list of its own once
-    multiprocessing.set_forkserver_preload(["distributed", "rosenblatt.scale.cluster", "warm"])
+    multiprocessing.set_forkserver_preload(["distributed", "rosenblatt.scale.dask_cluster", "warm"])
     quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50, "memory_limit": "2GB"}
     return LocalCluster(n_workers=workers, threads_per_worker=1, **quiet, **settings)
 
@@ -456,7 +458,7 @@ def test_without_dask(tmp_path):
     script = (
         "import sys\n"
         "sys.modules['distributed'] = None\n"
-        "try:\n    import rosenblatt.scale.cluster\n"
+        "try:\n    import rosenblatt.scale.dask_cluster\n"
         "except ImportError as error:\n    print(error)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -523,7 +525,7 @@ DRIVER = """
 import os, sys, warnings
 import rosenblatt
 from distributed import Client
-from rosenblatt.scale import mixed
+from rosenblatt.scale import sharded_source as mixed
 
 warnings.simplefilter("ignore")
 address, source, point = sys.argv[1:]

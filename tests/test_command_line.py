@@ -278,7 +278,7 @@ def test_labels_of_another_kind(folder):
 
 
 def test_places_are_checked_before_training(folder, monkeypatch):
-    monkeypatch.setattr("rosenblatt.scale.files.training", lambda *given, **more: pytest.fail("it trained"))
+    monkeypatch.setattr("rosenblatt.scale.fit_from_files.training", lambda *given, **more: pytest.fail("it trained"))
     for arguments, text in [
         (("-o", folder), "this is a folder"),
         (("--checkpoint", folder), "this is a folder"),
@@ -299,7 +299,7 @@ def test_inputs_are_never_outputs(folder, monkeypatch):
     (folder / "soft.svm").symlink_to(rows)
     os.link(rows, folder / "hard.svm")
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    monkeypatch.setattr("rosenblatt.scale.files.steps", lambda *given, **more: pytest.fail("it read"))
+    monkeypatch.setattr("rosenblatt.scale.fit_from_files.steps", lambda *given, **more: pytest.fail("it read"))
     for arguments in [
         ("train", rows, "-o", rows),
         ("train", rows, "--checkpoint", rows),
@@ -455,13 +455,6 @@ def test_check(folder, monkeypatch, separable, code):
     got, out, _ = run("check", folder / "rows.svm", "--json")
     assert got == code
     assert json.loads(out)["separable"] is separable
-
-
-def test_check_without_proofs(folder, monkeypatch):
-    monkeypatch.delattr(rosenblatt, "separability", raising=False)
-    monkeypatch.setitem(rosenblatt._HOMES, "separability", "nowhere")
-    monkeypatch.delitem(rosenblatt._HOMES, "separability")
-    assert run("check", folder / "rows.svm")[0] == 2
 
 
 def test_lab(folder, monkeypatch):

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 import rosenblatt
 from from_files import RNG, dump_svmlight_file, same
 from rosenblatt import FileError, fit, load, read
+from rosenblatt.learn.online.solver import OnlineSolver
 from rosenblatt.learn.orders import Blocks, block_bounds
-from rosenblatt.learn.training import OnlineSolver
-from rosenblatt.scale import cache
-from rosenblatt.scale.ahead import ahead
+from rosenblatt.scale import row_cache as cache
+from rosenblatt.scale.read_ahead import ahead
 
 pytestmark = pytest.mark.usefixtures("quiet", "small_blocks")
 
@@ -104,7 +104,8 @@ KILLER = """
 import os, random, signal, sys, time, warnings
 import rosenblatt
 from rosenblatt.learn import orders
-from rosenblatt.scale import cache, rows
+from rosenblatt.scale import row_cache as cache
+from rosenblatt.scale import file_source as rows
 
 warnings.simplefilter("ignore")
 orders.BLOCK, orders.POOL, rows.AT_ONCE, cache.RACY = 64, 5, 5, 0
@@ -148,7 +149,7 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch):
     expected = path.read_bytes()
 
     def learn(act, **settings):
-        count, parse = [0], rosenblatt.data.reading._svmlight
+        count, parse = [0], rosenblatt.data.formats.reading._svmlight
 
         def acting(*args):
             count[0] += 1
@@ -157,7 +158,7 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch):
             return parse(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr("rosenblatt.data.reading._svmlight", acting)
+            patch.setattr("rosenblatt.data.formats.reading._svmlight", acting)
             return fit(rosenblatt.Perceptron(**settings), path)
 
     for settings in ({"max_epochs": 3}, {"max_epochs": 1, "order": "cyclic"}):

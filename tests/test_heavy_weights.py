@@ -9,8 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 import rosenblatt
-from rosenblatt.learn import budgets, kernel_machines, minimising, pegasos, repeats, training, tree
-from rosenblatt.show import exact
+from rosenblatt.learn import repeated_visits as repeats
+from rosenblatt.learn.kernel import budgets
+from rosenblatt.learn.kernel import perceptron as kernel_machines
+from rosenblatt.learn.linear import pegasos, stochastic
+from rosenblatt.learn.online import hierarchy as tree
+from rosenblatt.learn.online import solver as training
+from rosenblatt.show import exact_learners as exact
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -142,7 +147,7 @@ def test_where_a_pass_pauses_within_a_row_does_not_matter(name, at_once, monkeyp
         return LEARNERS[name](random_state=3).fit(X, y, sample_weight=weights).decision_function(X)
 
     whole = answers()
-    for module in (training, minimising, tree, budgets):
+    for module in (training, stochastic, tree, budgets):
         monkeypatch.setattr(module, "at_once", lambda per_row: at_once)
     monkeypatch.setattr(kernel_machines, "VISITS_AT_ONCE", at_once)
     monkeypatch.setattr(pegasos, "FEWEST_VISITS", at_once)
@@ -153,7 +158,7 @@ INTERRUPTED = """
     import _thread, threading, warnings
     import numpy as np
     import rosenblatt
-    from rosenblatt.learn import repeats
+    from rosenblatt.learn import repeated_visits as repeats
 
     warnings.simplefilter("ignore")
     X, y = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 2

@@ -24,8 +24,8 @@ from rosenblatt import (
     SecondOrderPerceptron,
     VotedPerceptron,
 )
-from rosenblatt.estimators import online
-from rosenblatt.learn import training
+from rosenblatt.estimators.base import online
+from rosenblatt.learn.online import solver as training
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from family import contents
 from rosenblatt import KernelPerceptron, KernelSVM, Perceptron
-from rosenblatt.learn import kernel_machines
-from rosenblatt.learn.similarity import Gathered, Kernel
+from rosenblatt.learn.kernel import perceptron as kernel_machines
+from rosenblatt.learn.kernel.functions import Gathered, Kernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SQUARE = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}

@@ -86,7 +86,7 @@ def test_svm_of_many_classes_is_one_a_plane(multiclass):
 
 
 def test_svm_in_small_memory_and_small_rounds(monkeypatch):
-    from rosenblatt.learn import kernel_dual as dual
+    from rosenblatt.learn.kernel import svm_dual as dual
 
     X, y = make_moons(90, noise=0.3, random_state=0)
     plain = KernelSVM(gamma=1.0, tol=1e-6, random_state=0).fit(X, y)

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 import reference as twin
 import rosenblatt.data.examples
-import rosenblatt.learn.training
+import rosenblatt.learn.online.solver
 from rosenblatt import (
     AROW,
     PAUM,
@@ -651,7 +651,7 @@ def test_pieces_make_the_whole(monkeypatch, kind, keep, update, multiclass, data
     whole = fit()
     with monkeypatch.context() as patch:
         patch.setattr(rosenblatt.data.examples, "VALUES_AT_ONCE", 1)  # one row a call
-        patch.setattr(rosenblatt.learn.training, "LOG_ROOM", 2)  # the log of updates fills up at every row
+        patch.setattr(rosenblatt.learn.online.solver, "LOG_ROOM", 2)  # the log of updates fills up at every row
         pieces = fit()
         assert np.array_equal(whole.decision_function(X), pieces.decision_function(X))
     for mine, other in zip(whole.report_.epochs, pieces.report_.epochs, strict=True):

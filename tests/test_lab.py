@@ -7,11 +7,12 @@ import pytest
 
 import rosenblatt
 from dragging import moved
-from rosenblatt.show.lab import app, classes, rules_page
-from rosenblatt.show.lab.board import against_bound, board
-from rosenblatt.show.lab.classes import START, assess
+from rosenblatt.show.lab import app, rules_page
+from rosenblatt.show.lab import multiclass_gradient as classes
+from rosenblatt.show.lab.multiclass_gradient import START, assess
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE, BadTable, read_table, separable
 from rosenblatt.show.lab.runs import Settings, learn
+from rosenblatt.show.lab.step_arithmetic import against_bound, board
 from rosenblatt.show.verdict import look
 
 

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from rosenblatt.show import lab
-from rosenblatt.show.lab import gate
+from rosenblatt.show.lab import access
 
 SLOW = 60  # seconds: the first page compiles
 
@@ -107,7 +107,7 @@ def test_no_request_by_a_foreign_name_is_answered(server, page):
 def test_the_names_of_this_machine_are_answered(server, page):
     for host in (f"127.0.0.1:{server.port}", f"localhost:{server.port}", f"LocalHost:{server.port}"):
         assert ask(server, f"{needed(page)}?token={server.token}", host=host).status == 200
-    hosts = gate.Gate(80, "", set).hosts
+    hosts = access.Gate(80, "", set).hosts
     assert "localhost" in hosts  # a browser leaves the port 80 out
 
 
@@ -168,8 +168,8 @@ def test_no_other_origin_may_read_anything(server, page):
 
 
 def test_sessions_are_few(server, page, monkeypatch):
-    assert gate.MOST_SESSIONS == 32
-    monkeypatch.setattr(gate, "MOST_SESSIONS", 1)
+    assert access.MOST_SESSIONS == 32
+    monkeypatch.setattr(access, "MOST_SESSIONS", 1)
     page = ask(server, f"/?token={server.token}") if page.status != 200 else page
     crowded = ask(server, f"/?token={server.token}")
     assert crowded.status == 503

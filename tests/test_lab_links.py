@@ -11,9 +11,9 @@ import zlib
 import numpy as np
 import pytest
 
-from rosenblatt.show.lab import app, limits, network_page, rules_page
+from rosenblatt.show.lab import app, network_page, rules_page, state_limits
+from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import BadTable, read_table
-from rosenblatt.show.lab.repeating import repeat
 from rosenblatt.show.lab.runs import Settings, learn
 from rosenblatt.show.lab.sharing import LONGEST_LINKED, Snapshot
 
@@ -76,8 +76,8 @@ def test_a_run_is_as_long_as_its_visits_allow_whatever_its_order():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
     for count in (1, 3, 100, 6_000):
         settings = Settings(order="these rows", rows=",".join(map(str, np.arange(count) % 4)))
-        assert settings.parameters(4)["max_epochs"] * count <= limits.VISITS
-        assert learn(X, y, settings).updates <= limits.VISITS
+        assert settings.parameters(4)["max_epochs"] * count <= state_limits.VISITS
+        assert learn(X, y, settings).updates <= state_limits.VISITS
 
 
 def test_every_learner_is_as_long_as_its_visits_allow(page):

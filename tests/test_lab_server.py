@@ -15,7 +15,7 @@ from tornado.web import Application
 from dragging import moved
 from rosenblatt import Trace
 from rosenblatt.show import lab
-from rosenblatt.show.lab import app, gate, server
+from rosenblatt.show.lab import access, app, server
 from rosenblatt.show.lab.canvas import Canvas, arrays
 from rosenblatt.show.lab.sharing import Snapshot
 
@@ -280,7 +280,7 @@ def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
     running = lab.serve(port=4321, open_browser=False, block=False)
     assert (asked["address"], asked["port"], asked["show"]) == ("127.0.0.1", 4321, False)
     assert asked["websocket_origin"] == ["127.0.0.1:4321", "localhost:4321"]
-    assert isinstance(asked["server"].rules[0].matcher, gate.Gate)
+    assert isinstance(asked["server"].rules[0].matcher, access.Gate)
     assert running.address == f"http://127.0.0.1:4321/?token={running.token}"
     assert len(running.token) >= 32
     running.stop()

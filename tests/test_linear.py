@@ -17,13 +17,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Examples, encode_rows
-from rosenblatt.learn.batch import Landscape
 from rosenblatt.learn.epochs import InMemory, Training
-from rosenblatt.learn.kept import Planes
-from rosenblatt.learn.losses import curve, names
-from rosenblatt.learn.minimising import objective
+from rosenblatt.learn.linear.losses import curve, names
+from rosenblatt.learn.linear.proximal_gradient import Landscape
+from rosenblatt.learn.linear.stochastic import objective
+from rosenblatt.learn.models import Planes
+from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.schemes import JOINT
-from rosenblatt.learn.training import problems
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -598,8 +598,8 @@ def test_methods_that_make_no_sense_are_not_there():
 
 
 def test_a_penalty_that_is_no_sum_is_for_the_batch_solver(monkeypatch):
-    from rosenblatt.learn.penalties import L2
-    from rosenblatt.learn.penalties import PENALTIES as table
+    from rosenblatt.learn.linear.penalties import L2
+    from rosenblatt.learn.linear.penalties import PENALTIES as table
 
     class Other(L2):
         """Not taken apart."""

@@ -120,11 +120,11 @@ def test_many_rows_use_a_pool():
 def test_sparse(monkeypatch, fit_intercept):
     X, y = load_iris(return_X_y=True)
     dense = max_margin(X, y == 0, fit_intercept=fit_intercept)
-    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
+    monkeypatch.setattr("rosenblatt.prove.exact.labelled_rows.DENSE_VALUES", 0)
     plane = checked(sp.csr_matrix(X), y == 0, fit_intercept=fit_intercept)
     assert plane.margin == pytest.approx(dense.margin, rel=1e-9)
-    monkeypatch.setattr("rosenblatt.prove.hulls.ALL_AT_ONCE", 0)
-    monkeypatch.setattr("rosenblatt.prove.hulls.POOL", 3)
+    monkeypatch.setattr("rosenblatt.prove.max_margin.hulls.ALL_AT_ONCE", 0)
+    monkeypatch.setattr("rosenblatt.prove.max_margin.hulls.POOL", 3)
     assert checked(sp.csr_matrix(X), y == 0, fit_intercept=fit_intercept).gap <= 1e-6
 
 
@@ -146,7 +146,7 @@ def test_scales():
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("size", [1e308, 1e200, 1.0, 1e-200, 1e-310])
 def test_the_ends_of_the_doubles(monkeypatch, size, fit_intercept, kind):
-    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
+    monkeypatch.setattr("rosenblatt.prove.exact.labelled_rows.DENSE_VALUES", 0)
     X = kind([[-size, 0.0], [size, 0.0], [size, size / 4]])
     plane = checked(X, [0, 1, 1], fit_intercept=fit_intercept)
     assert plane.margin == pytest.approx(size, rel=1e-6)
@@ -182,11 +182,11 @@ def thin():
 
 def unknown(monkeypatch):
     """Sparse rows on which the search is cut short."""
-    monkeypatch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
-    monkeypatch.setattr("rosenblatt.prove.separability.WIDE", 4)
-    monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
-    monkeypatch.setattr("rosenblatt.prove.wide.VISITS", 0)
-    monkeypatch.setattr("rosenblatt.prove.separability.VERY_LARGE", 0)
+    monkeypatch.setattr("rosenblatt.prove.exact.labelled_rows.DENSE_VALUES", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.search.WIDE", 4)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.VISITS", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.search.VERY_LARGE", 0)
     rng = np.random.default_rng(0)
     return sp.csr_matrix(rng.integers(1, 50, (60, 8)).astype(float)), rng.integers(0, 2, 60)
 

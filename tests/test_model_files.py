@@ -21,9 +21,9 @@ from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import FileError, NewerFormatError, load, save
-from rosenblatt.data.disk import replaced
-from rosenblatt.estimators.encoding import Arrays, decode, encode, find
-from rosenblatt.estimators.files import BLANK, from_bytes, to_bytes
+from rosenblatt.data.safe_writing import replaced
+from rosenblatt.persist.encoding import Arrays, decode, encode, find
+from rosenblatt.persist.model_files import BLANK, from_bytes, to_bytes
 
 GOLDEN = Path(__file__).parent / "golden"
 CLASSIFIERS = ["Perceptron", "AveragedPerceptron", "VotedPerceptron", "PAUM", "PassiveAggressive", "AROW"]
@@ -321,7 +321,9 @@ def test_plain_values_come_back():
     assert np.isnan(decode(encode(float("nan"), Arrays(), "x"), Arrays()))
 
 
-@pytest.mark.parametrize("path", ["os.system", "learn.machines.np", "learn.machines._linear", "cli.main.app", "State"])
+@pytest.mark.parametrize(
+    "path", ["os.system", "learn.online.state.np", "learn.online.state._linear", "cli.main.app", "State"]
+)
 def test_only_our_classes_are_found(path):
     with pytest.raises(ValueError, match="names no class"):
         find(path)
@@ -513,7 +515,7 @@ def test_a_digest_that_is_missing():
 
 def test_other_classes_are_refused():
     about, arrays = opened(to_bytes(fitted()))
-    for kind in ("learn.machines.State", "estimators.nowhere.X", "estimators.perceptron.checked_order"):
+    for kind in ("learn.online.state.State", "estimators.nowhere.X", "estimators.perceptron.checked_order"):
         with pytest.raises(FileError, match="not a model"):
             from_bytes(sealed({**about, "class": kind}, arrays))
     with pytest.raises(FileError, match="is no attribute"):
@@ -559,7 +561,7 @@ def test_a_full_disk_leaves_the_earlier_file(tmp_path):
 
 
 def test_what_a_killed_writer_left_is_swept_up(tmp_path):
-    child = "import os, sys\nfrom rosenblatt.data.disk import replaced\n"
+    child = "import os, sys\nfrom rosenblatt.data.safe_writing import replaced\n"
     child += "with replaced(sys.argv[1]) as file:\n    file.write(b'half'); file.flush(); os.kill(os.getpid(), 9)\n"
     subprocess.run([sys.executable, "-c", child, str(tmp_path / "x")], check=False)
     assert len(list(tmp_path.iterdir())) == 1

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from family import contents
 from rosenblatt import Layer, MarkI, MultilayerPerceptron, Perceptron, RandomWiring
-from rosenblatt.learn.network import ACTIVATIONS, Net, Optimiser, forward, new_network, objective
+from rosenblatt.learn.network.backpropagation import ACTIVATIONS, Net, Optimiser, forward, new_network, objective
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

@@ -36,12 +36,12 @@ from rosenblatt import (
 )
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples
-from rosenblatt.learn.finite import largest
 from rosenblatt.learn.mixing import one_pass
+from rosenblatt.learn.online.solver import OnlineSolver, Plan, new_state
+from rosenblatt.learn.overflow import largest
 from rosenblatt.learn.schemes import TWO
-from rosenblatt.learn.training import OnlineSolver, Plan, new_state
 from rosenblatt.prove.margins import Margins
-from rosenblatt.prove.mistakes import Separator, mistake_bound
+from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -209,7 +209,7 @@ def test_linear_models_of_values_whose_squares_overflow(kind, solver):
 
 
 def test_line_search_that_finds_no_step_ends(monkeypatch):
-    from rosenblatt.learn import batch
+    from rosenblatt.learn.linear import proximal_gradient as batch
 
     rises = iter(range(10**6))
     real = batch.Landscape.loss

@@ -21,9 +21,11 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 import rosenblatt
 from rosenblatt import FileError, read, stream
-from rosenblatt.data import numbers, sources, svmlight, text
-from rosenblatt.data.reading import Reading, pieces, reading
-from rosenblatt.data.sources import chunks, detect, expand
+from rosenblatt.data.formats import byte_sources as sources
+from rosenblatt.data.formats import decimal_numbers as numbers
+from rosenblatt.data.formats import svmlight, text
+from rosenblatt.data.formats.byte_sources import chunks, detect, expand
+from rosenblatt.data.formats.reading import Reading, pieces, reading
 from written import ROWS, TABLE, written
 
 
@@ -424,7 +426,7 @@ def test_settings_are_checked(tmp_path):
 
 
 def test_stream_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.reading.piece_size", lambda memory: 300)
+    monkeypatch.setattr("rosenblatt.data.formats.reading.piece_size", lambda memory: 300)
     X = sp.random(100, 30, 0.2, format="csr", random_state=0)
     path = str(tmp_path / "rows.svm")
     dump_svmlight_file(X, np.arange(100), path, zero_based=False)
@@ -496,7 +498,8 @@ def test_no_thread_that_reads_outlives_python(tmp_path):
     path = written(tmp_path, b"a,label\n1,2\n3\n" + b"1,2\n" * 6_000_000, "t.csv")
     script = """
 import sys, time
-from rosenblatt.data import reading, tables
+from rosenblatt.data.formats import reading
+from rosenblatt.data.formats import tables
 
 def slow(self, size=-1, read=tables._Handle.read):
     time.sleep(0.05)

@@ -21,7 +21,7 @@ from rosenblatt import (
     SecondOrderPerceptron,
     VotedPerceptron,
 )
-from rosenblatt.learn.training import default_epochs
+from rosenblatt.learn.online.solver import default_epochs
 
 
 def separable(seed, n=500, d=10, margin=0.02):

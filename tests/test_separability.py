@@ -45,7 +45,7 @@ def test_sparse_is_dense(data, fit_intercept):
 def test_sparse_rows_too_many_to_be_read_as_an_array(data, fit_intercept):
     X, y = data
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rosenblatt.data.labelled.DENSE_VALUES", 0)
+        patch.setattr("rosenblatt.prove.exact.labelled_rows.DENSE_VALUES", 0)
         verdict = checked(sp.csr_matrix(np.array(X)), y, fit_intercept=fit_intercept)
     assert verdict.verdict == exact.verdict(X, y, fit_intercept)
 
@@ -53,11 +53,11 @@ def test_sparse_rows_too_many_to_be_read_as_an_array(data, fit_intercept):
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
 def test_whole_numbers_alone_agree_with_floats(seed):
-    from rosenblatt.data.exact import row_space
-    from rosenblatt.data.labelled import read_table
-    from rosenblatt.prove.certificates import signed
-    from rosenblatt.prove.quotient import whole_problem
-    from rosenblatt.prove.separability import Plane, in_wholes
+    from rosenblatt.prove.exact.arithmetic import row_space
+    from rosenblatt.prove.exact.certificates import signed
+    from rosenblatt.prove.exact.labelled_rows import read_table
+    from rosenblatt.prove.separation.projected_rows import whole_problem
+    from rosenblatt.prove.separation.search import Plane, in_wholes
 
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, (int(rng.integers(2, 12)), 3)).astype(float)
@@ -269,14 +269,14 @@ def test_a_plane_that_no_doubles_hold():
 
 
 def test_a_prime_that_hides_a_row():
-    from rosenblatt.data.exact import PRIME
+    from rosenblatt.prove.exact.arithmetic import PRIME
 
     X = [[float(PRIME * k)] for k in range(8)]
     assert checked(X, [0, 1] * 4).rank == 2
 
 
 def test_roots_of_fractions():
-    from rosenblatt.prove.certificates import root_above, root_below
+    from rosenblatt.prove.exact.certificates import root_above, root_below
 
     assert (root_below(Fraction(0)), root_below(Fraction(4)), root_above(Fraction(4))) == (0.0, 2.0, 2.0)
     assert root_below(Fraction(10) ** 700) == np.finfo(float).max
@@ -288,9 +288,9 @@ def test_roots_of_fractions():
 
 
 def test_floats_prove_no_false_witness():
-    from rosenblatt.data.labelled import read_table
-    from rosenblatt.prove.certificates import signed
-    from rosenblatt.prove.quotient import proven, whole_problem
+    from rosenblatt.prove.exact.certificates import signed
+    from rosenblatt.prove.exact.labelled_rows import read_table
+    from rosenblatt.prove.separation.projected_rows import proven, whole_problem
 
     X, y = [[0.0], [2.0], [1.0], [1.0], [3.0]], [0, 0, 1, 1, 0]
     q = whole_problem(signed(read_table(X, y), 1, True), (0, 1))
@@ -301,7 +301,7 @@ def test_floats_prove_no_false_witness():
 
 
 def test_the_simplex_gives_up_where_it_must():
-    from rosenblatt.prove.simplex import Floats
+    from rosenblatt.prove.separation.simplex import Floats
 
     empty = Floats(np.array([1.0, -1.0]), np.ones(2))
     assert empty.run(5)
@@ -317,19 +317,19 @@ def test_the_simplex_gives_up_where_it_must():
 
 
 def test_a_maximiser_that_is_too_dear(monkeypatch):
-    monkeypatch.setattr("rosenblatt.prove.weak.WORK", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.quasi_complete.WORK", 0)
     for X, y in (QUASI, APART, ([[0, 0, 0], [0, 0, 0], [1, 0, 2], [0, 1, 1], [1, 1, 0]], [0, 1, 1, 1, 1])):
         assert checked(X, y).infinite
 
 
 @pytest.mark.parametrize("fail", ["run", "missing"])
 def test_whole_numbers_decide_where_floats_fail(monkeypatch, fail):
-    from rosenblatt.prove.simplex import Floats
+    from rosenblatt.prove.separation.simplex import Floats
 
     if fail == "run":
         monkeypatch.setattr(Floats, "run", lambda self, most, tolerance=0: False)
     else:
-        monkeypatch.setattr("rosenblatt.prove.separability.proven", lambda q, rows: None)
+        monkeypatch.setattr("rosenblatt.prove.separation.search.proven", lambda q, rows: None)
     for X, y in (XOR, QUASI, APART):
         assert checked(X, y).verdict == exact.verdict(X, y)
 
@@ -428,14 +428,16 @@ def text_like(n, d, noise=0.0, seed=0, words=12):
 
 
 def test_wide_sparse_core_of_many_columns(monkeypatch):
-    import rosenblatt.prove.wide as wide
+    import rosenblatt.prove.separation.many_columns as wide
 
     X, y = text_like(500, 3000, words=60)
     easy = sp.csr_matrix((np.ones(1500), (np.arange(1500), 3000 + np.arange(1500))), shape=(1500, 4500))
     X = sp.vstack([sp.hstack([X, sp.csr_matrix((500, 1500))]), easy], format="csr")
     y = np.append(y, np.arange(1500) % 2)
     found = wide.descended
-    monkeypatch.setattr("rosenblatt.prove.separability.descended", lambda z, i: found(z, i) if i.size < z.n else None)
+    monkeypatch.setattr(
+        "rosenblatt.prove.separation.search.descended", lambda z, i: found(z, i) if i.size < z.n else None
+    )
     assert checked(X, y).verdict == "complete"
 
 
@@ -457,8 +459,8 @@ def test_sparse_rows_are_given_the_epochs_that_they_are_worth(n):
 
 @pytest.mark.compiled
 def test_sparse_rows_that_are_not_very_many_are_given_the_corral(monkeypatch):
-    monkeypatch.setattr("rosenblatt.prove.wide.EPOCHS", 1)
-    monkeypatch.setattr("rosenblatt.prove.wide.VISITS", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.VISITS", 0)
     X = sp.random(3000, 1600, density=0.01, random_state=0, format="csr")
     f = X @ np.random.default_rng(1).standard_normal(1600)
     keep = np.abs(f) > 0.05
@@ -477,7 +479,7 @@ def test_wide_sparse_twins():
 
 @pytest.mark.parametrize("epochs", [28, 0])
 def test_wide_sparse_with_a_core(monkeypatch, epochs):
-    import rosenblatt.prove.wide as wide
+    import rosenblatt.prove.separation.many_columns as wide
 
     monkeypatch.setattr(wide, "EPOCHS", epochs)
     monkeypatch.setattr(wide, "VISITS", 0)
@@ -495,7 +497,7 @@ def test_wide_sparse_with_a_core(monkeypatch, epochs):
 
 
 def test_wide_sparse_undecided(monkeypatch):
-    import rosenblatt.prove.wide as wide
+    import rosenblatt.prove.separation.many_columns as wide
 
     monkeypatch.setattr(wide, "EPOCHS", 1)
     monkeypatch.setattr(wide, "VISITS", 0)

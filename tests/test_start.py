@@ -1,5 +1,6 @@
 """How a process starts: names come when they are used, machine code is never stale, and a fit copies nothing."""
 
+import ast
 import json
 import os
 import re
@@ -44,7 +45,7 @@ def test_import_loads_nothing_heavy():
 def test_a_fit_loads_no_search_for_proofs():
     fit = "from rosenblatt import Perceptron; Perceptron().fit([[0.0], [1.0]], [0, 1])"
     loaded = python(f"import json, sys; {fit}; print(json.dumps(sorted(sys.modules)))")
-    assert [name for name in loaded if name.startswith("rosenblatt.prove.")] == ["rosenblatt.prove.mistakes"]
+    assert [name for name in loaded if name.startswith("rosenblatt.prove.")] == ["rosenblatt.prove.mistake_formula"]
 
 
 def test_every_name_resolves():
@@ -54,7 +55,9 @@ def test_every_name_resolves():
         if name != "__version__":
             assert value.__name__ == name
             assert value.__module__.startswith("rosenblatt.")
-    assert set(rosenblatt._HOMES) == set(rosenblatt.__all__) - {"__version__"}
+    stub = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    (told,) = [ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign)]
+    assert set(told) == set(rosenblatt.__all__)
     namespace = {}
     exec("from rosenblatt import *", namespace)
     assert set(rosenblatt.__all__) <= set(namespace)
@@ -76,7 +79,7 @@ import json
 import numpy as np
 import rosenblatt
 from rosenblatt.data.examples import Dense
-from rosenblatt.learn.loops import score_one
+from rosenblatt.learn.compiled_loops import score_one
 
 out = np.zeros(2)
 rows = Dense(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -118,7 +121,7 @@ FINGERPRINTS = """
 import json, sys
 from pathlib import Path
 import rosenblatt
-from rosenblatt.data.compiling import SOURCES, _fingerprint
+from rosenblatt.compiling import SOURCES, _fingerprint
 
 package, seen = Path(rosenblatt.__file__).parent, {}
 for name in json.loads(sys.argv[1]):
@@ -134,12 +137,18 @@ print(json.dumps({"seen": seen, "back": _fingerprint() == SOURCES}))
 @pytest.mark.compiled
 def test_every_compiled_source_is_part_of_the_cache_key(copied):
     path, cache = copied
-    uses = re.compile(r"^\s*(from rosenblatt\.data\.compiling import|from numba\b|import numba\b)", re.MULTILINE)
+    uses = re.compile(r"^\s*(from rosenblatt\.compiling import|from numba\b|import numba\b)", re.MULTILINE)
     compiled = [source for source in PACKAGE.rglob("*.py") if uses.search(source.read_text(encoding="utf-8"))]
     names = [source.relative_to(PACKAGE).as_posix() for source in compiled]
     # What they inline of each other: constants and named tuples stand in sources of the same rooms.
-    names += [source.relative_to(PACKAGE).as_posix() for source in (PACKAGE / "learn").glob("*.py")]
-    assert {"learn/loops.py", "learn/rows.py", "learn/rules.py", "data/examples.py"} <= set(names)
+    names += [source.relative_to(PACKAGE).as_posix() for source in (PACKAGE / "learn").rglob("*.py")]
+    assert {
+        "learn/compiled_loops.py",
+        "learn/rows.py",
+        "learn/online/rules.py",
+        "data/examples.py",
+        "compiling.py",
+    } <= set(names)
     told = python(FINGERPRINTS, json.dumps(names), path=path, cache=cache)
     assert told["back"]
     assert [name for name, seen in told["seen"].items() if not seen] == []

@@ -15,8 +15,8 @@ import pytest
 import zstandard
 
 from rosenblatt import FileError, read
-from rosenblatt.data import tables
-from rosenblatt.data.reading import prepared, reading
+from rosenblatt.data.formats import tables
+from rosenblatt.data.formats.reading import prepared, reading
 from written import ROWS, TABLE, written
 
 

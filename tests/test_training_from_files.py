@@ -10,8 +10,9 @@ import scipy.sparse as sp
 import rosenblatt
 from from_files import RNG, check_same, dump_svmlight_file, rows, same
 from rosenblatt import FileError, fit, read
-from rosenblatt.data.reading import Inventory, in_bytes, reading
-from rosenblatt.scale import cache, files
+from rosenblatt.data.formats.reading import Inventory, in_bytes, reading
+from rosenblatt.scale import fit_from_files as files
+from rosenblatt.scale import row_cache as cache
 
 pytestmark = pytest.mark.usefixtures("quiet", "small_blocks")
 
@@ -325,7 +326,7 @@ def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
 
 
 def test_names_are_no_numbers_however_many_there_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.reading.MOST_LABELS", 3)
+    monkeypatch.setattr("rosenblatt.data.formats.reading.MOST_LABELS", 3)
     path = tmp_path / "rows.csv"
     path.write_text("a,label\n" + "".join(f"{k},n{k}\n" for k in range(9)))
     with pytest.raises(ValueError, match="labels are names"):
@@ -440,7 +441,7 @@ def test_settings_that_make_no_sense(svm):
 
 
 def test_too_many_labels_are_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.reading.MOST_LABELS", 10)
+    monkeypatch.setattr("rosenblatt.data.formats.reading.MOST_LABELS", 10)
     path = tmp_path / "many.svm"
     path.write_text("".join(f"{k} 1:{k}\n" for k in range(30)))
     with pytest.raises(ValueError, match="too many different labels"):

@@ -194,7 +194,7 @@ def train(
     import rosenblatt
     from rosenblatt.cli.progress import watched
     from rosenblatt.cli.scoring import evaluated
-    from rosenblatt.scale.files import steps
+    from rosenblatt.scale.fit_from_files import steps
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     parameters = dict(_parameter(one) for one in set_ or ())
@@ -245,7 +245,7 @@ def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | Non
         return
     if address is not None and workers is not None:
         raise ValueError("--cluster has workers, --workers starts some: give one of them.")
-    from rosenblatt.scale.cluster import connected
+    from rosenblatt.scale.dask_cluster import connected
 
     with connected(address, workers, tls if any(tls.values()) else None) as client:
         if address is not None:
@@ -255,8 +255,8 @@ def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | Non
 
 def _check_places(source: str, outputs: list[Path], test: str | None, force: bool) -> None:
     """Refuse before training what could only fail after it, or would destroy data."""
-    from rosenblatt.data.sources import STDIN, expand, flows, opened
-    from rosenblatt.estimators.files import is_model
+    from rosenblatt.data.formats.byte_sources import STDIN, expand, flows, opened
+    from rosenblatt.persist.model_files import is_model
 
     tests = expand(test) if test is not None else ()
     if STDIN in tests and STDIN in expand(source):
@@ -271,7 +271,7 @@ def _check_places(source: str, outputs: list[Path], test: str | None, force: boo
 
 def _check_output(path: Path, inputs: Sequence[str], ours: Callable[[Path], bool], force: bool) -> None:
     """Refuse a file that is read, and unless forced one that is there and was not written by such a command."""
-    from rosenblatt.data.sources import spare_inputs
+    from rosenblatt.data.formats.byte_sources import spare_inputs
 
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder, name a file in it.")
@@ -317,7 +317,7 @@ def predict(
     """Print a label for each row."""
     import rosenblatt
     from rosenblatt.cli.scoring import predicted
-    from rosenblatt.data.sources import expand, spare_inputs
+    from rosenblatt.data.formats.byte_sources import expand, spare_inputs
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
     spare_inputs((str(model), *expand(source)), ["/dev/stdout"])  # labels appended to the rows would be read as rows
@@ -362,8 +362,8 @@ def check(
     """Say whether a plane separates the classes, with the proof."""
     import rosenblatt
     from rosenblatt.cli.scoring import named
-    from rosenblatt.data.reading import lasting, prepared, reading
-    from rosenblatt.data.sources import spooled
+    from rosenblatt.data.formats.byte_sources import spooled
+    from rosenblatt.data.formats.reading import lasting, prepared, reading
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     with spooled(source, stdin=False) as files:
@@ -419,7 +419,7 @@ def export(
 ) -> None:
     """Write a linear model as ONNX."""
     import rosenblatt
-    from rosenblatt.estimators.onnx_export import is_export
+    from rosenblatt.persist.onnx_export import is_export
 
     _check_output(output, [str(model)], is_export, force)
     rosenblatt.export_onnx(rosenblatt.load(model), output)

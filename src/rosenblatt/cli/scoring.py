@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data import tables
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.reading import Piece, Reading, family, lasting, pieces, prepared, reading, target
-from rosenblatt.data.sources import CHUNK, expand, spooled
-from rosenblatt.scale.answers import how_to_read
+from rosenblatt.data.formats import tables
+from rosenblatt.data.formats.byte_sources import CHUNK, expand, spooled
+from rosenblatt.data.formats.reading import Piece, Reading, family, lasting, pieces, prepared, reading, target
+from rosenblatt.scale.prediction import how_to_read
 
 MADE_UP = 20_000  # rows, where none are given
 

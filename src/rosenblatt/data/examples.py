@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.compiling import compiled
-from rosenblatt.data.sparse_input import check_arrays, out_of_range, well_formed
+from rosenblatt.compiling import compiled
+from rosenblatt.data.sparse_checks import check_arrays, out_of_range, well_formed
 
 Array = np.ndarray[Any, Any]
 LABELS_AT_ONCE = 1 << 18  # labels sorted in one go: some 20 ms, so that Ctrl-C is heard

@@ -13,17 +13,17 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import Examples, encode_labels, encode_weights
-from rosenblatt.estimators.consistency import assigned, planes_now
-from rosenblatt.estimators.consistency_layers import check_tree_model
-from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.base.epoch_classifier import EpochwiseClassifier
+from rosenblatt.estimators.base.network_state_checks import check_tree_model
+from rosenblatt.estimators.base.report import Report, scan
+from rosenblatt.estimators.base.state_checks import assigned, planes_now
 from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.estimators.report import Report, scan
 from rosenblatt.learn.epochs import Source, Training
-from rosenblatt.learn.kept import Planes, lengths2
-from rosenblatt.learn.rules import PassiveAggressiveRule, PerceptronRule
+from rosenblatt.learn.models import Planes, lengths2
+from rosenblatt.learn.online.hierarchy import Distance, Grown, TreeSolver, make_tree, new_grown
+from rosenblatt.learn.online.rules import PassiveAggressiveRule, PerceptronRule
+from rosenblatt.learn.online.solver import Plan
 from rosenblatt.learn.schemes import decide
-from rosenblatt.learn.training import Plan
-from rosenblatt.learn.tree import Distance, Grown, TreeSolver, make_tree, new_grown
 
 Array = np.ndarray[Any, Any]
 

@@ -12,27 +12,27 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.examples import Examples, Facts
-from rosenblatt.estimators.consistency_kernels import check_kernel_model
-from rosenblatt.estimators.epochwise import EpochwiseClassifier
+from rosenblatt.estimators.base.epoch_classifier import EpochwiseClassifier
+from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
+from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.estimators.report import Report
-from rosenblatt.learn.budgets import Budgeted, BudgetSolver, new_budgeted
 from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.evaluation import look
-from rosenblatt.learn.finite import check_scores
-from rosenblatt.learn.kernel_dual import Ascent, KernelDualSolver, new_ascent
-from rosenblatt.learn.kernel_machines import (
+from rosenblatt.learn.kernel.budgets import Budgeted, BudgetSolver, new_budgeted
+from rosenblatt.learn.kernel.functions import Kernel, scale_gamma
+from rosenblatt.learn.kernel.perceptron import (
     Dual,
     KernelPerceptronSolver,
     Machines,
     largest_diagonal,
     new_machines,
 )
-from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.kernel.svm_dual import Ascent, KernelDualSolver, new_ascent
+from rosenblatt.learn.online.rules import PerceptronRule
+from rosenblatt.learn.online.solver import Plan, whole_problem
+from rosenblatt.learn.overflow import check_scores
 from rosenblatt.learn.schemes import TWO
-from rosenblatt.learn.similarity import Kernel, scale_gamma
-from rosenblatt.learn.training import Plan, whole_problem
-from rosenblatt.prove.mistakes import Separator, mistake_bound
+from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
 MEGABYTE = 1 << 20

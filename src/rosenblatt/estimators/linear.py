@@ -12,21 +12,21 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.estimators.classifier import OnlineClassifier
-from rosenblatt.estimators.online import OnlineLearner
+from rosenblatt.estimators.base.online import OnlineLearner
+from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.estimators.base.online_regressor import OnlineRegressor
+from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.estimators.regressor import OnlineRegressor
-from rosenblatt.estimators.report import Report
-from rosenblatt.learn import minimising
-from rosenblatt.learn.batch import BatchSolver
 from rosenblatt.learn.epochs import Training
-from rosenblatt.learn.finite import check_objective
-from rosenblatt.learn.losses import LOSSES, names
-from rosenblatt.learn.minimising import Aim, StochasticSolver
-from rosenblatt.learn.penalties import PENALTIES
-from rosenblatt.learn.rules import PassiveAggressiveRule
+from rosenblatt.learn.linear import stochastic
+from rosenblatt.learn.linear.losses import LOSSES, names
+from rosenblatt.learn.linear.penalties import PENALTIES
+from rosenblatt.learn.linear.proximal_gradient import BatchSolver
+from rosenblatt.learn.linear.stochastic import Aim, StochasticSolver
+from rosenblatt.learn.online.rules import PassiveAggressiveRule
+from rosenblatt.learn.online.solver import Plan
+from rosenblatt.learn.overflow import check_objective
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
-from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
 RATES = {"optimal", "1/t", "1/sqrt(t)"}
@@ -99,7 +99,7 @@ class Minimiser(OnlineLearner):
     def _objective(self, plan: Aim, run: Training) -> float:
         if self.solver == "batch" and not plan.shape.kinked and not self.early_stopping:
             return run.records[-1].loss  # of the very model that is kept
-        return minimising.objective(run.source, plan, self._kept)
+        return stochastic.objective(run.source, plan, self._kept)
 
     def _complaint(self, report: Report) -> str:
         return (
@@ -135,7 +135,7 @@ class LinearClassifier(Minimiser, OnlineClassifier):
     loss : str, default="log"
         "perceptron" max(0, −m); "hinge" max(0, 1 − m); "squared_hinge" its square; "log" ln(1 + e^−m), for many
         classes ln Σ e^f_k − f_y; "exponential" e^−m; "modified_huber" the squared hinge, straight below m = −1.
-        ("zero_one" can be looked at, in `learn.losses`, but not learned by.)
+        ("zero_one" can be looked at, in `learn.linear.losses`, but not learned by.)
     penalty : {"l2", "l1", "elasticnet"} or None, default="l2"
     alpha : float, default=1e-4
     l1_ratio : float, default=0.15

@@ -13,19 +13,19 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels, encode_rows, encode_weights
-from rosenblatt.data.frames import check_buffers
-from rosenblatt.data.labelled import Table, check_nameable, read_rows, told_apart
-from rosenblatt.estimators.consistency import assigned, check_attributes, check_planes, must
-from rosenblatt.estimators.fitting import all_or_nothing, warn
-from rosenblatt.estimators.report import Report
-from rosenblatt.estimators.validation import validated
-from rosenblatt.learn.finite import all_finite, check_scores
+from rosenblatt.estimators.base.fitting import all_or_nothing, warn
+from rosenblatt.estimators.base.report import Report
+from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, must
+from rosenblatt.estimators.base.validation import validated
+from rosenblatt.learn.linear.squared_hinge_newton import squared_hinge
+from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import decide
-from rosenblatt.learn.squared_hinge import squared_hinge
-from rosenblatt.prove.certificates import Separability, WidestPlane, label, signed
-from rosenblatt.prove.widest import unfound, widest
+from rosenblatt.prove.exact.certificates import Separability, WidestPlane, label, signed
+from rosenblatt.prove.exact.labelled_rows import Table, check_nameable, read_rows, told_apart
+from rosenblatt.prove.max_margin.search import unfound, widest
 
 Array = np.ndarray[Any, Any]
 

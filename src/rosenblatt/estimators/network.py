@@ -18,18 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, encode_rows, encode_weights
-from rosenblatt.estimators.consistency import check_attributes, is_array, must
-from rosenblatt.estimators.consistency_layers import check_network
-from rosenblatt.estimators.epochwise import EpochwiseClassifier
-from rosenblatt.estimators.fitting import all_or_nothing
+from rosenblatt.estimators.base.epoch_classifier import EpochwiseClassifier
+from rosenblatt.estimators.base.fitting import all_or_nothing
+from rosenblatt.estimators.base.network_state_checks import check_network
+from rosenblatt.estimators.base.report import Report
+from rosenblatt.estimators.base.state_checks import check_attributes, is_array, must
+from rosenblatt.estimators.base.validation import validated
 from rosenblatt.estimators.linear import LINEAR
 from rosenblatt.estimators.perceptron import COMMON, Perceptron, checked_order
-from rosenblatt.estimators.report import Report
-from rosenblatt.estimators.validation import validated
 from rosenblatt.learn.epochs import Source, Training
-from rosenblatt.learn.finite import all_finite, largest
-from rosenblatt.learn.kept import take
-from rosenblatt.learn.network import (
+from rosenblatt.learn.models import take
+from rosenblatt.learn.network.backpropagation import (
     ACTIVATIONS,
     Answers,
     Layer,
@@ -39,8 +38,9 @@ from rosenblatt.learn.network import (
     Optimiser,
     new_network,
 )
-from rosenblatt.learn.rules import PerceptronRule
-from rosenblatt.learn.training import Plan, errors_in
+from rosenblatt.learn.online.rules import PerceptronRule
+from rosenblatt.learn.online.solver import Plan, errors_in
+from rosenblatt.learn.overflow import all_finite, largest
 
 Array = np.ndarray[Any, Any]
 MOST_EPOCHS = 2_000

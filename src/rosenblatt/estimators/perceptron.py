@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.estimators.classifier import OnlineClassifier
-from rosenblatt.learn.kept import Ballot
-from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.learn.models import Ballot
+from rosenblatt.learn.online.rules import PerceptronRule
+from rosenblatt.learn.online.solver import Plan
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.estimators.classifier import OnlineClassifier
+from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.learn.rules import AROWRule, Rule, SecondOrderRule
-from rosenblatt.learn.training import Plan
+from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
+from rosenblatt.learn.online.solver import Plan
 
 SECOND: dict[str, Any] = {
     **{name: rule for name, rule in COMMON.items() if name != "warm_start"},

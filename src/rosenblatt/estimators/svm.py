@@ -11,18 +11,18 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.estimators.classifier import OnlineClassifier
+from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.linear import LINEAR, Minimiser
 from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.estimators.report import Report
-from rosenblatt.learn.dual import DualPlan, DualSolver
 from rosenblatt.learn.epochs import Training
-from rosenblatt.learn.finite import check_objective
-from rosenblatt.learn.minimising import Aim
-from rosenblatt.learn.pegasos import PegasosPlan, PegasosSolver
-from rosenblatt.learn.rules import PassiveAggressiveRule
+from rosenblatt.learn.linear.pegasos import PegasosPlan, PegasosSolver
+from rosenblatt.learn.linear.stochastic import Aim
+from rosenblatt.learn.linear.svm_dual import DualPlan, DualSolver
+from rosenblatt.learn.online.rules import PassiveAggressiveRule
+from rosenblatt.learn.online.solver import Plan
+from rosenblatt.learn.overflow import check_objective
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
-from rosenblatt.learn.training import Plan
 
 Array = np.ndarray[Any, Any]
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, per_row, spans
-from rosenblatt.learn.finite import check_scores
-from rosenblatt.learn.kept import Kept, Planes, take
-from rosenblatt.learn.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
+from rosenblatt.learn.models import Kept, Planes, take
+from rosenblatt.learn.online.first_order import edge
+from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
+from rosenblatt.learn.overflow import check_scores
 from rosenblatt.learn.schemes import Scheme, decide
-from rosenblatt.learn.visits import edge
 
 Array = np.ndarray[Any, Any]
 

@@ -39,14 +39,14 @@ import numpy as np
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, Solver, Source, Step
-from rosenblatt.learn.finite import check_state
-from rosenblatt.learn.kept import Planes
-from rosenblatt.learn.machines import NONE, Machine, State
-from rosenblatt.learn.minimising import Aim, StochasticSolver
-from rosenblatt.learn.pegasos import PegasosPlan
-from rosenblatt.learn.rules import Rule, SecondOrderRule
-from rosenblatt.learn.training import LinearSolver, OnlineSolver, Plan
-from rosenblatt.learn.visits import CLOCK, LOSS, UPDATES, VIOLATIONS
+from rosenblatt.learn.linear.pegasos import PegasosPlan
+from rosenblatt.learn.linear.stochastic import Aim, StochasticSolver
+from rosenblatt.learn.models import Planes
+from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, VIOLATIONS
+from rosenblatt.learn.online.rules import Rule, SecondOrderRule
+from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver, Plan
+from rosenblatt.learn.online.state import NONE, Machine, State
+from rosenblatt.learn.overflow import check_state
 
 Array = np.ndarray[Any, Any]
 MIXINGS = ("uniform", "mistakes")
@@ -162,9 +162,9 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
     --------
     >>> import numpy as np
     >>> from rosenblatt.data.examples import Dense, Examples
-    >>> from rosenblatt.learn.rules import PerceptronRule
+    >>> from rosenblatt.learn.online.rules import PerceptronRule
     >>> from rosenblatt.learn.schemes import TWO
-    >>> from rosenblatt.learn.training import OnlineSolver, Plan, new_state
+    >>> from rosenblatt.learn.online.solver import OnlineSolver, Plan, new_state
     >>> def rows(X, y):
     ...     return Examples(Dense(np.array(X)), 1, np.array(y), np.array([0, 1]), None, None, 4.0)
     >>> shards = [rows([[1.0], [-1.0]], [1, 0]), rows([[2.0]], [1])]

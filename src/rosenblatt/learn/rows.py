@@ -18,7 +18,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
-from rosenblatt.data.compiling import verb
+from rosenblatt.compiling import verb
 
 Array = np.ndarray[Any, Any]
 Rows = Any

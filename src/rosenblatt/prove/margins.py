@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.examples import encode_labels
-from rosenblatt.data.labelled import Table, read_table
-from rosenblatt.data.sparse_input import well_formed
-from rosenblatt.prove.certificates import Separability, WidestPlane
+from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.prove.exact.certificates import Separability, WidestPlane
+from rosenblatt.prove.exact.labelled_rows import Table, read_table
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.estimators.files import load, save
+from rosenblatt.persist.encoding import Arrays, encode
+from rosenblatt.persist.model_files import load, save
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ class Checkpoint:
         """Writes an estimator, where it is asked for."""
         return None if self.path is None else partial(_save, self.path)
 
+    def resume(self, estimator: Any) -> Any:
+        """What the earlier training left, if it had the estimator's settings and rows; None where there was none."""
+        if self.earlier is not None:
+            _check_same_training(estimator, self.earlier)
+        return self.earlier
+
     @property
     def epochs(self) -> int:
         """Epochs made before."""
@@ -50,6 +57,31 @@ class Checkpoint:
             if self.earlier is None or error.path is not None:
                 raise
             raise FileError(error.what, self.path) from error
+
+
+def _check_same_training(estimator: Any, earlier: Any) -> None:
+    """Refuse a checkpoint of other settings or other rows; the budget of epochs may differ."""
+    mine, theirs = estimator.get_params(), earlier.get_params()
+    differ = [name for name in mine if name != "max_epochs" and not _equal(mine[name], theirs.get(name))]
+    if type(earlier) is not type(estimator) or differ:
+        what = f"{differ[0]}={theirs[differ[0]]!r}" if differ and differ[0] in theirs else type(earlier).__name__
+        raise FileError(f"a checkpoint of another training, with {what}: train without resume")
+    if getattr(earlier, "_contents", None) != estimator._contents:
+        raise FileError("a checkpoint of training on other rows: train without resume")
+
+
+def _equal(mine: Any, theirs: Any) -> bool:
+    """Whether two parameters are the same; of random states, whether they go on in the same way."""
+    if callable(mine) or callable(theirs):
+        return mine is theirs
+    return _plain(mine) == _plain(theirs)
+
+
+def _plain(value: Any) -> tuple[Any, dict[str, bytes]]:
+    """A parameter as data that can be compared."""
+    arrays = Arrays()
+    tree = encode(value, arrays, "a parameter")
+    return tree, {name: array.tobytes() for name, array in arrays.stored.items()}
 
 
 def _save(path: Path, estimator: Any) -> None:

@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data import tables
+from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples, as_labels, check_ends, encode_rows
-from rosenblatt.data.frames import check_buffers
-from rosenblatt.data.reading import Contents, Inventory, Piece, Reading, pieces
-from rosenblatt.data.sources import CHUNK, stamps
-from rosenblatt.data.sparse_input import well_formed
+from rosenblatt.data.formats import tables
+from rosenblatt.data.formats.byte_sources import CHUNK, stamps
+from rosenblatt.data.formats.reading import Contents, Inventory, Piece, Reading, pieces
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Question
-from rosenblatt.scale.cache import cached, cut, read_blocks
-from rosenblatt.scale.rows import Taught
+from rosenblatt.scale.file_source import Taught
+from rosenblatt.scale.row_cache import cached, cut, read_blocks
 
 Array = np.ndarray[Any, Any]
 NO_ROWS = "expected rows, found none"

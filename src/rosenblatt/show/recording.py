@@ -12,14 +12,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.kept import Ballot
-from rosenblatt.learn.machines import Machine, State
-from rosenblatt.learn.rules import PerceptronRule
+from rosenblatt.learn.models import Ballot
+from rosenblatt.learn.online.rules import PerceptronRule
+from rosenblatt.learn.online.solver import problems
+from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import TWO, Scheme
-from rosenblatt.learn.training import problems
-from rosenblatt.prove.mistakes import Separator, mistake_bound
-from rosenblatt.show import exact as slow
-from rosenblatt.show.numbers import as_fraction, fractions_of
+from rosenblatt.prove.mistake_formula import Separator, mistake_bound
+from rosenblatt.show import exact_learners as slow
+from rosenblatt.show.number_format import as_fraction, fractions_of
 
 Array = np.ndarray[Any, Any]
 LONGEST = 10_000  # bits of a denominator: some rules double them with every update

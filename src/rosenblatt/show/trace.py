@@ -17,15 +17,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from rosenblatt.data.frames import check_buffers
-from rosenblatt.data.sparse_input import well_formed
-from rosenblatt.estimators.aggressive import PassiveAggressive, PassiveAggressiveRegressor
+from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
-from rosenblatt.learn.training import default_epochs
-from rosenblatt.show.numbers import fractions_of
+from rosenblatt.learn.online.solver import default_epochs
+from rosenblatt.show.number_format import fractions_of
 from rosenblatt.show.recording import Step, in_floats, in_fractions, tuples
-from rosenblatt.show.table import table
+from rosenblatt.show.trace_table import table
 from rosenblatt.show.verdict import look
 
 Array = np.ndarray[Any, Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.labelled import read_table
-from rosenblatt.prove.certificates import Separability, WidestPlane
+from rosenblatt.prove.exact.certificates import Separability, WidestPlane
+from rosenblatt.prove.exact.labelled_rows import read_table
 from rosenblatt.prove.margins import margins
-from rosenblatt.prove.widest import widest
+from rosenblatt.prove.max_margin.search import widest
 
 Array = np.ndarray[Any, Any]
 GAP = 1e-6  # between the margin of the widest plane and the largest that there could be

@@ -11,7 +11,7 @@ import panel.theme.base
 from bokeh.models import ColumnDataSource, CustomJS
 from panel.io.resources import LOCAL_DIST
 
-from rosenblatt.show.lab import limits
+from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.classes_page import ClassesPage
 from rosenblatt.show.lab.losses_page import LossesPage
 from rosenblatt.show.lab.network_page import NetworkPage
@@ -126,7 +126,7 @@ class Lab:
         """Show what a snapshot shows; one that does not fit together changes nothing."""
         pages = self._kept()
         try:
-            limits.fields(dict.fromkeys(pages) | shot.pages, "pages", pages)
+            state_limits.fields(dict.fromkeys(pages) | shot.pages, "pages", pages)
             shot = replace(shot, pages={name: pages[name].read(one) for name, one in shot.pages.items()})
         except ValueError as error:
             raise ValueError(f"This is no state of the lab: {error}.") from error

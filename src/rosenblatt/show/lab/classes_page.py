@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from rosenblatt.show.lab import limits
+from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas, arrays, points_source
-from rosenblatt.show.lab.classes import LOSSES, PENALTIES, START, Assessment, assess
+from rosenblatt.show.lab.multiclass_gradient import LOSSES, PENALTIES, START, Assessment, assess
+from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import THREE
-from rosenblatt.show.lab.repeating import repeat
 from rosenblatt.show.pictures.drawing import COLOURS
 
 Array = np.ndarray[Any, Any]
@@ -222,18 +222,18 @@ class ClassesPage:
 
     def read(self, given: Any) -> dict[str, Any]:
         """What a snapshot kept, with every value within its bounds."""
-        kept = limits.fields(given, "classes", self.state())
-        x = limits.numbers(kept["x"], "x")
+        kept = state_limits.fields(given, "classes", self.state())
+        x = state_limits.numbers(kept["x"], "x")
         return {
-            "W": [limits.numbers(row, "W", 2, 2) for row in limits.values(kept["W"], "W", 3, 3)],
-            "b": limits.numbers(kept["b"], "b", 3, 3),
+            "W": [state_limits.numbers(row, "W", 2, 2) for row in state_limits.values(kept["W"], "W", 3, 3)],
+            "b": state_limits.numbers(kept["b"], "b", 3, 3),
             "x": x,
-            "y": limits.numbers(kept["y"], "y", len(x), len(x)),
-            "labels": limits.labels(kept["labels"], "labels", len(x), limits.MOST_CLASSES),
-            "loss": limits.chosen([kept["loss"]], "loss", LOSSES)[0],
-            "penalty": limits.chosen([kept["penalty"]], "penalty", PENALTIES)[0],
-            "strength": limits.number(kept["strength"], "strength", 0.0, limits.LARGEST_RATE),
-            "rate": limits.number(kept["rate"], "rate", limits.SMALLEST_RATE, limits.LARGEST_RATE),
+            "y": state_limits.numbers(kept["y"], "y", len(x), len(x)),
+            "labels": state_limits.labels(kept["labels"], "labels", len(x), state_limits.MOST_CLASSES),
+            "loss": state_limits.chosen([kept["loss"]], "loss", LOSSES)[0],
+            "penalty": state_limits.chosen([kept["penalty"]], "penalty", PENALTIES)[0],
+            "strength": state_limits.number(kept["strength"], "strength", 0.0, state_limits.LARGEST_RATE),
+            "rate": state_limits.number(kept["rate"], "rate", state_limits.SMALLEST_RATE, state_limits.LARGEST_RATE),
         }
 
     def restore(self, kept: dict[str, Any]) -> None:

@@ -10,8 +10,8 @@ import panel as pn
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
-from rosenblatt.learn.losses import curve
-from rosenblatt.show.lab import limits
+from rosenblatt.learn.linear.losses import curve
+from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.session import Session
 from rosenblatt.show.pictures.curves import OF_MARGIN, titled
 from rosenblatt.show.pictures.drawing import COLOURS
@@ -118,10 +118,10 @@ class LossesPage:
 
     def read(self, given: Any) -> dict[str, Any]:
         """What a snapshot kept, with every value within its bounds."""
-        kept = limits.fields(given, "losses", self.state())
+        kept = state_limits.fields(given, "losses", self.state())
         return {
-            "losses": limits.chosen(kept["losses"], "losses", OF_MARGIN),
-            "scale": limits.chosen([kept["scale"]], "scale", self.scale.options.values())[0],
+            "losses": state_limits.chosen(kept["losses"], "losses", OF_MARGIN),
+            "scale": state_limits.chosen([kept["scale"]], "scale", self.scale.options.values())[0],
         }
 
     def restore(self, kept: dict[str, Any]) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import panel as pn
 
 from rosenblatt.estimators.network import MarkI, MultilayerPerceptron
-from rosenblatt.show.lab import limits
+from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas
+from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import LECTURES
-from rosenblatt.show.lab.repeating import repeat
 from rosenblatt.show.lab.session import Session
 
 PERIOD_MS, EPOCHS_A_TICK = 120, 10
@@ -40,7 +40,7 @@ class NetworkPage:
         self.units = pn.widgets.IntSlider(name="Hidden units", start=1, end=24, value=8, **wide)
         self.activation = pn.widgets.Select(name="Units", options=["tanh", "logistic", "relu"], **wide)
         self.rate = pn.widgets.FloatInput(name="Learning rate", value=0.05, start=0.0001, step=0.01, **wide)
-        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, end=limits.LARGEST_SEED, **wide)
+        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, end=state_limits.LARGEST_SEED, **wide)
         self.start = pn.widgets.Button(name="Learn", button_type="primary", css_classes=["learn"])
         self.again = pn.widgets.Button(name="Start again")
         self.xor = pn.widgets.Button(name="Load XOR", css_classes=["load-xor"])
@@ -189,13 +189,13 @@ class NetworkPage:
 
     def read(self, given: Any) -> dict[str, Any]:
         """What a snapshot kept, with every value within its bounds."""
-        kept = limits.fields(given, "network", self.state())
+        kept = state_limits.fields(given, "network", self.state())
         return {
-            "units": limits.whole(kept["units"], "units", self.units.start, self.units.end),
-            "activation": limits.chosen([kept["activation"]], "activation", self.activation.options)[0],
-            "rate": limits.number(kept["rate"], "rate", limits.SMALLEST_RATE, limits.LARGEST_RATE),
-            "seed": limits.whole(kept["seed"], "seed", 0, limits.LARGEST_SEED),
-            "epochs": limits.whole(kept["epochs"], "epochs", 0, MOST_EPOCHS),
+            "units": state_limits.whole(kept["units"], "units", self.units.start, self.units.end),
+            "activation": state_limits.chosen([kept["activation"]], "activation", self.activation.options)[0],
+            "rate": state_limits.number(kept["rate"], "rate", state_limits.SMALLEST_RATE, state_limits.LARGEST_RATE),
+            "seed": state_limits.whole(kept["seed"], "seed", 0, state_limits.LARGEST_SEED),
+            "epochs": state_limits.whole(kept["epochs"], "epochs", 0, MOST_EPOCHS),
         }
 
     def restore(self, kept: dict[str, Any]) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from rosenblatt.show.lab.board import against_bound, board
 from rosenblatt.show.lab.canvas import Canvas
-from rosenblatt.show.lab.limits import LARGEST_SEED, VISITS
+from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, BadTable, read_table
-from rosenblatt.show.lab.repeating import repeat
 from rosenblatt.show.lab.runs import BIASES, ORDERS
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.numbers import written
+from rosenblatt.show.lab.state_limits import LARGEST_SEED, VISITS
+from rosenblatt.show.lab.step_arithmetic import against_bound, board
+from rosenblatt.show.number_format import written
 from rosenblatt.show.pictures.drawing import COLOURS
 from rosenblatt.show.pictures.hulls import crossing_of, hull
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.show.lab.limits import LARGEST, MOST_CLASSES, MOST_COLUMNS
+from rosenblatt.show.lab.state_limits import LARGEST, MOST_CLASSES, MOST_COLUMNS
 
 Array = np.ndarray[Any, Any]
 MOST_ROWS = 500  # rows of a CSV that are drawn; of more a sample is

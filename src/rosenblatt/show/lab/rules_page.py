@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from rosenblatt.estimators.aggressive import PassiveAggressive
 from rosenblatt.estimators.linear import LinearClassifier, Minimiser
+from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
 from rosenblatt.estimators.svm import LinearSVM, Pegasos
-from rosenblatt.show.lab import limits
+from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.session import Session
 
 EPOCHS, DUAL_EPOCHS = 50, 1000
-MOST_VISITS = EPOCHS * limits.MOST_POINTS  # of rows by one learner, however long the order is
+MOST_VISITS = EPOCHS * state_limits.MOST_POINTS  # of rows by one learner, however long the order is
 COARSE = 48  # points a side of a picture of a vote: each of them asks thousands of vectors
 Array = np.ndarray[Any, Any]
 
@@ -129,8 +129,8 @@ class RulesPage:
 
     def read(self, given: Any) -> dict[str, Any]:
         """What a snapshot kept, with every value within its bounds."""
-        kept = limits.fields(given, "rules", self.state())
-        return {"learners": limits.chosen(kept["learners"], "learners", LEARNERS)}
+        kept = state_limits.fields(given, "rules", self.state())
+        return {"learners": state_limits.chosen(kept["learners"], "learners", LEARNERS)}
 
     def restore(self, kept: dict[str, Any]) -> None:
         """Show what a snapshot kept."""

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.estimators.base.report import scanned, unseen
 from rosenblatt.estimators.perceptron import VotedPerceptron
-from rosenblatt.estimators.report import scanned, unseen
 from rosenblatt.learn.epochs import InMemory, Training
 from rosenblatt.learn.schemes import TWO
-from rosenblatt.show.lab import limits
-from rosenblatt.show.lab.limits import EPOCHS, VISITS
+from rosenblatt.show.lab import state_limits
+from rosenblatt.show.lab.state_limits import EPOCHS, VISITS
 
 Array = np.ndarray[Any, Any]
 LONGEST_ROWS = 10 * VISITS  # characters
@@ -47,21 +47,21 @@ class Settings:
     @classmethod
     def read(cls, given: Any) -> Settings:
         """Settings from names with values; a sentence where they are none."""
-        kept = limits.fields(given, "settings", (field.name for field in fields(cls)))
+        kept = state_limits.fields(given, "settings", (field.name for field in fields(cls)))
         (bias,), (order,) = (
-            limits.chosen([kept[name]], name, options) for name, options in (("bias", BIASES), ("order", ORDERS))
+            state_limits.chosen([kept[name]], name, options) for name, options in (("bias", BIASES), ("order", ORDERS))
         )
-        rows = limits.text(kept["rows"], "rows", LONGEST_ROWS)
+        rows = state_limits.text(kept["rows"], "rows", LONGEST_ROWS)
         if (count := len(_parts(rows))) > VISITS:
             raise ValueError(f"rows: {count:,} rows are given, a run visits at most {VISITS:,}")
         return cls(
             bias=bias,
-            rate=limits.number(kept["rate"], "rate", limits.SMALLEST_RATE, limits.LARGEST_RATE),
-            margin=limits.number(kept["margin"], "margin", low=0.0),
+            rate=state_limits.number(kept["rate"], "rate", state_limits.SMALLEST_RATE, state_limits.LARGEST_RATE),
+            margin=state_limits.number(kept["margin"], "margin", low=0.0),
             order=order,
             rows=rows,
-            seed=limits.whole(kept["seed"], "seed", 0, limits.LARGEST_SEED),
-            start=limits.numbers(kept["start"], "start", 3, 3),
+            seed=state_limits.whole(kept["seed"], "seed", 0, state_limits.LARGEST_SEED),
+            start=state_limits.numbers(kept["start"], "start", 3, 3),
         )
 
     def sequence(self, n: int) -> str | list[int]:

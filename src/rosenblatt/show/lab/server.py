@@ -87,7 +87,7 @@ def _in_thread(started: Future[Any], pn: Any, build: Callable[[], Any], port: in
 
 def _server(pn: Any, build: Callable[[], Any], port: int, token: str, loop: Any, show: bool) -> Any:
     """A server that listens and answers as soon as its loop runs."""
-    from rosenblatt.show.lab.gate import NAMES, Gate
+    from rosenblatt.show.lab.access import NAMES, Gate
 
     server = pn.serve(
         build,

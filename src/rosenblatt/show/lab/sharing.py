@@ -8,7 +8,7 @@ import zlib
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from rosenblatt.show.lab import limits
+from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.runs import Settings
 
 FORMAT = 1
@@ -69,22 +69,22 @@ class Snapshot:
 
     @classmethod
     def _read(cls, given: Any) -> Snapshot:
-        kept = limits.fields(given, "state", ["format", *(field.name for field in fields(cls))])
+        kept = state_limits.fields(given, "state", ["format", *(field.name for field in fields(cls))])
         if kept["format"] != FORMAT:
-            raise ValueError(f"format: expected {FORMAT}, found {limits.shown(kept['format'])}")
-        x = limits.numbers(kept["x"], "x")
-        names = limits.values(kept["classes"], "classes", 2, limits.MOST_CLASSES)
-        first, second = limits.values(kept["axes"], "axes", 2, 2)
+            raise ValueError(f"format: expected {FORMAT}, found {state_limits.shown(kept['format'])}")
+        x = state_limits.numbers(kept["x"], "x")
+        names = state_limits.values(kept["classes"], "classes", 2, state_limits.MOST_CLASSES)
+        first, second = state_limits.values(kept["axes"], "axes", 2, 2)
         return cls(
             x=x,
-            y=limits.numbers(kept["y"], "y", len(x), len(x)),
-            labels=limits.labels(kept["labels"], "labels", len(x), len(names)),
-            classes=tuple(limits.text(name, "classes") for name in names),
+            y=state_limits.numbers(kept["y"], "y", len(x), len(x)),
+            labels=state_limits.labels(kept["labels"], "labels", len(x), len(names)),
+            classes=tuple(state_limits.text(name, "classes") for name in names),
             settings=Settings.read(kept["settings"]),
-            step=limits.whole(kept["step"], "step", 0, LAST_STEP),
-            page=limits.whole(kept["page"], "page", 0, LAST_PAGE),
-            axes=(limits.text(first, "axes"), limits.text(second, "axes")),
-            note=limits.text(kept["note"], "note"),
+            step=state_limits.whole(kept["step"], "step", 0, LAST_STEP),
+            page=state_limits.whole(kept["page"], "page", 0, LAST_PAGE),
+            axes=(state_limits.text(first, "axes"), state_limits.text(second, "axes")),
+            note=state_limits.text(kept["note"], "note"),
             columns=_columns(kept["columns"], len(x)),
             pages=_pages(kept["pages"]),
         )
@@ -127,16 +127,17 @@ class Snapshot:
 
 def _columns(given: Any, points: int) -> tuple[tuple[float, ...], ...]:
     """One row of numbers per point, all of one length; or nothing."""
-    rows = limits.values(given, "columns", 0, points)
+    rows = state_limits.values(given, "columns", 0, points)
     if not rows:
         return ()
-    width = len(limits.values(rows[0], "columns", 1, min(limits.MOST_COLUMNS, limits.MOST_VALUES // points)))
-    limits.values(rows, "columns", points, points)
-    return tuple(limits.numbers(row, "columns", width, width) for row in rows)
+    widest = min(state_limits.MOST_COLUMNS, state_limits.MOST_VALUES // points)
+    width = len(state_limits.values(rows[0], "columns", 1, widest))
+    state_limits.values(rows, "columns", points, points)
+    return tuple(state_limits.numbers(row, "columns", width, width) for row in rows)
 
 
 def _pages(given: Any) -> dict[str, Any]:
     """Names with values; each page reads its own."""
     if not isinstance(given, dict):
-        raise ValueError(f"pages: expected names with values, found {limits.shown(given)}")
+        raise ValueError(f"pages: expected names with values, found {state_limits.shown(given)}")
     return given

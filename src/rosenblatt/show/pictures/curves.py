@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.data.sparse_input import well_formed
-from rosenblatt.learn.losses import LOSSES, curve
+from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.learn.linear.losses import LOSSES, curve
 from rosenblatt.prove.margins import margins as measured
 from rosenblatt.show.pictures.drawing import COLOURS, Display
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.sparse_input import well_formed
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.show.pictures.drawing import COLOURS, MARKERS, Display, frame_of, line, two_features, window
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from rosenblatt.show.numbers import vector, written
+from rosenblatt.show.number_format import vector, written
 from rosenblatt.show.pictures.drawing import (
     COLOURS,
     GRID,

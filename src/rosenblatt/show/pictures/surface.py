@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.learn.losses import LOSSES, curve
+from rosenblatt.learn.linear.losses import LOSSES, curve
 from rosenblatt.show.pictures.curves import OF_MARGIN, titled
 from rosenblatt.show.pictures.drawing import COLOURS, Display, two_features
 

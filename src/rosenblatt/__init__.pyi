@@ -1,0 +1,128 @@
+"""The public names of rosenblatt, each with its home: what `rosenblatt/__init__.py` resolves when it is first used."""
+
+from ._version import __version__
+from .data.errors import FileError, NewerFormatError
+from .data.formats.reading import Reading, read, stream
+from .estimators.base.report import Report
+from .estimators.hierarchical import HierarchicalPerceptron
+from .estimators.kernel import KernelPerceptron, KernelSVM
+from .estimators.linear import LinearClassifier, LinearRegressor
+from .estimators.max_margin import MaxMargin
+from .estimators.network import MarkI, MultilayerPerceptron, RandomWiring
+from .estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
+from .estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
+from .estimators.second_order import AROW, SecondOrderPerceptron
+from .estimators.svm import LinearSVM, Pegasos
+from .learn.epochs import EpochRecord
+from .learn.mixing import Sharding
+from .learn.network.backpropagation import Layer
+from .persist.model_files import load, save
+from .persist.onnx_export import export_onnx
+from .prove.exact.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
+from .prove.generalisation_bounds import GeneralisationBound, clopper_pearson, generalisation_bounds
+from .prove.margins import Margins, margins
+from .prove.max_margin.search import InseparableError, UndecidedError, max_margin
+from .prove.mistake_bounds import MistakeBound, PAUMBounds, mistake_bounds, paum_bounds
+from .prove.separation.search import separability
+from .scale.fit_from_files import fit
+from .scale.prediction import predict, score
+from .scale.progress import Progress
+from .show.pictures.curves import (
+    EpochsDisplay,
+    LossesDisplay,
+    MarginsDisplay,
+    MistakesDisplay,
+    plot_epochs,
+    plot_losses,
+    plot_margins,
+    plot_mistakes,
+)
+from .show.pictures.hulls import HullsDisplay, plot_hulls
+from .show.pictures.labels import LogisticDisplay, NormalisedDisplay, plot_logistic, plot_normalised
+from .show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
+from .show.pictures.surface import SurfaceDisplay, plot_surface
+from .show.pictures.words import WordsDisplay, plot_words
+from .show.recording import Step
+from .show.trace import Trace, trace
+
+__all__ = [
+    "AROW",
+    "PAUM",
+    "AveragedPerceptron",
+    "CertificateError",
+    "EpochRecord",
+    "EpochsDisplay",
+    "FileError",
+    "GeneralisationBound",
+    "HierarchicalPerceptron",
+    "HullsDisplay",
+    "InseparableError",
+    "KernelPerceptron",
+    "KernelSVM",
+    "Layer",
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearSVM",
+    "LogisticDisplay",
+    "LossesDisplay",
+    "Margins",
+    "MarginsDisplay",
+    "MarkI",
+    "MaxMargin",
+    "MistakeBound",
+    "MistakesDisplay",
+    "MultilayerPerceptron",
+    "NewerFormatError",
+    "NormalisedDisplay",
+    "PAUMBounds",
+    "PassiveAggressive",
+    "PassiveAggressiveRegressor",
+    "Pegasos",
+    "Perceptron",
+    "Progress",
+    "RandomWiring",
+    "Reading",
+    "RegionsDisplay",
+    "Report",
+    "RunDisplay",
+    "SecondOrderPerceptron",
+    "Separability",
+    "SeparabilityByClass",
+    "Sharding",
+    "Step",
+    "SurfaceDisplay",
+    "Trace",
+    "UndecidedError",
+    "VotedPerceptron",
+    "WidestPlane",
+    "WordsDisplay",
+    "__version__",
+    "animate",
+    "clopper_pearson",
+    "export_onnx",
+    "fit",
+    "generalisation_bounds",
+    "load",
+    "margins",
+    "max_margin",
+    "mistake_bounds",
+    "paum_bounds",
+    "plot_epochs",
+    "plot_hulls",
+    "plot_logistic",
+    "plot_losses",
+    "plot_margins",
+    "plot_mistakes",
+    "plot_normalised",
+    "plot_regions",
+    "plot_run",
+    "plot_surface",
+    "plot_words",
+    "predict",
+    "read",
+    "save",
+    "score",
+    "separability",
+    "stream",
+    "trace",
+]

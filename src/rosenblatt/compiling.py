@@ -1,0 +1,125 @@
+"""`compiled`: numba with a disk cache that an edit of any compiled source makes stale.
+
+numba's cache notices an edit of the file that defines a kernel, not of another file whose functions the kernel
+inlines, and would run the old machine code. It does put the values of a function's closure into the cache's key,
+so `compiled` gives each function one more closure cell, which holds a hash of every source that may be compiled, and
+of whether compiled code checks its bounds (NUMBA_BOUNDSCHECK).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import threading
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numba
+from numba import types as kinds
+from numba.core import event
+from numba.extending import overload
+
+# Not nnan and ninf: NaN and infinity must stay visible. No reference counts: compiled code allocates nothing, and
+# counting the arrays of a named tuple at each call would cost more than a row's arithmetic.
+OPTIONS: Any = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "_nrt": False}
+EXACT: Any = {"_nrt": False}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _fingerprint() -> int:
+    package = Path(__file__).resolve().parent
+    digest = hashlib.sha256(repr(numba.config.BOUNDSCHECK).encode())  # type: ignore[attr-defined]
+    for room in ("compiling.py", "data", "learn", "prove"):
+        for source in sorted([package / room, *(package / room).rglob("*.py")]):
+            if source.is_file():
+                digest.update(source.relative_to(package).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    return int.from_bytes(digest.digest()[:8], "big")
+
+
+SOURCES = _fingerprint()
+
+
+def _keyed(function: Callable[..., Any]) -> Callable[..., Any]:
+    code = function.__code__
+    keyed = types.FunctionType(
+        code.replace(co_freevars=(*code.co_freevars, "__sources__")),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        (*(function.__closure__ or ()), types.CellType(SOURCES)),
+    )
+    keyed.__module__, keyed.__qualname__, keyed.__doc__ = function.__module__, function.__qualname__, function.__doc__
+    return keyed
+
+
+class Attention(event.Listener):
+    """Ctrl-C while code is compiled.
+
+    It may come inside a callback of LLVM, which drops exceptions: what was dropped is raised when the compiler is left.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.before: Any = None
+        self.dropped: BaseException | None = None
+
+    def on_start(self, event: Any) -> None:
+        """The compiler is entered, perhaps not for the first time."""
+        if threading.current_thread() is threading.main_thread():  # others get no signals
+            self.depth += 1
+            if self.depth == 1 and callable(signal.getsignal(signal.SIGINT)):
+                self.before = signal.signal(signal.SIGINT, self._note)
+
+    def on_end(self, event: Any) -> None:
+        """The compiler is left."""
+        if threading.current_thread() is threading.main_thread():
+            self.depth -= 1
+            if self.depth == 0 and self.before is not None:
+                signal.signal(signal.SIGINT, self.before)
+                self.before, error, self.dropped = None, self.dropped, None
+                if error is not None:
+                    raise error
+
+    def _note(self, number: int, frame: Any) -> None:
+        try:
+            self.before(number, frame)
+        except BaseException as error:
+            self.dropped = error
+            raise
+
+
+event.register("numba:compiler_lock", Attention())  # type: ignore[no-untyped-call]
+
+
+def compiled(function: F) -> F:
+    """Compile on first call, keep the machine code on disk, release the GIL while it runs."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    return numba.njit(cache=True, nogil=True, **OPTIONS)(_keyed(function))  # type: ignore[no-any-return]
+
+
+def verb(bodies: Mapping[str, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
+    """A function with one body for each kind of its first argument, a named tuple; the kind is the tuple's name.
+
+    Compiled code picks the body when it is compiled, plain Python when it is called.
+    """
+
+    def choose(first: Any, *others: Any) -> Any:
+        return bodies[type(first).__name__](first, *others)
+
+    def compiled_body(first: Any, *others: Any) -> Any:  # pragma: no cover
+        named = isinstance(first, kinds.BaseNamedTuple)
+        return bodies.get(first.instance_class.__name__) if named else None
+
+    overload(choose, strict=False, inline=inline, jit_options=OPTIONS)(compiled_body)
+    return choose
+
+
+def exactly(function: F) -> F:
+    """As `compiled`, with every operation rounded as written: for code whose last bit matters."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    return numba.njit(cache=True, nogil=True, **EXACT)(_keyed(function))  # type: ignore[no-any-return]

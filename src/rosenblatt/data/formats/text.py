@@ -1,0 +1,315 @@
+"""Text to rows: words and their n-grams, hashed to columns, in one pass over the bytes.
+
+The tokens, hashes and signs are those of scikit-learn's HashingVectorizer: lower case, words of two or more letters,
+digits or underscores, MurmurHash3 of the n-gram with a space between words, its sign as the sign of the value, rows
+scaled to length 1. So the rows are the same, to rounding.
+
+Lines are `label<TAB>text`, in UTF-8.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+
+from rosenblatt.compiling import EXACT, exactly
+from rosenblatt.data.errors import FileError
+
+Array = np.ndarray[Any, Any]
+LOW = np.uint64(0xFFFFFFFF)
+C1, C2 = np.uint64(0xCC9E2D51), np.uint64(0x1B873593)
+U0, U1, U32, BYTE = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(255)
+MIDDLE = 1 << 31
+FEW = 24
+TAB, LINE_FEED = 9, 10
+ROWS, STORED, WHERE, FOUND, ROOM = range(5)
+FINE, NO_TAB, FULL = range(3)
+
+
+@intrinsic
+def _four(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(data)(context, builder, args[0])
+        place = builder.gep(builder.bitcast(array.data, ir.IntType(8).as_pointer()), [args[1]])
+        word = builder.load(builder.bitcast(place, ir.IntType(32).as_pointer()), align=1)
+        return builder.zext(word, ir.IntType(64))
+
+    return types.uint64(data, types.int64), emit
+
+
+def four(data: Array, at: int) -> Any:
+    """Four bytes as an integer, the first the lowest."""
+    return np.uint64(int.from_bytes(data[at : at + 4].tobytes(), "little"))
+
+
+@overload(four, strict=False, inline="always", jit_options=EXACT)
+def _four_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
+    return lambda data, at: _four(data, at)  # type: ignore[call-arg]
+
+
+@exactly
+def _rotated(x: Any, r: Any) -> Any:
+    return ((x << r) | (x >> (np.uint64(32) - r))) & LOW
+
+
+@exactly
+def murmur(data: Array, begin: int, end: int) -> Any:
+    """MurmurHash3 (32 bits, seed 0) of data[begin:end], in the low half of a 64-bit integer; 4 bytes must follow."""
+    h, at = U0, begin
+    while at + 4 <= end:
+        k = _rotated((four(data, at) * C1) & LOW, np.uint64(15))
+        h ^= (k * C2) & LOW
+        h = (_rotated(h, np.uint64(13)) * np.uint64(5) + np.uint64(0xE6546B64)) & LOW
+        at += 4
+    k = four(data, at) & ((U1 << np.uint64(8 * (end - at))) - U1)  # what is left; nothing does nothing
+    h ^= (_rotated((k * C1) & LOW, np.uint64(15)) * C2) & LOW
+    h ^= np.uint64(end - begin)
+    h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x85EBCA6B)) & LOW
+    h = ((h ^ (h >> np.uint64(13))) * np.uint64(0xC2B2AE35)) & LOW
+    return h ^ (h >> np.uint64(16))
+
+
+@exactly
+def _words(data: Array, at: int, kinds: Array, wide: Array, words: Array, ends: Array) -> Any:
+    """Copy the words of a line to `words`, one space between them; how many, and where the line ends.
+
+    kinds[c] is what byte c becomes, 0 where it separates, 1 where it begins a character of more bytes; `wide` says
+    which of those belong to words.
+    """
+    count, used, begin = 0, 0, 0
+    length = 0  # in characters
+    while True:
+        c = data[at]
+        kind = kinds[c]
+        if kind > 1:
+            words[used] = kind
+            used += 1
+            length += 1
+            at += 1
+            continue
+        if kind == 1:
+            size = 2 if c < 0xE0 else 3 if c < 0xF0 else 4
+            point = np.int64(c) & (0xFF >> (size + 1))
+            for j in range(1, size):
+                point = (point << 6) | (np.int64(data[at + j]) & 0x3F)
+            if wide[point]:
+                for j in range(size):
+                    words[used + j] = data[at + j]
+                used += size
+                length += 1
+                at += size
+                continue
+            at += size
+        if length >= 2:
+            ends[count] = used
+            count += 1
+            words[used] = 32
+            used += 1
+            begin = used
+        used, length = begin, 0
+        if c == LINE_FEED:
+            return count, at
+        if kind != 1:
+            at += 1
+
+
+@exactly
+def _sort(keys: Array, other: Array, counts: Array, n: int, passes: int) -> Any:
+    """Sort the first n keys by their upper half: by insertion if they are few, else byte by byte.
+
+    Whether they lie in `other` afterwards.
+    """
+    if n <= FEW:
+        for i in range(1, n):
+            key, j = keys[i], i
+            while j > 0 and keys[j - 1] > key:
+                keys[j] = keys[j - 1]
+                j -= 1
+            keys[j] = key
+        return False
+    turned = False
+    for digit in range(passes):
+        source, target = (other, keys) if turned else (keys, other)
+        shift = np.uint64(32 + 8 * digit)
+        counts[:] = 0
+        for i in range(n):
+            counts[(source[i] >> shift) & BYTE] += 1
+        total = 0
+        for k in range(256):
+            total, counts[k] = total + counts[k], total
+        for i in range(n):
+            place = (source[i] >> shift) & BYTE
+            target[counts[place]] = source[i]
+            counts[place] += 1
+        turned = not turned
+    return turned
+
+
+@exactly
+def _write(keys: Array, n: int, columns: Array, values: Array, used: int) -> Any:
+    """Write a sorted row out, equal columns joined, scaled to length 1; where it ends."""
+    first, total, i = used, 0.0, 0
+    while i < n:
+        column, value = keys[i] >> U32, np.int64(0)
+        while i < n and keys[i] >> U32 == column:
+            value += np.int64(keys[i] & LOW) - MIDDLE
+            i += 1
+        columns[used], values[used] = column, value
+        total += np.float64(value) * np.float64(value)
+        used += 1
+    if total > 0.0:
+        scale = np.sqrt(total)
+        for k in range(first, used):
+            values[k] /= scale
+    return used
+
+
+@exactly
+def _hash_lines(
+    data: Array, size: int, at: int, low: int, high: int, features: int, kinds: Array, wide: Array, words: Array,
+    ends: Array, values: Array, columns: Array, starts: Array, labelled: bool, seen: Array, keys: Array,
+    other: Array, counts: Array, tally: Array,
+) -> None:  # fmt: skip
+    """Rows of the lines from `at` on.
+
+    `seen` is a table of where in this row a column stands, which joins equal columns of all but very long rows before
+    they are sorted; an entry below `base` is one of an earlier row. A key is a column and, in its lower half, the sum
+    of signs, from MIDDLE up.
+    """
+    row, used, state, mask, base, round_number = 0, 0, FINE, 15, 0, features & (features - 1) == 0
+    passes = 1
+    while features > 1 << (8 * passes):
+        passes += 1
+    while at < size:
+        if data[at] == LINE_FEED or (data[at] == 13 and data[at + 1] == LINE_FEED):
+            at += 1
+            continue
+        begin = at
+        if labelled:
+            while data[at] != TAB and data[at] != LINE_FEED:
+                at += 1
+            if data[at] == LINE_FEED or at == begin:
+                at, state = begin, NO_TAB
+                break
+            at += 1
+        count, at = _words(data, at, kinds, wide, words, ends)
+        if used + count * (high - low + 1) > values.size:
+            at, state = begin, FULL
+            break
+        n = 0
+        while mask < 2 * (high - low + 1) * count and mask < seen.size - 1:
+            mask = 2 * mask + 1
+        joins = mask >= (high - low + 1) * count
+        for size_of_gram in range(low, high + 1):
+            for i in range(count - size_of_gram + 1):
+                h = murmur(words, ends[i - 1] + 1 if i > 0 else 0, ends[i + size_of_gram - 1])
+                signed = np.int64(h) if h < np.uint64(1 << 31) else np.int64(h) - (1 << 32)
+                column = abs(signed) & (features - 1) if round_number else abs(signed) % features
+                step = 1 if signed >= 0 else -1
+                if joins:
+                    slot = column & mask
+                    while seen[slot] >= base and np.int64(keys[seen[slot] - base] >> U32) != column:
+                        slot = (slot + 1) & mask
+                    if seen[slot] >= base:
+                        at_key = seen[slot] - base
+                        keys[at_key] = np.uint64(np.int64(keys[at_key]) + step)
+                        continue
+                    seen[slot] = base + n
+                keys[n] = (np.uint64(column) << U32) | np.uint64(MIDDLE + step)
+                n += 1
+        base += n
+        turned = _sort(keys, other, counts, n, passes)
+        used = _write(other if turned else keys, n, columns, values, used)
+        row += 1
+        starts[row] = used
+        at += 1
+    tally[ROWS], tally[STORED], tally[WHERE], tally[FOUND] = row, used, at, state
+
+
+@functools.cache
+def _wide() -> Array:
+    """Which characters belong to words, as `re` has it: letters, digits and the underscore of all scripts."""
+    every = "".join(chr(c) if not 0xD800 <= c < 0xE000 else " " for c in range(0x110000))
+    table = np.zeros(0x110000, np.bool_)
+    for match in re.finditer(r"\w+", every):
+        table[match.start() : match.end()] = True
+    return table
+
+
+@functools.cache
+def _kinds() -> Array:
+    """What each byte becomes: itself in lower case within words, 1 where a longer character begins, else 0."""
+    kinds = np.zeros(256, np.uint8)
+    for c in range(128):
+        if re.fullmatch(r"\w", chr(c)):
+            kinds[c] = ord(chr(c).lower())
+    kinds[0xC0:] = 1
+    return kinds
+
+
+NARROW = np.zeros(1, np.bool_)
+
+
+@dataclass(frozen=True)
+class Hashed:
+    """Rows of text."""
+
+    values: Array
+    columns: Array
+    starts: Array
+    labels: list[str]
+
+
+def hash_lines(
+    data: Array, size: int, path: Any, line: int, *, features: int, ngrams: tuple[int, int], labelled: bool = True
+) -> Hashed:
+    """Rows of data[:size], whole lines of which the first is number `line` of the file."""
+    shape, given = data, bytes(data[:size])
+    plain = given
+    if not plain.isascii():
+        try:
+            text = plain.decode("utf-8")
+        except UnicodeDecodeError as error:
+            before = plain[: error.start]
+            column = error.start - before.rfind(b"\n")
+            found = f"found the byte 0x{plain[error.start]:02x}"
+            raise FileError(f"expected UTF-8, {found}", path, line + before.count(b"\n"), column) from error
+        plain = text.lower().encode() + bytes(8)
+        shape, size = np.frombuffer(plain, np.uint8), len(plain) - 8
+    wide = NARROW if shape is data else _wide()
+    lines, spread = plain.count(b"\n", 0, size), ngrams[1] - ngrams[0] + 1
+    room = size // 3 * spread + (1 << 10)  # a word takes three bytes
+    values, columns = np.empty(room), np.empty(room, np.uint32)
+    starts = np.zeros(lines + 1, np.int64)
+    tally = np.zeros(ROOM, np.int64)
+    _hash_lines(
+        shape, size, 0, *ngrams, features, _kinds(), wide, np.empty(size + 8, np.uint8), np.empty(size + 8, np.int64),
+        values, columns, starts, labelled, np.full(1 << 13, -1, np.int64),
+        np.empty(room, np.uint64), np.empty(room, np.uint64), np.empty(256, np.int64), tally,
+    )  # fmt: skip
+    assert tally[FOUND] != FULL
+    if tally[FOUND] == NO_TAB:
+        at = int(tally[WHERE])
+        word = plain[at:size].split(b"\n")[0].decode("utf-8", "replace")[:40]
+        raise FileError(f"expected label<TAB>text, found {word!r}", path, line + plain.count(b"\n", 0, at), 1)
+    if labelled and b"\0\t" in given:
+        _check_ends(given, path, line)
+    rows, stored = int(tally[ROWS]), int(tally[STORED])
+    # In the case they were written, which the lowered text no longer has.
+    names = [line[: line.find(b"\t")].decode() for line in given.split(b"\n") if b"\t" in line] if labelled else []
+    return Hashed(values[:stored].copy(), columns[:stored].copy(), starts[: rows + 1], names)
+
+
+def _check_ends(given: bytes, path: Any, line: int) -> None:
+    """Refuse labels that end with NUL, which numpy drops: two labels would become one."""
+    for k, label in enumerate(one.split(b"\t", 1)[0] for one in given.split(b"\n")):
+        if label.endswith(b"\0"):
+            what = f"expected a label that does not end with NUL, found {label.decode()!r}"
+            raise FileError(what, path, line + k, 1)

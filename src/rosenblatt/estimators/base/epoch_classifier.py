@@ -1,0 +1,78 @@
+"""The scikit-learn face of the classifiers that are more than one plane per class: kernels, trees, networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.callback import with_callbacks
+
+from rosenblatt.data.examples import Examples
+from rosenblatt.estimators.base.fitting import all_or_nothing
+from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.learn.online.solver import Plan
+
+
+class EpochwiseClassifier(OnlineClassifier):
+    """A classifier with a state of its own. A subclass has `_new_state`, `_solver` and `_conclude`."""
+
+    _takes_labels = False
+    _needs_radius = True
+
+    def _why_unmixed(self) -> str | None:
+        return "it is no linear learner whose weights mix"
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn until there is nothing left to learn or the budget is spent.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            float32 and float64 are used as they are.
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            Weight 0 is as if the row were not there.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Make one epoch over these rows; E calls on all rows are one fit of E epochs.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            In the first call: all classes to expect.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _begins(self, plan: Plan) -> bool:
+        if getattr(self, "early_stopping", False):
+            raise ValueError("early_stopping needs all rows: use fit, or partial_fit with early_stopping=False.")
+        first = not hasattr(self, "_state")
+        if not first:
+            self._check_assigned()
+        return first
+
+    def _grown(self, examples: Examples, plan: Plan) -> Any:
+        """A copy of the state, to be kept when its epoch is done; there is no room for new classes."""
+        assert examples.classes is not None
+        if examples.classes.size != self.classes_.size:
+            new = [label for label in examples.classes.tolist() if label not in self.classes_.tolist()]
+            raise ValueError(
+                f"{type(self).__name__} met the new classes {new}: name all classes in the first call of partial_fit."
+            )
+        return self._state.copy()
+
+    def _kept_now(self, rows: Any) -> Any:
+        return self._kept

@@ -1,0 +1,304 @@
+"""How every estimator is trained: prepare → train → conclude, the same from memory, files and shards.
+
+`train` drives the one loop (`learn.epochs`) and puts what comes of it into the estimator: the model, its report, a
+warning where the budget was spent, the last whole epoch where somebody pressed Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+
+from rosenblatt.data.errors import FileError, NotFiniteError
+from rosenblatt.data.examples import as_labels, check_labels, distinct
+from rosenblatt.estimators.base.report import unseen
+from rosenblatt.learn.epoch_records import Records
+from rosenblatt.learn.epochs import EpochRecord, Source, Step, Training
+from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
+from rosenblatt.learn.online.solver import Plan
+from rosenblatt.learn.overflow import check_state, largest, largest_in
+
+Array = np.ndarray[Any, Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
+
+
+def all_or_nothing(method: Method) -> Method:
+    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch.
+
+    An overflow is told with the row and the column of the largest value of X.
+    """
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with as_it_was(self):
+                return method(self, *args, **kwargs)
+        except NotFiniteError as error:
+            if error.place is not None:
+                raise
+            given = inspect.signature(method).bind(self, *args, **kwargs).arguments
+            raise error.at(largest(given["X"], given.get("sample_weight"))) from None
+
+    return guarded  # type: ignore[return-value]
+
+
+@contextmanager
+def as_it_was(model: Any) -> Iterator[None]:
+    """A model that is as it was before where training fails; stopped by hand, it keeps its last whole epoch."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException as error:
+        learned = vars(model).get("report_") is not before.get("report_")
+        if not (learned and isinstance(error, KeyboardInterrupt | GeneratorExit)):
+            model.__dict__.clear()
+            model.__dict__.update(before)
+        raise
+
+
+def warn(sentence: str) -> None:
+    """A `ConvergenceWarning` that points at the line outside of this package and scikit-learn that asked for it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(sentence, ConvergenceWarning, stacklevel=level)
+
+
+# -- train and conclude ----------------------------------------------------------------------------------------------
+
+
+def train(
+    estimator: Any,
+    run: Training,
+    watch: Callable[[Any], bool] | None = None,
+    save: Callable[[Any], None] | None = None,
+) -> Iterator[Step | EpochRecord]:
+    """Drive a run to its end; the estimator has the model then, and the report of a scan of all rows.
+
+    `watch` is called after each epoch and says whether to stop; `save` gets the estimator after each.
+    """
+    began = time.perf_counter()
+    try:
+        for step in run:
+            if isinstance(step, EpochRecord):
+                run.asked = watch is not None and watch(run.solver)
+                if save is not None:
+                    check_state(run.solver.state)
+                    publish(estimator, run, began)
+                    save(estimator)
+            yield step
+        check_state(run.solver.state)
+        publish(estimator, run, began)
+        report = unseen(run.outcome, run, run.records, time.perf_counter() - began)
+        if run.source.lasting:
+            report = estimator._conclude(run, report)
+    except (KeyboardInterrupt, GeneratorExit):
+        if run.records:
+            with suppress(NotFiniteError):
+                check_state(run.solver.state)
+                publish(estimator, run, began)
+        raise
+    except NotFiniteError as error:
+        raise located(error, run.source) from None
+    estimator.report_ = report
+    if report.outcome == "budget" and run.source.lasting:
+        warn(estimator._complaint(report))
+
+
+def located(error: NotFiniteError, source: Source) -> NotFiniteError:
+    """The error with the place of the largest value, where it has none."""
+    return error if error.place is not None else error.at(largest_in(source))
+
+
+def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
+    """One epoch after those that the estimator has made."""
+    began, run = time.perf_counter(), Training(solver, source, 1, rollback=False)
+    try:
+        for _ in run:
+            pass
+        (record,) = run.records
+        before = estimator.report_.epochs if hasattr(estimator, "_state") else ()
+        records = Records.of(before).after(record)
+        if record.updates:  # else nothing moved
+            check_state(solver.state)
+        publish(estimator, run, began, "converged" if record.converged else "budget", records)
+    except NotFiniteError as error:
+        raise located(error, source) from None
+
+
+def publish(
+    estimator: Any,
+    run: Training,
+    began: float,
+    outcome: str = "interrupted",
+    records: Sequence[EpochRecord] | None = None,
+) -> None:
+    """Put the model, as it is now, into the estimator's attributes."""
+    solver, facts = run.solver, run.source.facts
+    records = run.records if records is None else records
+    estimator._state, estimator._kept = solver.state, solver.model()
+    estimator._by_labels = facts.by_labels
+    if facts.classes is not None:
+        estimator.classes_ = facts.classes
+    estimator.n_iter_ = len(records)
+    vars(estimator).update(run.source.described)
+    estimator.report_ = unseen(outcome, run, records, time.perf_counter() - began)
+    estimator._publish(estimator._kept)
+
+
+# -- from files and in shards ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an estimator wants of the rows of a source.
+
+    Attributes
+    ----------
+    name : str
+        Of the estimator, for messages.
+    classes : bool
+        Whether it learns classes, else numbers.
+    several : bool
+        Whether rows may have several labels.
+    class_weight : dict, "balanced" or None
+    in_turn : bool
+        Whether rows are visited as they come.
+    once : bool
+        Whether a single pass in turn is all that is asked of them.
+    radius : bool
+        Whether max‖x‖ must be known before the first step.
+    """
+
+    name: str
+    classes: bool
+    several: bool
+    class_weight: Any
+    in_turn: bool
+    once: bool
+    radius: bool
+
+
+def train_from(
+    estimator: Any,
+    open_source: Callable[[Wanted], Any],
+    *,
+    mixing: str | None = None,
+    save: Callable[[Any], None] | None = None,
+    resume: Callable[[Any], Any] | None = None,
+) -> Iterator[Step | EpochRecord]:
+    """Train an estimator from a source that is opened when it is known what is wanted of it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    open_source : function of a `Wanted`
+        Returns a `Source` that also has `described`, the attributes by which the estimator remembers it.
+    mixing : str, optional
+        How what shards have learned is mixed; None where the source has no shards.
+    save : function of an estimator, optional
+        Called after each epoch.
+    resume : function of an estimator, optional
+        Returns the same estimator as an interrupted run left it, to go on from; refuses one with other settings or
+        rows. None where training starts anew.
+    """
+    if not hasattr(estimator, "_solver"):
+        name = type(estimator).__name__
+        if mixing is not None:
+            raise ValueError(f"{name} cannot learn in shards: it is no linear learner whose weights mix.")
+        raise TypeError(f"fit learns from files with online learners; {name} is none.")
+    estimator._validate_params()
+    plan = estimator._plan()
+    why = why_not_in_shards(estimator, plan) if mixing is not None else why_not_from_files(estimator, plan)
+    if why is not None:
+        raise ValueError(why)
+    with as_it_was(estimator):
+        source = open_source(_wanted(estimator, plan))
+        vars(estimator).pop("feature_names_in_", None)
+        estimator.n_features_in_ = source.facts.n_features
+        vars(estimator).update(source.described)
+        state, records = estimator._new_state(source, plan), []
+        earlier = None if resume is None else resume(estimator)
+        if earlier is not None:
+            state, records = earlier._state, list(earlier.report_.epochs)
+        solver = estimator._solver(plan, state)
+        if mixing is not None:
+            solver = _mixed(solver, Sharding(mixing, source.sizes), earlier)
+        source.seed = state.seed
+        run = Training(solver, source, estimator._limit(plan, source.facts), records)
+        yield from train(estimator, run, save=save)
+
+
+def _wanted(estimator: Any, plan: Plan) -> Wanted:
+    in_turn = isinstance(plan.order, str) and plan.order == "cyclic"
+    radius = estimator._needs_radius or plan.bias == "radius"
+    return Wanted(
+        type(estimator).__name__,
+        is_classifier(estimator),
+        estimator._takes_labels,
+        getattr(estimator, "class_weight", None),
+        in_turn,
+        in_turn and estimator.max_epochs == 1 and not radius and not plan.record_errors,
+        radius,
+    )
+
+
+def _mixed(solver: Any, sharding: Sharding, earlier: Any) -> MixedSolver:
+    if earlier is not None:
+        told = earlier.report_.sharding
+        if told is None or (told.mixing, told.rows) != (sharding.mixing, sharding.rows):
+            raise FileError("a checkpoint of training in other shards: train without resume")
+        sharding = told
+    return MixedSolver(solver, sharding)
+
+
+def why_not_from_files(estimator: Any, plan: Plan) -> str | None:
+    """Why an estimator cannot learn from files; None where it can."""
+    name, why = type(estimator).__name__, estimator._why_memory()
+    if why is not None:
+        return f"{name} cannot learn from files, since {why}: use fit, in memory."
+    if plan.keep == "vote":
+        return f"{name} keeps every row that made an update, which may be the whole file: use fit, in memory."
+    if plan.keep == "pocket":
+        return f"{name} looks at all rows again and again to fill its pocket: use fit, in memory."
+    if plan.batch:
+        return 'update="batch" moves w once per pass; from files learn with update="online".'
+    if not plan.covers:
+        return f'order={estimator.order!r} jumps about in the rows; from files use "shuffle" or "cyclic".'
+    if getattr(estimator, "early_stopping", False):
+        return "early_stopping holds out rows of its own: use fit, in memory, or score on another file."
+    return None
+
+
+def why_not_in_shards(estimator: Any, plan: Plan) -> str | None:
+    """Why what an estimator learns from shards cannot be mixed; None where it can."""
+    why = estimator._why_unmixed() or refusal(plan)
+    if why is not None:
+        return f"{type(estimator).__name__} cannot learn in shards: {why}."
+    if getattr(estimator, "early_stopping", False):
+        return "early_stopping holds out rows of its own: use fit, in memory, or score on other shards."
+    return None
+
+
+def named_classes(classes: Any) -> Array:
+    """The classes that a caller expects, sorted."""
+    try:
+        given = column_or_1d(as_labels(classes))
+        found = distinct(given)
+        check_labels(given, found)
+    except ValueError as error:
+        raise ValueError(f"classes: {error}") from error
+    return found

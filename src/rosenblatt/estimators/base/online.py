@@ -1,0 +1,384 @@
+"""What all learners share: validate, encode, train, conclude."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.examples import (
+    Dense,
+    Examples,
+    Facts,
+    Sparse,
+    encode_rows,
+    encode_weights,
+    radius2,
+)
+from rosenblatt.estimators.base.fitting import train
+from rosenblatt.estimators.base.report import Report, scanned
+from rosenblatt.estimators.base.state_checks import check_assigned, check_attributes, check_online, must, planes_now
+from rosenblatt.estimators.base.validation import validated
+from rosenblatt.learn.epochs import InMemory, Source, Training
+from rosenblatt.learn.models import Ballot, Kept, Planes
+from rosenblatt.learn.online.solver import OnlineSolver, Plan, default_epochs, new_state, start_from
+from rosenblatt.learn.online.state import Piece, State
+from rosenblatt.learn.orders import Shuffled
+from rosenblatt.learn.schemes import Scheme
+
+Array = np.ndarray[Any, Any]
+ROWS_AT_ONCE = 1 << 16
+SPLIT = 1 << 32  # "epochs" from here on give the orders in which rows are held out
+
+
+class OnlineLearner(CallbackSupportMixin, BaseEstimator):
+    """What all learners that go through their examples epoch by epoch share.
+
+    A subclass has `_plan`, and where it is no linear model also `_new_state`, `_solver` and `_conclude`.
+    """
+
+    _state: Any
+    _kept: Any
+    _by_labels: bool
+    report_: Report
+    n_features_in_: int
+    n_iter_: int
+    coef_: Array
+    intercept_: Array
+    max_epochs: int | None
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    random_state: Any
+    _needs_memory: str | None = None  # why it needs all rows at once, if it does
+    _needs_radius = False  # whether max‖x‖ must be known before the first step
+    _takes_labels = True  # whether y may be an indicator of labels
+
+    @classmethod
+    @functools.cache
+    def _get_param_names(cls) -> list[str]:
+        """As scikit-learn has them, read from the signature once: a call of `partial_fit` asks again and again."""
+        return list(super()._get_param_names())
+
+    def _take(self, values: dict[str, Any]) -> None:
+        """Set each parameter of `__init__` from its local of the same name."""
+        for name in self._get_param_names():
+            setattr(self, name, values[name])
+
+    # -- for subclasses to say ---------------------------------------------------------------------------------------
+
+    def _why_memory(self) -> str | None:
+        """Why `rosenblatt.fit` cannot train it from files; None where it can."""
+        return self._needs_memory
+
+    def _why_unmixed(self) -> str | None:
+        """Why `rosenblatt.fit` cannot train it in shards, beside what its plan says; None where it can."""
+        return None
+
+    def _plan(self) -> Plan:
+        raise NotImplementedError
+
+    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
+        raise NotImplementedError
+
+    def _held_out_score(self, kept: Any, examples: Examples, rows: Array) -> float:
+        raise NotImplementedError
+
+    def _solver(self, plan: Plan, state: Any) -> Any:
+        """What learns, from this state on."""
+        return OnlineSolver(plan, state)
+
+    def _limit(self, plan: Plan, facts: Facts) -> int:
+        """Epochs at most."""
+        return self.max_epochs or default_epochs(facts.stored, plan.keep)
+
+    # -- encoding ----------------------------------------------------------------------------------------------------
+
+    def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
+        """X, checked by scikit-learn's contract and ours."""
+        X = validated(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            accept_large_sparse=True,
+            dtype=_types(X) if dtype is None else dtype,
+            ensure_all_finite=False,
+        )
+        return encode_rows(X)
+
+    def _examples(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, dtype: Any = None, known: Array | None = None
+    ) -> Examples:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        rows, reach = self._rows(X, reset, dtype)
+        check_buffers(y, "y")
+        check_consistent_length(X, y)
+        n = int(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1)
+        weights = encode_weights(sample_weight, n)
+        target, classes, weights = self._encode_target(y, rows, weights, known)
+        present = None
+        if weights is not None and not weights.all():
+            present = np.flatnonzero(weights).astype(np.uint64)
+            reach = radius2(rows, present)
+        return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
+
+    def _check_rows(self, plan: Plan, examples: Examples) -> None:
+        """Refuse labels that it cannot learn, and an explicit order that names rows that are not there."""
+        n = examples.target.shape[0]
+        if examples.target.ndim == 2 and not self._takes_labels:
+            raise ValueError(
+                f"Unknown label type: multilabel-indicator. {type(self).__name__} learns one class per row; y has "
+                f"{examples.target.shape[1]} columns."
+            )
+        if not isinstance(plan.order, str) and plan.order.size and plan.order.max() >= n:
+            raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
+
+    def _begins(self, plan: Plan) -> bool:
+        """Whether a call of `partial_fit` is the first; if not, some choices have been made for good."""
+        if self.early_stopping:
+            raise ValueError("early_stopping needs all rows at once: use fit, not partial_fit.")
+        if not hasattr(self, "_state"):
+            return True
+        self._check_assigned()
+        if self._state.keep != plan.keep:
+            raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
+        full = self._state.machines[0].spread.ndim == 3
+        if plan.rule.order == 2 and plan.rule.full != full:  # type: ignore[union-attr]
+            raise ValueError(f"covariance was {'full' if full else 'diagonal'} in the first call and is now another.")
+        return False
+
+    # -- training ----------------------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, coef_init: Any = None, intercept_init: Any = None) -> Any:
+        """Prepare, train, conclude."""
+        self._validate_params()
+        plan = self._plan()
+        examples = self._examples(X, y, sample_weight, reset=True)
+        self._check_rows(plan, examples)
+        self._check_classes(examples)
+        whole = InMemory(examples)
+        state = self._new_state(whole, plan, coef_init, intercept_init)
+        training, held_out = self._split(examples, state.seed)
+        source, validation = whole, None
+        if held_out is not None:
+            source = InMemory(training)
+            validation = functools.partial(self._held_out_score, examples=examples, rows=held_out)
+        limit = self._limit(plan, whole.facts)
+        run = Training(
+            self._solver(plan, state), source, limit, [], validation, getattr(self, "n_iter_no_change", math.inf)
+        )
+        with self._callbacks(limit, X, y, examples) as watch:
+            for _ in train(self, run, watch):
+                pass
+        return self
+
+    def _check_classes(self, examples: Examples) -> None:
+        """Refuse what cannot be learned from all rows."""
+
+    def _conclude(self, run: Training, report: Report) -> Report:
+        """The report after a scan of all rows."""
+        plan, solver, source = self._plan(), run.solver, run.source
+        if report.outcome == "budget" and solver.clean(source):
+            report = replace(report, outcome="converged")
+        return scanned(report, plan, solver, source, self._kept)
+
+    def _complaint(self, report: Report) -> str:
+        """What a user is warned of when the budget is spent."""
+        return (
+            f"{type(self).__name__} spent its budget of {report.n_epochs} epochs with {report.errors:,} of "
+            f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated."
+        )
+
+    def _split(self, examples: Examples, seed: int) -> tuple[Examples, Array | None]:
+        """Rows to learn from, and rows to score on, of each class its share."""
+        if not getattr(self, "early_stopping", False):
+            return examples, None
+        n, present = examples.target.shape[0], examples.present
+        held, shares = np.zeros(n, dtype=bool), range(1)
+        grouped = examples.classes is not None and examples.target.ndim == 1
+        if grouped:
+            shares = range(examples.classes.size)  # type: ignore[union-attr]
+        for k in shares:
+            group = np.arange(n) if present is None else present
+            if grouped:
+                group = (
+                    np.flatnonzero(examples.target == k) if present is None else present[examples.target[present] == k]
+                )
+            # Of every class a row stays to learn from. The order is made piece by piece, so that Ctrl-C is heard.
+            count = min(math.ceil(self.validation_fraction * group.size), group.size - 1)
+            order = Shuffled(int(group.size), seed)
+            for begin in range(0, count, ROWS_AT_ONCE):
+                held[group[order.piece(SPLIT + k, begin, min(begin + ROWS_AT_ONCE, count))]] = True
+        held_out = np.flatnonzero(held).astype(np.uint64)
+        if held_out.size < (1 if grouped else 2):
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out {held_out.size} of {examples.size} rows: "
+                "too few to score, where every class keeps a row to learn from."
+            )
+        if present is not None:
+            held[examples.weights == 0] = True
+        return examples.only(np.flatnonzero(~held).astype(np.uint64)), held_out
+
+    def _publish(self, kept: Any) -> None:
+        if isinstance(kept, Planes):
+            self.coef_, self.intercept_ = kept.coef, kept.intercept
+
+    @contextmanager
+    def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[[Any], bool] | None]:
+        """scikit-learn's callback protocol: one task per fit, one subtask per epoch; nothing when nobody watches."""
+        if not getattr(self, "_skl_callbacks", None) and not hasattr(self, "_parent_callback_ctx"):
+            yield None
+            return
+        context = self._init_callback_context(max_subtasks=limit)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+
+        def watch(solver: Any) -> bool:
+            attributes = functools.partial(self._attributes, solver, examples)
+            subtask = context.subcontext(task_name="epoch")
+            subtask.call_on_fit_task_begin(estimator=self, X=X, y=y)
+            return bool(subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes))
+
+        yield watch
+        context.call_on_fit_task_end(estimator=self, X=X, y=y)
+
+    def _attributes(self, solver: Any, examples: Examples) -> dict[str, Any]:
+        """What makes a copy of this estimator predict as the model stands now."""
+        kept = solver.model()
+        found: dict[str, Any] = {"_kept": kept, "n_features_in_": self.n_features_in_}
+        if isinstance(kept, Planes):
+            found |= {"coef_": kept.coef, "intercept_": kept.intercept}
+        if examples.classes is not None:
+            found |= {"classes_": examples.classes, "_by_labels": examples.target.ndim == 2}
+        return found
+
+    def _new_seed(self) -> int:
+        """One whole number from `random_state`."""
+        if isinstance(self.random_state, int | np.integer):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _new_state(self, source: Source, plan: Plan, coef_init: Any = None, intercept_init: Any = None) -> Any:
+        """The state at the start."""
+        facts = source.facts
+        classes = 1 if facts.classes is None else int(facts.classes.size)
+        state = new_state(facts, plan, self._scheme(classes, facts.by_labels), classes, self._new_seed())
+        planes = sum(machine.intercept.size for machine in state.machines)
+        if coef_init is None and intercept_init is None:
+            if not (getattr(self, "warm_start", False) and hasattr(self, "_state")):
+                return state
+            warm = self._state.last(plan.rule)
+            if warm.coef.shape != (planes, facts.n_features):
+                raise ValueError(
+                    f"warm_start: the model has coefficients of shape {warm.coef.shape}, these data need "
+                    f"{(planes, facts.n_features)}. Fit with warm_start=False."
+                )
+            coef_init, intercept_init = warm.coef, warm.intercept
+        if plan.rule.order == 2:
+            raise ValueError(
+                f"{type(self).__name__} starts from zero: coef_init, intercept_init and warm_start are for "
+                "first-order learners."
+            )
+        start_from(
+            state,
+            _given("coef_init", coef_init, (planes, facts.n_features)),
+            _given("intercept_init", intercept_init, (planes,)),
+        )
+        return state
+
+    # -- model files -------------------------------------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        """Votes as they were written at first: one bias step for all updates, that of the state."""
+        state, kept = vars(self).get("_state"), vars(self).get("_kept")
+        if isinstance(state, State):
+            for machine in state.machines:
+                machine.log = tuple(
+                    one if isinstance(one, Piece) else Piece(*one, bias=float(state.bias)) for one in machine.log
+                )
+        if isinstance(kept, Ballot):
+            histories = [
+                one if isinstance(one.bias, np.ndarray) else replace(one, bias=np.full(one.which.size, float(one.bias)))
+                for one in kept.histories
+            ]
+            self._kept = replace(kept, histories=tuple(histories))
+
+    def _check_whole(self) -> None:
+        """Refuse a model whose parts do not fit together: compiled code would read outside them."""
+        check_attributes(self)
+        if "_kept" in vars(self) or "_state" in vars(self):
+            self._check_learned()
+
+    def _check_learned(self) -> None:
+        must("_state" in vars(self) or isinstance(self._kept, Planes | Ballot), "planes or votes without a state")
+        check_online(self, self._width(), self._plan().rule.order == 2)
+
+    def _width(self) -> int:
+        """The features that planes have."""
+        return self.n_features_in_
+
+    # -- use ---------------------------------------------------------------------------------------------------------
+
+    def _check_assigned(self) -> None:
+        """Refuse attributes that were set so that compiled code would read outside the model."""
+        check_assigned(self, self._kept, self._width())
+
+    def _known_rows(self, X: Any) -> Dense | Sparse:
+        """Rows to answer, once it is certain that the model is for such rows."""
+        check_is_fitted(self, "_kept")
+        self._check_assigned()
+        return self._rows(X)[0]
+
+    def _scores(self, X: Any) -> Array:
+        rows = self._known_rows(X)
+        n = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
+        return self._kept_now(rows).scores(rows, np.arange(n, dtype=np.uint64))
+
+    def _kept_now(self, rows: Any) -> Kept:
+        """The kept model with `coef_` and `intercept_` as they are now: users may have set them."""
+        kept = self._kept
+        return kept if isinstance(kept, Ballot) else planes_now(self, kept)
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse input is welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _types(X: Any) -> Any:
+    """The types to choose from; scikit-learn sees that of an array, not that of every frame."""
+    kinds = getattr(X, "dtypes", None)
+    narrow = kinds is not None and len(kinds) and all(str(kind).lower() == "float32" for kind in kinds)
+    return np.float32 if narrow else [np.float64, np.float32]
+
+
+def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """An initial value, checked; zeros when it is not given."""
+    if value is None:
+        return np.zeros(shape)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}.") from error
+    if array.ndim < len(shape) or (array.ndim == 0 and shape == (1,)):
+        array = array.reshape(shape) if array.size == np.prod(shape) else array
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity at {np.argwhere(~np.isfinite(array))[0].tolist()}.")
+    return array

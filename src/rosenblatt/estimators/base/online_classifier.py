@@ -1,0 +1,203 @@
+"""Online learners that classify: labels to codes, two classes or many, new ones in mid-stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.callback import with_callbacks
+from sklearn.utils import column_or_1d
+
+from rosenblatt.data.examples import (
+    Examples,
+    as_labels,
+    check_labels,
+    class_weights,
+    distinct,
+    encode_indicator,
+    encode_labels,
+    merged,
+)
+from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch
+from rosenblatt.estimators.base.online import OnlineLearner
+from rosenblatt.learn.epochs import InMemory
+from rosenblatt.learn.online.new_classes import grow
+from rosenblatt.learn.online.solver import Plan
+from rosenblatt.learn.overflow import check_scores
+from rosenblatt.learn.schemes import REST, SCHEMES, TWO, Scheme, decide
+
+Array = np.ndarray[Any, Any]
+
+
+class OnlineClassifier(ClassifierMixin, OnlineLearner):
+    """An online learner of classes, or of labels by an indicator matrix."""
+
+    classes_: Array
+    multiclass: str
+    class_weight: Any
+
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
+        return REST if labels else TWO if classes <= 2 else SCHEMES[self.multiclass]
+
+    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
+        y = y if sp.issparse(y) else as_labels(y)
+        if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
+            indicator = encode_indicator(y)
+            if self.class_weight is not None:
+                raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
+            return indicator, np.arange(indicator.shape[1]), weights
+        plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would look for
+        y = y if plain else column_or_1d(y, warn=True)
+        present = y if weights is None or weights.all() else y[weights > 0]
+        classes = distinct(present)
+        check_labels(y, classes if present is y else distinct(y))
+        if known is not None:
+            classes = merged(known, classes) if classes.size else known
+        if present is not y:  # labels of absent rows are no classes; their code is never read
+            codes = np.zeros(y.shape[0], dtype=np.int32)
+            codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
+        else:
+            codes = encode_labels(y, classes)
+        shares = class_weights(self.class_weight, classes, codes, weights)
+        if shares is not None:
+            weights = shares[codes] * (1.0 if weights is None else weights)
+            if not weights.any():
+                raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
+        return codes, classes, weights
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
+        """Learn until every row is right or the budget is spent.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            float32 and float64 are used as they are, without a copy.
+        y : array-like of shape (n,), or an indicator of labels of shape (n, K)
+        sample_weight : array-like of shape (n,), optional
+            A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step. Weight 0 is
+            as if the row were not there. Weights that make an epoch repeat more visits than 100 per row, and more than
+            a million in all, are refused: scale them down.
+        coef_init, intercept_init : array-like, optional
+            Where to start, in the shapes of `coef_` and `intercept_`; zero by default.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, coef_init, intercept_init)
+
+    def _check_classes(self, examples: Examples) -> None:
+        assert examples.classes is not None
+        if examples.classes.size < 2 and examples.target.ndim == 1:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes to learn from; y has 1 class: {examples.classes[0]!r}."
+            )
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
+        """Make one epoch over these rows.
+
+        E calls on all rows are one fit of E epochs. Classes that were never seen may appear in any call.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        classes : array-like, optional
+            Classes to expect, whether or not they are in y.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        plan = self._plan()
+        if isinstance(self.class_weight, str):
+            raise ValueError('class_weight="balanced" needs all rows at once; pass a mapping to partial_fit.')
+        first = self._begins(plan)
+        known = None if first else self.classes_
+        if classes is not None:
+            named = named_classes(classes)
+            known = named if known is None else merged(known, named)
+        dtype = None if first else self._state.dtype
+        examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)
+        self._check_rows(plan, examples)
+        source = InMemory(examples)
+        state = self._new_state(source, plan) if first else self._grown(examples, plan)
+        one_epoch(self, self._solver(plan, state), source)
+        return self
+
+    def _grown(self, examples: Examples, plan: Plan) -> Any:
+        """A copy of the state, to be kept when its epoch is done, with room for classes that are new."""
+        assert examples.classes is not None
+        known, found, labels = self.classes_.size, examples.classes.size, examples.target.ndim == 2
+        if labels != self._labels() or (labels and known != found):
+            raise ValueError(
+                f"y has {found} {'label columns' if labels else 'classes'}, the model learned {known} "
+                f"{'label columns' if self._labels() else 'classes'}."
+            )
+        scheme = self._scheme(found, labels)
+        if known > 2 and scheme != self._state.scheme:
+            raise ValueError(
+                f"multiclass was {self._state.scheme.name!r} in the first call and is now {scheme.name!r}."
+            )
+        if known == found:
+            return self._state.copy()
+        places = np.searchsorted(examples.classes, self.classes_)
+        return grow(self._state.copy(), places, found, scheme, plan.rule)
+
+    def _labels(self) -> bool:
+        """Whether the model was taught labels by an indicator."""
+        return bool(self._by_labels)
+
+    def _held_out_score(self, kept: Any, examples: Examples, rows: Array) -> float:
+        """Accuracy, by weight, on held-out rows."""
+        labels, right, total = examples.target.ndim == 2, 0.0, 0.0
+        for begin in range(0, rows.size, 1 << 14):
+            index = rows[begin : begin + (1 << 14)]
+            truth, said = examples.target[index], decide(check_scores(kept.scores(examples.rows, index)), labels)
+            hit = (said == truth) if not labels else (said == truth).all(axis=1)
+            mass = np.ones(index.size) if examples.weights is None else examples.weights[index]
+            right, total = right + float(mass[hit].sum()), total + float(mass.sum())
+        return right / total
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of rows: (n,) for two classes, positive for `classes_[1]`; (n, K) for more.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray
+        """
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Array:
+        """Classes of rows, or an indicator of labels if that is what was learned.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray
+        """
+        scores = self._scores(X)
+        if self._labels():
+            return decide(scores, labels=True).astype(np.int64)
+        codes = decide(scores)
+        return self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)]
+
+    def __sklearn_tags__(self) -> Any:
+        """Labels by indicator are welcome where the learner can do them."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self._takes_labels
+        return tags

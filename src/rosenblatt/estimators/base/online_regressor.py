@@ -1,0 +1,104 @@
+"""Online learners of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.callback import with_callbacks
+from sklearn.metrics import r2_score
+from sklearn.utils import column_or_1d
+
+from rosenblatt.data.examples import Examples
+from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch
+from rosenblatt.estimators.base.online import OnlineLearner
+from rosenblatt.learn.epochs import InMemory
+from rosenblatt.learn.models import Kept
+from rosenblatt.learn.overflow import check_scores
+from rosenblatt.learn.schemes import TWO, Scheme
+
+Array = np.ndarray[Any, Any]
+
+
+class OnlineRegressor(RegressorMixin, OnlineLearner):
+    """An online learner of numbers."""
+
+    def _publish(self, kept: Kept) -> None:
+        super()._publish(kept)
+        self.coef_ = self.coef_[0]
+
+    def _scheme(self, classes: int, labels: bool) -> Scheme:
+        return TWO
+
+    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
+        y = column_or_1d(y, warn=True)
+        try:
+            target = np.ascontiguousarray(y, dtype=rows.values.dtype)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"y must be numbers for regression: {error}.") from error
+        if not np.isfinite(target).all():
+            row = int(np.flatnonzero(~np.isfinite(target))[0])
+            raise ValueError(f"Input y contains NaN or infinity at row {row}.")
+        return target, None, weights
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
+        """Learn until every row is within its tube or the budget is spent.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,)
+        sample_weight, coef_init, intercept_init : array-like, optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, sample_weight, coef_init, intercept_init)
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Make one epoch over these rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        plan = self._plan()
+        first = self._begins(plan)
+        dtype = None if first else self._state.dtype
+        examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
+        self._check_rows(plan, examples)
+        source = InMemory(examples)
+        state = self._new_state(source, plan) if first else self._state.copy()
+        one_epoch(self, self._solver(plan, state), source)
+        return self
+
+    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
+        """R², by weight, on held-out rows."""
+        mass = None if examples.weights is None else examples.weights[rows]
+        said = check_scores(kept.scores(examples.rows, rows))
+        return float(r2_score(examples.target[rows], said, sample_weight=mass))
+
+    def predict(self, X: Any) -> Array:
+        """Numbers for rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self._scores(X)

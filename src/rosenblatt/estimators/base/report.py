@@ -1,0 +1,250 @@
+"""How a fit ended, as a frozen record that anyone can check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Examples
+from rosenblatt.learn.epoch_records import frozen, thinned
+from rosenblatt.learn.epochs import EpochRecord, Source, Training
+from rosenblatt.learn.evaluation import Evaluation, evaluate
+from rosenblatt.learn.mixing import Sharding
+from rosenblatt.learn.models import Kept, Planes, lengths2
+from rosenblatt.learn.online.rules import PerceptronRule, Rule
+from rosenblatt.learn.online.solver import Plan, errors_in, problems
+from rosenblatt.learn.online.state import State
+from rosenblatt.learn.schemes import JOINT, TWO
+from rosenblatt.prove.mistake_formula import SMALLEST, Separator, mistake_bound
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """How a fit ended.
+
+    Attributes
+    ----------
+    outcome : str
+        "converged": the last iterate has y·f above the margin on every training row (for PA and AROW above 0);
+        "budget": the epochs were spent first; "early": stopped by held-out rows or a callback; "gap": a dual method
+        closed its gap; "interrupted": Ctrl-C; "inseparable": no plane separates the rows; "undecided": no
+        plane in doubles was found, though none is ruled out.
+    epochs : sequence of EpochRecord
+        It does not change. Of dual methods, whose epochs are many and short, the first hundred, then ever fewer, and
+        the last.
+    updates : int
+        Updates of w in all, summed over planes.
+    errors : int or None
+        Training rows that the returned model gets wrong, a tie being a mistake; for regression those outside the tube.
+    margin : float or None
+        Geometric margin of the returned model on the training rows, negative where it errs; the smallest of all
+        planes. None for a vote and for regression.
+    radius : float
+        R = max‖x‖.
+    bound : float or None
+        The most updates that could have been made, from the margin of the last iterate: see `prove.mistake_formula`.
+        None where no such bound holds: the rows are not separated, weights are not whole numbers, the rate is not
+        constant, the start was not zero, or the rule has none.
+    gap : float or None
+        Duality gap, for dual methods.
+    seconds : float
+    rows : int
+        Training rows that took part.
+    witness : Separability or None
+        The proof that no plane separates the rows, where the outcome is "inseparable".
+    objective : float or None
+        Mean loss + penalty of the returned model, for learners that minimise one; "converged" then means that it
+        no longer falls.
+    sharding : Sharding or None
+        How a training in shards went.
+    """
+
+    outcome: str
+    epochs: Sequence[EpochRecord]
+    updates: int
+    errors: int | None
+    margin: float | None
+    radius: float
+    bound: float | None
+    gap: float | None
+    seconds: float
+    rows: int
+    witness: Any = None
+    objective: float | None = None
+    sharding: Sharding | None = None
+
+    @property
+    def n_epochs(self) -> int:
+        """How many epochs there were, whether or not all of their records were kept."""
+        return self.epochs[-1].epoch if self.epochs else 0
+
+    def __str__(self) -> str:
+        """The report in words."""
+        how = {
+            "converged": "converged: the last iterate has every training row on its right side",
+            "budget": "stopped by its budget, not converged",
+            "early": "stopped early; the best epoch is the model",
+            "gap": "stopped with its duality gap closed",
+            "interrupted": "interrupted; the last whole epoch is the model",
+            "inseparable": "no plane separates these rows",
+            "undecided": "no plane in doubles was found, and none is ruled out",
+        }[self.outcome]
+        if self.objective is not None and self.outcome == "converged":
+            how = "converged: the objective no longer falls"
+        lines = [how, f"  epochs   {self.n_epochs} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
+        if self.errors is not None:
+            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
+        if self.margin is not None:
+            lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
+        if self.bound is not None:
+            share = 100 * self.updates / self.bound if self.bound else 0.0
+            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
+        if self.objective is not None:
+            lines.append(f"  objective {self.objective:.8g}")
+        if self.gap is not None:
+            lines.append(f"  gap      {self.gap:.3g}")
+        if self.witness is not None:
+            lines.append(f"  witness  {self.witness}")
+        if self.sharding is not None:
+            lines.append("  shards   " + str(self.sharding).replace("\n", "\n           "))
+        return "\n".join(lines)
+
+
+def unseen(outcome: str, run: Training, records: Sequence[EpochRecord], seconds: float) -> Report:
+    """The report without a scan: errors and margin are not known."""
+    solver, facts = run.solver, run.source.facts
+    return Report(
+        outcome,
+        frozen(thinned(records) if solver.iterates else records),
+        solver.state.updates,
+        None,
+        None,
+        solver.radius(facts),
+        None,
+        None,
+        seconds,
+        facts.rows,
+        sharding=getattr(solver, "sharding", None),
+    )
+
+
+@dataclass(frozen=True)
+class Scan:
+    """How planes do on rows: one evaluation per machine."""
+
+    rule: Rule
+    planes: Planes
+
+    def __call__(self, examples: Examples, shard: int) -> list[Evaluation]:
+        """Of these examples."""
+        found, at, planes = [], 0, self.planes
+        for problem in problems(examples, planes.scheme, planes.classes) if examples.size else ():
+            count = problem.scheme.columns(planes.classes)
+            part = Planes(
+                planes.coef[at : at + count], planes.intercept[at : at + count], problem.scheme, planes.classes
+            )
+            found.append(evaluate(problem, part, self.rule))
+            at += count
+        return found
+
+
+def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
+    """One evaluation per machine, of all rows together."""
+    found: list[Evaluation] = []
+    for seen in source.ask(Scan(rule, planes)):
+        found = [a.joined(b) for a, b in zip(found, seen, strict=True)] if found and seen else found or seen
+    return found
+
+
+def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Kept) -> Report:
+    """The report with what a scan of all rows says of planes or votes."""
+    errors, margin, bound = None, None, None
+    state, facts = solver.state, source.facts
+    scans: list[Evaluation] = []
+    if isinstance(kept, Planes):
+        scans = scan(source, plan.rule, kept)
+        if facts.classes is None:
+            errors = scans[0].violations
+        else:
+            margin = _margin(scans, kept)
+            if kept.scheme in (TWO, JOINT) or facts.by_labels:
+                errors = scans[0].errors
+    if errors is None:
+        errors = errors_in(source, kept, plan.rule)
+    if _bounded(plan, state) and report.outcome in ("converged", "early", "budget"):
+        last = state.last(plan.rule)
+        if state.keep != "last":
+            scans = scan(source, plan.rule, last) if report.outcome == "converged" else []
+        bound = _bound(scans, last, plan, state)
+        if bound is not None and report.sharding is not None:
+            bound *= len(report.sharding.rows)
+    return replace(report, errors=errors, margin=margin, bound=bound)
+
+
+def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
+    """The smallest functional margin of each plane, or of all together where they decide together."""
+    shifts = np.square(planes.intercept, dtype=np.float64)
+    norms = lengths2(planes.coef)
+    lows = np.concatenate([scan.lows for scan in scans]).astype(np.float64)
+    if planes.scheme.joint:
+        return [Separator(float(lows[0]), float(norms.sum()), float(shifts.sum()))]
+    return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, shifts, strict=True)]
+
+
+def _margin(scans: list[Evaluation], planes: Planes) -> float:
+    """The smallest geometric margin of all planes."""
+    found = _lows(scans, planes)
+    each = [planes.coef] if len(found) == 1 else [planes.coef[k : k + 1] for k in range(len(found))]
+    return min(_geometric(plane.low, _length(plane.norm2, coef)) for plane, coef in zip(found, each, strict=True))
+
+
+def _length(norm2: float, coef: Array) -> float:
+    """‖w‖, where its square leaves the range of doubles too."""
+    if SMALLEST < norm2 < math.inf:
+        return math.sqrt(norm2)
+    size = float(np.abs(coef).max(initial=0.0))
+    return size * float(np.linalg.norm(coef.astype(np.float64) / size)) if size else 0.0
+
+
+def _geometric(low: float, length: float) -> float:
+    if length > 0:
+        return low / length
+    return math.inf if low > 0 else min(low, 0.0) + 0.0  # no −0
+
+
+def _bounded(plan: Plan, state: State) -> bool:
+    """Whether a mistake bound holds for such a run."""
+    return (
+        isinstance(plan.rule, PerceptronRule)
+        and isinstance(plan.rate, int | float)
+        and state.from_zero
+        and state.whole
+        and min(plan.rule.low, plan.rule.high) >= 0
+    )
+
+
+def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State) -> float | None:
+    if not scans:
+        return None
+    assert isinstance(plan.rule, PerceptronRule)
+    assert isinstance(plan.rate, int | float)
+    total = 0.0
+    for plane in _lows(scans, last):
+        bound = mistake_bound(
+            plane,
+            state.radius2,
+            bias=plan.bias,
+            classes=state.classes if last.scheme.joint else 2,
+            margin=max(plan.rule.low, plan.rule.high),
+            rate=float(plan.rate),
+        )
+        if bound is None:
+            return None
+        total += bound
+    return total

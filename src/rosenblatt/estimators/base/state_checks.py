@@ -1,0 +1,221 @@
+"""Arrays that fit together: what must hold of a model before compiled code may read it.
+
+A model file may be forged. Each estimator says in `_check_whole` what its parts must be, by the checks that stand
+here; each raises ValueError where something does not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.estimators.base.report import Report
+from rosenblatt.learn.models import Ballot, History, Planes
+from rosenblatt.learn.online.first_order import TALLY
+from rosenblatt.learn.online.state import Machine, State
+from rosenblatt.learn.schemes import REST, TWO, Scheme
+
+Array = np.ndarray[Any, Any]
+KEEPS = ("last", "average", "pocket", "vote")
+
+
+def must(holds: Any, what: str) -> None:
+    """Refuse what does not hold."""
+    if not holds:
+        raise ValueError(f"expected {what}")
+
+
+def is_count(value: Any, least: int = 0) -> bool:
+    """Whether this is a whole number, not below the least."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a finite number."""
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
+
+
+def is_array(value: Any, shape: tuple[int, ...], kinds: str = "f") -> bool:
+    """Whether this is an array of this shape, of one of these kinds of dtype."""
+    return isinstance(value, np.ndarray) and value.shape == shape and value.dtype.kind in kinds
+
+
+# -- all estimators --------------------------------------------------------------------------------------------------
+
+
+def check_attributes(model: Any) -> None:
+    """The attributes that estimators share, where they are there: features and their names, classes, the report."""
+    held = vars(model)
+    if "n_features_in_" in held:
+        must(is_count(held["n_features_in_"], 1), "a number of features")
+    if "feature_names_in_" in held:
+        names = held["feature_names_in_"]
+        must(is_array(names, (held.get("n_features_in_"),), "OU"), "a name for each feature")
+        must(all(isinstance(name, str) for name in names.tolist()), "names of features that are text")
+    if "classes_" in held:
+        classes = held["classes_"]
+        must(isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.size, "the names of classes")
+    if "_by_labels" in held:
+        must(isinstance(held["_by_labels"], bool | np.bool_), "whether labels come by indicator")
+    if "report_" in held:
+        must(isinstance(held["report_"], Report) and str(held["report_"]), "a report")
+    if "n_iter_" in held:
+        must(is_count(held["n_iter_"]), "a number of epochs")
+
+
+def check_planes(coef: Any, intercept: Any, planes: int, d: int, kinds: str = "f") -> None:
+    """So many planes of d features."""
+    must(is_array(coef, (planes, d), kinds), f"planes of shape {(planes, d)}")
+    must(is_array(intercept, (planes,), kinds), f"{planes} intercepts")
+
+
+def check_rows(rows: Any, d: int) -> None:
+    """An array or a CSR matrix of rows of d features."""
+    sparse = sp.issparse(rows) and rows.format == "csr"
+    must(sparse or isinstance(rows, np.ndarray), "rows in an array or a CSR matrix")
+    must(rows.ndim == 2 and rows.shape[1] == d and rows.dtype.kind == "f", f"rows of {d} features")
+
+
+def class_count(model: Any) -> int:
+    """How many classes a model has; 1 for regression."""
+    return int(model.classes_.size) if "classes_" in vars(model) else 1
+
+
+def check_scheme(kept: Any, classes: int, labels: Any) -> None:
+    """A scheme that so many classes, or labels, can have."""
+    must(isinstance(kept.scheme, Scheme) and is_count(kept.classes, 1), "a scheme")
+    must(kept.classes == classes, "as many classes as names")
+    must((kept.scheme == TWO) == (classes <= 2 and not labels), "a scheme for as many classes")
+    must(not labels or kept.scheme == REST, "labels one by one")
+
+
+# -- what users may have assigned -------------------------------------------------------------------------------------
+
+
+def check_assigned(model: Any, planes: Any, width: int) -> None:
+    """Refuse `classes_` or a number of features that is no longer that of the planes, or votes, that were learned."""
+    if width != planes.width:
+        raise ValueError(
+            f"{type(model).__name__} learned {planes.width} features and now has {width}: n_features_in_ is set by fit."
+        )
+    classes = vars(model).get("classes_")
+    if classes is not None and not (isinstance(classes, np.ndarray) and classes.shape == (planes.classes,)):
+        raise ValueError(
+            f"classes_ is now {_described(classes)}; {type(model).__name__} learned {planes.classes} classes: "
+            f"assign an array of shape ({planes.classes},)."
+        )
+
+
+def assigned(model: Any, name: str, shape: tuple[int, ...]) -> Array:
+    """An attribute that users may have set, as an array of real numbers of this shape, or refused."""
+    value = getattr(model, name)
+    array = np.asarray(value)
+    array = array if array.ndim == len(shape) else array.reshape(1, *array.shape) if array.ndim < len(shape) else array
+    if array.shape != shape or array.dtype.kind not in "fiu":
+        raise ValueError(f"{name} is now {_described(value)}: assign real numbers of shape {shape}.")
+    return array
+
+
+def planes_now(model: Any, kept: Planes) -> Planes:
+    """The planes with `coef_` and `intercept_` as they are now."""
+    coef, intercept = assigned(model, "coef_", kept.coef.shape), assigned(model, "intercept_", kept.intercept.shape)
+    return Planes(coef, intercept, kept.scheme, kept.classes)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and dtype {value.dtype}"
+    return f"a {type(value).__name__}"
+
+
+# -- linear machines -------------------------------------------------------------------------------------------------
+
+
+def check_online(model: Any, d: int, second: bool) -> None:
+    """An online learner of planes over d features, or of a vote; `second` is for second-order rules."""
+    kept, classes, several = model._kept, class_count(model), "classes_" in vars(model)
+    labels = model._by_labels if several else False
+    must(several == hasattr(type(model), "decision_function"), "classes, for a classifier")
+    must(is_count(d, 1) and isinstance(kept, Planes | Ballot), "planes or votes")
+    check_scheme(kept, classes, labels)
+    K, count = kept.scheme.columns(classes), kept.scheme.machines(classes)
+    if "_state" in vars(model):
+        must(isinstance(model._state, State), "a state")
+        _check_state(model._state, kept, K, count, d, second)
+    if isinstance(kept, Planes):
+        check_planes(kept.coef, kept.intercept, K * count, d)
+        check_planes(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), K * count, d, "fiu")
+        return
+    must(len(kept.histories) == count, f"{count} histories")
+    for history in kept.histories:
+        check_planes(history.coef, history.intercept, K, d)
+        parts = history.support if isinstance(history.support, tuple) else (history.support,)
+        for part in parts:
+            check_rows(part, d)
+        check_history(history, sum(part.shape[0] for part in parts) if parts else -1, K)
+
+
+def _check_state(state: Any, kept: Any, K: int, count: int, d: int, second: bool) -> None:
+    must(state.scheme == kept.scheme and state.classes == kept.classes and state.keep in KEEPS, "its own scheme")
+    must(is_count(state.epoch) and isinstance(state.seed, int), "an epoch and a seed")
+    must(is_number(state.radius2) and is_number(state.bias), "a radius and a bias")
+    must(isinstance(kept, Ballot) == (state.keep == "vote"), "votes where they are kept")
+    must(len(state.machines) == count, f"{count} machines")
+    for machine in state.machines:
+        must(isinstance(machine, Machine), "machines")
+        check_machine(machine, K, d, second)
+        _check_kept(machine, state.keep)
+
+
+def check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
+    """The weights of K planes over d features, and what is kept beside them."""
+    sums = (machine.total, machine.total_b, machine.spread, machine.spread_b)
+    arrays = (machine.coef, machine.intercept, *sums, machine.tally, machine.moves)
+    must(all(isinstance(array, np.ndarray) for array in arrays), "weights in arrays")
+    full, turned = machine.spread.ndim == 3, machine.by_feature
+    shape = (K, d + 1) if full else (d, K) if turned else (K, d)
+    dtype = machine.coef.dtype
+    must(isinstance(turned, bool) and dtype.name in ("float32", "float64"), "weights of float32 or float64")
+    must(machine.coef.shape == shape and machine.intercept.shape == (K,), f"weights of shape {shape}")
+    must(machine.intercept.dtype == dtype, "one dtype")
+    must(machine.moves.shape == (K,) and machine.moves.dtype == np.float64, "updates of each plane")
+    must(machine.tally.shape == (TALLY,) and machine.tally.dtype == np.float64, "a tally")
+    if machine.total_b.size:
+        must(machine.total.shape == shape and machine.total_b.shape == (K,), f"sums of shape {shape}")
+        must(machine.total.dtype == machine.total_b.dtype == np.float64, "sums of float64")
+    if second:
+        wanted = (K, d + 1, d + 1) if full else shape
+        must(machine.spread.shape == wanted and machine.spread.dtype == dtype, f"a spread of shape {wanted}")
+        must(full or (machine.spread_b.shape == (K,) and machine.spread_b.dtype == dtype), "a spread of the bias")
+    for pair in (machine.start, machine.pocket):
+        if pair is not None:
+            check_planes(pair[0], pair[1], K, d)
+    for support, log, bias in machine.log:
+        check_rows(support, d)
+        must(isinstance(bias, float), "a log with its bias")
+        check_log(log.rows, log.columns, (log.steps, log.clocks, log.shares), support.shape[0], K)
+
+
+def _check_kept(machine: Machine, keep: str) -> None:
+    must(keep != "average" or machine.total_b.size, "sums of an average")
+    must(keep != "pocket" or machine.pocket is not None, "a pocket")
+    must(keep != "vote" or machine.start is not None, "the start of a vote")
+
+
+def check_history(history: Any, n: int, K: int) -> None:
+    """Updates by n rows of K columns."""
+    must(isinstance(history, History) and is_number(history.end), "a history")
+    others = (history.steps, history.clocks, history.shares, history.bias)
+    check_log(history.which, history.columns, others, n, K)
+
+
+def check_log(rows: Any, columns: Any, others: tuple[Any, ...], n: int, K: int) -> None:
+    """Entries of one length that name n rows and K columns."""
+    for array in (rows, columns, *others):
+        must(array.shape == (rows.size,), "a log of one length")
+    for array, most in ((rows, n), (columns, K)):
+        must(array.dtype.kind in "iu" and (not array.size or (array.min() >= 0 and array.max() < most)), "log entries")
+    must(n >= 0 and all(array.dtype == np.float64 for array in others), "a log of float64")

@@ -1,0 +1,117 @@
+"""The compiled loops: one pass over rows in a given order, and the scores of rows.
+
+The problem: for rows x_i in the order given, visit row i; if the rule asks for it, change w. `sweep` is that loop,
+written once for dense and sparse rows and for every kind of learner; what a visit does is the verb `visit`, whose
+bodies are in `visits`, `curved` and `descent`.
+
+A pass can stop anywhere and go on: the order is handed in piece by piece, and within a piece the loop returns when it
+has made `visits` visits, when the log of updates is full, or when the pocket wants to look at w.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.compiling import compiled, verb
+from rosenblatt.learn.linear.stochastic_visits import visit_falling, visit_falling_many
+from rosenblatt.learn.online.first_order import (
+    BEST,
+    CHECKED,
+    CLOCK,
+    HELD,
+    LEFT,
+    LOGGED,
+    POSITION,
+    RUN,
+    WATCHED,
+    Log,
+    visit_multinomial,
+    visit_one,
+    visit_separate,
+)
+from rosenblatt.learn.online.hierarchy_visits import visit_branches
+from rosenblatt.learn.online.second_order import visit_curved
+from rosenblatt.learn.rows import dot, dots, fetch_ahead
+
+Array = np.ndarray[Any, Any]
+
+# Show row i to the learner; whether w changed. Inlined: the call would cost more than a short row.
+visit = verb(
+    {
+        "One": visit_one,
+        "Multinomial": visit_multinomial,
+        "Separate": visit_separate,
+        "Diagonal": visit_curved,
+        "Full": visit_curved,
+        "Branches": visit_branches,
+        "Falling": visit_falling,
+        "FallingMany": visit_falling_many,
+    },
+    inline="always",
+)
+
+
+# -- the loop --------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def sweep(
+    learner: Any, rows: Any, y: Array, weights: Array, order: Array, rule: Any, tally: Array, log: Log, visits: int
+) -> int:
+    """Visit rows in `order` from tally[POSITION] on; how many of the `visits` are left.
+
+    A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step, and no more once a
+    visit changes nothing. `weights` is empty when all are 1.
+    """
+    n = np.uint64(order.size)
+    begin = np.uint64(tally[POSITION])
+    room = log.rows.size // 2  # a row may make an entry a class: leave the loop while all still fit
+    for t in range(begin, n):
+        fetch_ahead(rows, y, order, t)
+        i = order[t]
+        left = 1.0
+        if weights.size > 0:
+            left = tally[LEFT] if tally[LEFT] > 0.0 else weights[i]
+        while left > 0.0:
+            if visits == 0 or (room > 0 and tally[LOGGED] >= room):
+                tally[POSITION], tally[LEFT] = t, left
+                return visits
+            visits -= 1
+            share = min(left, 1.0)
+            if not visit(learner, rows, y, i, share, rule, tally, log):
+                tally[CLOCK] += left
+                tally[RUN] += left
+                break
+            if tally[HELD] > 0.0:
+                tally[BEST] = tally[RUN]
+            tally[RUN] = tally[HELD] = tally[CHECKED] = 0.0
+            tally[CLOCK] += share
+            left -= share
+        tally[LEFT] = 0.0
+        if tally[WATCHED] > 0.0 and tally[HELD] + tally[CHECKED] == 0.0 and tally[RUN] > tally[BEST]:
+            tally[POSITION] = t + np.uint64(1)
+            return visits
+    tally[POSITION] = n
+    return visits
+
+
+# -- scores ----------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def score_one(rows: Any, index: Array, w: Array, b: Array, out: Array) -> None:
+    """out_t = w·x_i + b for i = index_t."""
+    for t in range(index.size):
+        out[t] = dot(rows, index[t], w) + b[0]
+
+
+@compiled
+def score_many(rows: Any, index: Array, W: Array, b: Array, out: Array) -> None:
+    """out_tk = w_k·x_i + b_k for i = index_t."""
+    for t in range(index.size):
+        scores = out[t]
+        dots(rows, index[t], W, scores)
+        for k in range(scores.size):
+            scores[k] += b[k]

@@ -1,0 +1,327 @@
+"""Kernel perceptrons whose support does not grow beyond a budget. Kernels are divided by R², so that K(x, x) ≤ 1.
+
+Forgetron (Dekel, Shalev-Shwartz, Singer 2008). On a mistake the row joins the support with β = y. If there are now
+more than B: with r the oldest and p = f(x_r), all β shrink by the largest φ in (0, 1] with
+
+    (β_r² − 2β_r p)φ² + 2|β_r|φ + Q ≤ (15/32)M        M mistakes so far, Q what was lost so far
+
+then Q += e² + 2e − 2e·sign(β_r)f(x_r), e = |β_r|, and r is forgotten.
+
+Projectron++ (Orabona, Keshet, Caputo 2009). With k = K(S, x), c = K_SS⁻¹k and δ = K(x, x) − k·c, what of x the support
+cannot say: a mistake adds y·c to β if δ ≤ η or the budget is full, else the row joins with β = y. A margin error,
+0 < yf < 1, ℓ = 1 − yf, P = K(x, x) − δ, adds τ·y·c if ℓ > δ/η, with τ = min{ℓ/P, 1, 2(ℓ − δ/η)/P}.
+
+As in `kernel_machines`, rows come in blocks: `pool` has the kernel of the support (first) and of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.compiling import compiled
+from rosenblatt.data.examples import Examples, at_once
+from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
+from rosenblatt.learn.kernel.functions import Kernel
+from rosenblatt.learn.kernel.perceptron import (
+    BLOCK,
+    Dual,
+    KernelSolver,
+    kernel_overflow,
+    largest_diagonal,
+)
+from rosenblatt.learn.models import take
+from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
+from rosenblatt.learn.orders import visited
+from rosenblatt.learn.repeated_visits import Repeats
+from rosenblatt.learn.schemes import Scheme
+
+Array = np.ndarray[Any, Any]
+SINGULAR = 1e-10  # δ below this part of K(x, x) is rounding: the row is a sum of support rows
+SIZE, LOST, MISTAKES, UPDATES, VIOLATIONS, LOSS = range(6)  # the places of `book`
+ROW, LEFT, VISITS = range(3)  # the places of `at`: where a block stands, and the visits that may still be made
+
+
+@compiled
+def _score(pool: Array, active: Array, beta: Array, size: Any, x: Any) -> Any:
+    f = 0.0
+    for a in range(size):
+        f += beta[a] * pool[active[a], x]
+    return f
+
+
+@compiled
+def _shrink(a: float, b: float, c: float) -> Any:
+    """The largest φ in (0, 1] with aφ² + bφ + c ≤ 0, where b > 0 ≥ c."""
+    if a + b + c <= 0.0:
+        return 1.0
+    return -2.0 * c / (b + np.sqrt(max(b * b - 4.0 * a * c, 0.0)))
+
+
+@compiled
+def forgetron(
+    pool: Array,
+    first: int,
+    sides: Array,
+    weights: Array,
+    budget: int,
+    active: Array,
+    beta: Array,
+    book: Array,
+    at: Array,
+) -> None:
+    """Visit the rows of the pool from `first` on; active[:size] are the places of the support, the oldest first."""
+    for t in range(np.int64(at[ROW]), sides.size):
+        x, side, left = first + t, np.float64(sides[t]), at[LEFT] if at[LEFT] > 0.0 else weights[t]
+        at[LEFT] = 0.0
+        while side != 0.0 and left > 0.0:
+            if at[VISITS] == 0.0:
+                at[ROW], at[LEFT] = t, left
+                return
+            at[VISITS] -= 1.0
+            size = np.int64(book[SIZE])
+            margin = side * _score(pool, active, beta, size, x)
+            if margin > 0.0:
+                break
+            share = min(left, 1.0)
+            book[VIOLATIONS] += 1.0
+            book[UPDATES] += 1.0
+            book[LOSS] -= share * margin
+            book[MISTAKES] += share
+            active[size], beta[size] = x, share * side
+            size += 1
+            if size > budget:
+                r = beta[0]
+                p = _score(pool, active, beta, size, active[0])
+                phi = _shrink(r * r - 2.0 * r * p, 2.0 * abs(r), book[LOST] - 15.0 / 32.0 * book[MISTAKES])
+                e = phi * abs(r)
+                book[LOST] += e * e + 2.0 * e - 2.0 * phi * r * phi * p
+                for a in range(1, size):
+                    active[a - 1], beta[a - 1] = active[a], phi * beta[a]
+                size -= 1
+            book[SIZE] = size
+            left -= share
+    at[ROW] = sides.size
+
+
+@compiled
+def projectron(
+    pool: Array,
+    first: int,
+    sides: Array,
+    weights: Array,
+    budget: int,
+    eta: float,
+    active: Array,
+    beta: Array,
+    inverse: Array,
+    c: Array,
+    book: Array,
+    at: Array,
+) -> None:
+    """Visit the rows of the pool from `first` on; `inverse` is that of the kernel within the support."""
+    for t in range(np.int64(at[ROW]), sides.size):
+        x, side, left = first + t, np.float64(sides[t]), at[LEFT] if at[LEFT] > 0.0 else weights[t]
+        at[LEFT] = 0.0
+        while side != 0.0 and left > 0.0:
+            if at[VISITS] == 0.0:
+                at[ROW], at[LEFT] = t, left
+                return
+            at[VISITS] -= 1.0
+            size = np.int64(book[SIZE])
+            margin = side * _score(pool, active, beta, size, x)
+            if margin >= 1.0:
+                break
+            share = min(left, 1.0)
+            own, said = np.float64(pool[x, x]), 0.0
+            for a in range(size):
+                total = 0.0
+                for b in range(size):
+                    total += inverse[a, b] * pool[active[b], x]
+                c[a] = total
+                said += total * pool[active[a], x]
+            delta = max(own - said, 0.0)
+            near = delta <= max(eta, SINGULAR * own)
+            full = size >= budget
+            if margin <= 0.0:
+                book[VIOLATIONS] += 1.0
+                book[LOSS] -= share * margin
+                tau = 1.0
+                if not (near or full):
+                    active[size], beta[size], c[size] = x, share * side, -1.0
+                    for a in range(size + 1):
+                        inverse[size, a] = inverse[a, size] = 0.0
+                    for a in range(size + 1):
+                        for b in range(size + 1):
+                            inverse[a, b] += c[a] * c[b] / delta
+                    book[SIZE] += 1.0
+                    tau = 0.0
+            else:
+                lack, far = 1.0 - margin, 0.0
+                if not full:
+                    far = delta / eta if eta > 0.0 else (0.0 if near else np.inf)
+                reach = own - delta
+                if lack <= far or reach <= 0.0:
+                    break
+                tau = min(min(lack / reach, 1.0), 2.0 * (lack - far) / reach)
+            for a in range(size):
+                beta[a] += share * tau * side * c[a]
+            book[UPDATES] += 1.0
+            left -= share
+    at[ROW] = sides.size
+
+
+# -- the state -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Small:
+    """One two-class machine within its budget."""
+
+    support: Any
+    beta: Array
+    gram: Array  # the kernel within the support, divided by R²
+    inverse: Array
+    book: Array
+
+
+@dataclass
+class Budgeted:
+    """All machines, one a column."""
+
+    kernel: Kernel
+    scheme: Scheme
+    classes: int
+    rule: str  # "forgetron" or "projectron++"
+    budget: int
+    eta: float
+    machines: list[Small]
+    seed: int
+    reach2: float
+    epoch: int = 0
+    whole: bool = True
+    keep: str = "last"
+    dtype: Any = np.float64
+
+    def copy(self) -> Budgeted:
+        """A state that shares nothing that changes: arrays are replaced, never written to."""
+        return replace(self, machines=list(self.machines))
+
+    @property
+    def updates(self) -> int:
+        """Updates of all machines."""
+        return int(sum(machine.book[UPDATES] for machine in self.machines))
+
+    def kept(self) -> Dual:
+        """The last iterate, the support of all machines one below the other."""
+        parts = [one.support for one in self.machines]
+        support: Any = np.concatenate(parts) if not any(map(sp.issparse, parts)) else sp.vstack(parts, format="csr")
+        coef, at = np.zeros((support.shape[0], len(self.machines))), 0
+        for k, one in enumerate(self.machines):
+            coef[at : at + one.beta.size, k] = one.beta / self.reach2
+            at += one.beta.size
+        return Dual(self.kernel, support, coef, self.scheme, self.classes)
+
+    last = kept
+
+
+def new_budgeted(
+    examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, seed: int, rule: str, budget: int, eta: float
+) -> Budgeted:
+    """Machines without support."""
+    empty = np.zeros((0, examples.n_features), examples.dtype)
+    count, reach2 = scheme.planes(classes), max(largest_diagonal(kernel, examples), 1e-300)
+    machines = [Small(empty, np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(6)) for _ in range(count)]
+    return Budgeted(kernel, scheme, classes, rule, budget, eta, machines, seed, reach2, dtype=examples.dtype)
+
+
+class BudgetSolver(KernelSolver):
+    """Pass after pass, until every row is answered right."""
+
+    state: Budgeted
+
+    def __init__(self, plan: Plan, state: Budgeted) -> None:
+        self.plan, self.state = plan, state
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Measure the rows in the kernel's space."""
+        super().begin(source, records)
+        self.problem = whole_problem(self.examples, self.state.scheme)
+        self.order = self.plan.make_order(self.problem, self.state.seed)
+        _rescale(self.state, largest_diagonal(self.state.kernel, self.examples))
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass, block by block."""
+        state, order, examples = self.state, self.order, self.examples
+        self.before, self.bad, self.loss = state.updates, 0.0, 0.0
+        repeats = Repeats(self.problem.size * len(state.machines))
+        for begin in range(0, order.size, BLOCK):
+            index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
+            X = take(examples.rows, index, examples.n_features)
+            G = state.kernel.block(X, X).astype(np.float64) / state.reach2
+            sides = state.scheme.sides(examples.target[index], state.classes)
+            weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
+            for k, machine in enumerate(state.machines):
+                mine = np.ascontiguousarray(sides[:, k])
+                state.machines[k] = new = _visit(state, machine, X, G, mine, weights, repeats)
+                self.bad += new.book[VIOLATIONS] - machine.book[VIOLATIONS]
+                self.loss += new.book[LOSS] - machine.book[LOSS]
+        yield Step(order.size, state.updates - self.before)
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss, and whether every row is answered right."""
+        still = self.state.updates == self.before and self.order.covers
+        converged = self.bad == 0 and (still or self.clean(source))
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(float(self.loss) / max(self.problem.total, 1e-300), bool(converged), errors)
+
+
+def _rescale(state: Budgeted, reach2: float) -> None:
+    """Rows that are larger than any before: what is stored in units of R² follows."""
+    if reach2 <= state.reach2:
+        return
+    part = state.reach2 / reach2
+    state.machines = [replace(one, gram=one.gram * part, inverse=one.inverse / part) for one in state.machines]
+    state.reach2 = reach2
+
+
+def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weights: Array, repeats: Repeats) -> Small:
+    """The machine after a block of rows."""
+    old, rows = machine.beta.size, X.shape[0]
+    pool = np.empty((old + rows, old + rows))
+    pool[:old, :old], pool[old:, old:] = machine.gram, G
+    if old:
+        pool[old:, :old] = state.kernel.block(X, machine.support).astype(np.float64) / state.reach2
+        pool[:old, old:] = pool[old:, :old].T
+    if not np.isfinite(pool).all():
+        raise kernel_overflow()
+    room = min(state.budget, old + int(np.ceil(weights).sum())) + 2
+    active, beta, book = np.zeros(room, np.int64), np.zeros(room), machine.book.copy()
+    active[:old], beta[:old] = np.arange(old), machine.beta
+    inverse, c, at = np.zeros((0, 0)), np.zeros(room), np.zeros(3)
+    if state.rule == "projectron++":
+        inverse = np.zeros((room, room))
+        inverse[:old, :old] = machine.inverse
+    most = at_once(room if state.rule == "forgetron" else room * room)
+    repeats.begin(rows)
+    while at[ROW] < rows:
+        at[VISITS] = some = repeats.few(most)
+        if state.rule == "forgetron":
+            forgetron(pool, old, sides, weights, state.budget, active, beta, book, at)
+        else:
+            projectron(pool, old, sides, weights, state.budget, state.eta, active, beta, inverse, c, book, at)
+        repeats.spend(some - int(at[VISITS]))
+    size = int(book[SIZE])
+    places = active[:size]
+    if not size:
+        return replace(machine, book=book)
+    if sp.issparse(X):
+        both = sp.vstack([sp.csr_matrix(machine.support), X], format="csr") if old else X
+    else:
+        given = machine.support.toarray() if sp.issparse(machine.support) else machine.support
+        both = np.concatenate([given, X])
+    return Small(both[places], beta[:size].copy(), pool[np.ix_(places, places)], inverse[:size, :size].copy(), book)

@@ -1,0 +1,170 @@
+"""Kernels K(x, x′), computed block by block with BLAS.
+
+    linear  x·x′        poly  (γ x·x′ + c)^degree        rbf  exp(−γ‖x − x′‖²)        or any function of two matrices
+
+`shift` is added to every value: a bias of the machine, counted as a feature of that size squared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.examples import Dense, Examples
+from rosenblatt.learn.models import take
+
+Array = np.ndarray[Any, Any]
+COLUMNS_AT_ONCE = 1 << 10  # a block of values that stays in the cache while it is worked on
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel and its settings."""
+
+    kind: str | Callable[[Any, Any], Any]
+    degree: float = 3.0
+    gamma: float = 1.0
+    coef0: float = 0.0
+    shift: float = 0.0
+
+    def block(self, A: Any, B: Any) -> Array:
+        """K of every row of A with every row of B, (a, b), in double where A is."""
+        if callable(self.kind):
+            values = self._called(A, B)
+        else:
+            product = A @ B.T
+            values = np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
+            self._bend(values, A, B)
+        if self.shift:
+            values += values.dtype.type(self.shift)
+        return values
+
+    def _called(self, A: Any, B: Any) -> Array:
+        assert callable(self.kind)
+        said = self.kind(A, B)
+        try:
+            values = np.array(said, dtype=A.dtype, order="C")
+        except (TypeError, ValueError):
+            raise ValueError(f"kernel must return a matrix of numbers, got {said!r:.200}.") from None
+        if values.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(f"kernel returned shape {values.shape} for {A.shape[0]} and {B.shape[0]} rows.")
+        if not np.isfinite(values).all():
+            i, j = np.argwhere(~np.isfinite(values))[0].tolist()
+            what = "NaN" if np.isnan(values[i, j]) else "infinity"
+            raise ValueError(f"kernel returned {what}, for the rows {_shown(A, i)} and {_shown(B, j)}.")
+        return values
+
+    def _bend(self, values: Array, A: Any, B: Any) -> None:
+        """From x·x′ to the kernel, in place."""
+        kind = values.dtype.type
+        if self.kind == "poly":
+            if self.gamma != 1.0:
+                values *= kind(self.gamma)
+            if self.coef0 != 0.0:
+                values += kind(self.coef0)
+            if self.degree == 2:
+                np.square(values, out=values)
+            elif self.degree != 1:
+                np.power(values, int(self.degree) if self.degree == int(self.degree) else self.degree, out=values)
+        elif self.kind == "rbf":
+            values *= kind(-2)
+            values += _squares(A)[:, None].astype(values.dtype)
+            values += _squares(B)[None, :].astype(values.dtype)
+            np.maximum(values, 0, out=values)
+            values *= kind(-self.gamma)
+            np.exp(values, out=values)
+
+    def diagonal(self, A: Any) -> Array:
+        """K(x, x) of every row of A."""
+        if callable(self.kind):
+            return np.array([self.block(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(A.shape[0])], np.float64)
+        if self.kind == "rbf":
+            return np.full(A.shape[0], 1.0 + self.shift)
+        squares = _squares(A)
+        if self.kind == "poly":
+            squares = np.asarray((self.gamma * squares + self.coef0) ** self.degree)
+        return np.asarray(squares + self.shift)
+
+    def score(self, A: Any, support: Any, coef: Array) -> Array:
+        """Σ_j coef_jk K(x, s_j) for every row of A, (a, K), in double; a few support rows at once."""
+        out = np.zeros((A.shape[0], coef.shape[1]))
+        weights = coef.astype(A.dtype)
+        for begin in range(0, support.shape[0], COLUMNS_AT_ONCE):
+            end = begin + COLUMNS_AT_ONCE
+            out += self.block(A, support[begin:end]) @ weights[begin:end]
+        return out
+
+
+def _squares(A: Any) -> Array:
+    if sp.issparse(A):
+        return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", A, A, dtype=np.float64))
+
+
+def _shown(A: Any, i: int) -> str:
+    row = A[i : i + 1].toarray()[0] if sp.issparse(A) else A[i]
+    return np.array2string(row, threshold=6, precision=4)
+
+
+def scale_gamma(gamma: float | str, examples: Examples) -> float:
+    """γ by name: "scale" is 1/(d·Var(X)) over all values that take part, "auto" 1/d."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / examples.n_features
+    rows, d = examples.rows, examples.n_features
+    if examples.present is None:
+        values, n = rows.values, examples.size
+    else:
+        part = take(rows, examples.present, d)
+        values, n = (part if isinstance(rows, Dense) else part.data), examples.size
+    mean = float(values.sum(dtype=np.float64)) / (n * d)
+    square = float(np.einsum("i,i->", values.ravel(), values.ravel(), dtype=np.float64)) / (n * d)
+    variance = square - mean * mean
+    return 1.0 / (d * variance) if variance > 0 else 1.0
+
+
+class Gathered:
+    """Rows that are only ever added to; copies share memory until one of them adds."""
+
+    def __init__(self, d: int, dtype: Any) -> None:
+        self._rows: Any = np.empty((0, d), dtype)
+        self.size = 0
+        self._owned = True
+
+    @classmethod
+    def of(cls, rows: Any, size: int | None = None) -> Gathered:
+        """These rows, or the first of them, in memory that is not ours to write to."""
+        found = object.__new__(cls)
+        found._rows, found.size, found._owned = rows, int(rows.shape[0] if size is None else size), False
+        return found
+
+    def copy(self) -> Gathered:
+        """The same rows."""
+        return Gathered.of(self._rows, self.size)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_rows": self.rows, "size": self.size, "_owned": False}
+
+    @property
+    def rows(self) -> Any:
+        """All rows, an array or a CSR matrix."""
+        return self._rows[: self.size]
+
+    def add(self, more: Any) -> None:
+        """Add rows, in the form of those that are there."""
+        if sp.issparse(self._rows) or (sp.issparse(more) and self.size == 0):
+            before = [sp.csr_matrix(self._rows[: self.size])] if self.size else []
+            self._rows = sp.vstack([*before, sp.csr_matrix(more)], format="csr")
+        else:
+            more = more.toarray() if sp.issparse(more) else more
+            if not self._owned or self.size + more.shape[0] > self._rows.shape[0]:
+                room = np.empty((max(2 * self.size, self.size + more.shape[0], 64), more.shape[1]), self._rows.dtype)
+                room[: self.size] = self._rows[: self.size]
+                self._rows, self._owned = room, True
+            self._rows[self.size : self.size + more.shape[0]] = more
+        self.size += more.shape[0]

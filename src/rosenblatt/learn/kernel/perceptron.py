@@ -1,0 +1,449 @@
+"""The kernel perceptron: f_k(x) = Σ_j β_jk K(x_j, x), and β moves by ±1 where a row is answered wrongly.
+
+Rows are visited in blocks. What the support rows so far say of a block is one product of matrices (BLAS), K within the
+block another; the visits themselves then touch neither rows nor kernels, only these numbers:
+
+    a mistake at row t with step s:   β_t += s,   F_u += s·K(x_t, x_u)  for the rows u ≥ t of the block
+
+From the second epoch on, K of known support rows with all rows is kept, as many as fit into the memory allowed.
+The two-class machines of one-vs-rest, one-vs-one and labels are the columns k; a side of 0 leaves a row out of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
+from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
+from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, Gathered, Kernel
+from rosenblatt.learn.models import History, take
+from rosenblatt.learn.online.first_order import rival
+from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
+from rosenblatt.learn.orders import visited
+from rosenblatt.learn.repeated_visits import Repeats
+from rosenblatt.learn.schemes import REST, Scheme
+
+Array = np.ndarray[Any, Any]
+BLOCK = 512  # rows visited between two products
+LOG_ROOM = 1 << 12
+VALUES_AT_ONCE = 1 << 22
+# The places of `at`: where a block stands, and what it counted.
+ROW, COLUMN, LEFT, LOGGED, UPDATES, VIOLATIONS, LOSS, VISITS = range(8)  # VISITS: those that may still be made
+VISITS_AT_ONCE = 1 << 13  # to rows of a block, so that Ctrl-C is heard
+
+
+def kernel_overflow() -> NotFiniteError:
+    """That K is infinite or NaN for some rows."""
+    return NotFiniteError("The kernel overflows on these rows", remedy="Scale the features, or lower degree or gamma.")
+
+
+# -- the visits of a block -------------------------------------------------------------------------------------------
+
+
+@compiled
+def _note(log: Array, at: Array, t: Any, k: Any, step: float, clock: float, share: float) -> None:
+    """Enter a step into the log, where there is one."""
+    if log.shape[0] > 0:
+        entry = log[np.int64(at[LOGGED])]
+        entry[0], entry[1], entry[2], entry[3], entry[4] = t, k, step, clock, share
+        at[LOGGED] += 1.0
+
+
+@compiled
+def _move(G: Array, F: Array, t: Any, k: Any, step: float, beta: Array, total: Array, clock: float) -> None:
+    beta[t, k] += step
+    total[t, k] += clock * step
+    f, row = F[k], G[t]
+    for u in range(t, f.size):
+        f[u] += step * row[u]
+
+
+@compiled
+def visit_apart(
+    G: Array, F: Array, sides: Array, weights: Array, clocks: Array, beta: Array, total: Array, log: Array, at: Array
+) -> None:
+    """Each column a two-class machine: y·f ≤ 0 is a mistake. A row of weight s gets ⌈s⌉ visits, as in `sweep`."""
+    for t in range(np.int64(at[ROW]), G.shape[0]):
+        for k in range(np.int64(at[COLUMN]), F.shape[0]):
+            side = np.float64(sides[t, k])
+            left = at[LEFT] if at[LEFT] > 0.0 else weights[t]
+            at[LEFT] = 0.0
+            if side == 0.0:
+                continue
+            while left > 0.0:
+                if at[VISITS] == 0.0 or (log.shape[0] > 0 and at[LOGGED] >= log.shape[0]):
+                    at[ROW], at[COLUMN], at[LEFT] = t, k, left
+                    return
+                at[VISITS] -= 1.0
+                share = min(left, 1.0)
+                margin = side * F[k, t]
+                if margin > 0.0:
+                    clocks[k] += left
+                    break
+                at[VIOLATIONS] += 1.0
+                at[UPDATES] += 1.0
+                at[LOSS] -= share * margin
+                _note(log, at, t, k, share * side, clocks[k], share)
+                _move(G, F, t, k, share * side, beta, total, clocks[k])
+                clocks[k] += share
+                left -= share
+        at[COLUMN] = 0.0
+    at[ROW] = G.shape[0]
+
+
+@compiled
+def visit_together(
+    G: Array,
+    F: Array,
+    truth: Array,
+    weights: Array,
+    clocks: Array,
+    beta: Array,
+    total: Array,
+    log: Array,
+    scores: Array,
+    at: Array,
+) -> None:
+    """Many classes in one pass: the true class is raised, its best rival lowered; the tie rule is `data.examples`'."""
+    for t in range(np.int64(at[ROW]), G.shape[0]):
+        true = np.int64(truth[t])
+        left = at[LEFT] if at[LEFT] > 0.0 else weights[t]
+        at[LEFT] = 0.0
+        while left > 0.0:
+            if at[VISITS] == 0.0 or (log.shape[0] > 0 and at[LOGGED] + 1.0 >= log.shape[0]):
+                at[ROW], at[LEFT] = t, left
+                return
+            at[VISITS] -= 1.0
+            share = min(left, 1.0)
+            for k in range(scores.size):
+                scores[k] = F[k, t]
+            other = rival(scores, true)
+            margin = scores[true] - scores[other]
+            if margin > 0.0 or (margin == 0.0 and true < other):
+                clocks[0] += left
+                break
+            at[VIOLATIONS] += 1.0
+            at[UPDATES] += 1.0
+            at[LOSS] -= share * margin
+            _note(log, at, t, true, share, clocks[0], share)
+            _note(log, at, t, other, -share, clocks[0], share)
+            _move(G, F, t, true, share, beta, total, clocks[0])
+            _move(G, F, t, other, -share, beta, total, clocks[0])
+            clocks[0] += share
+            left -= share
+    at[ROW] = G.shape[0]
+
+
+# -- the model -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Dual:
+    """What training leaves behind: support rows and their coefficients, or the history of all for a vote."""
+
+    kernel: Kernel
+    support: Any
+    coef: Array  # (S, columns)
+    scheme: Scheme
+    classes: int
+    histories: tuple[History, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.support.shape[1])
+
+    def raw(self, rows: Dense | Sparse, index: Array, n_features: int) -> Array:
+        """The f, or the votes, of rows, (n, columns)."""
+        out = np.empty((index.size, self.coef.shape[1]))
+        step = max(1, min(BLOCK, VALUES_AT_ONCE // max(self.support.shape[0], 1)) if self.histories else BLOCK)
+        for begin in range(0, index.size, step):
+            X = take(rows, index[begin : begin + step], n_features)
+            if self.histories:
+                out[begin : begin + step] = self._votes(X)
+            else:
+                out[begin : begin + step] = self.kernel.score(X, self.support, self.coef)
+        return out
+
+    def _votes(self, X: Any) -> Array:
+        values = np.empty((X.shape[0], self.support.shape[0]))
+        for begin in range(0, self.support.shape[0], COLUMNS_AT_ONCE):
+            end = begin + COLUMNS_AT_ONCE
+            values[:, begin:end] = self.kernel.block(X, self.support[begin:end])
+        parts = []
+        for history in self.histories:
+            first = np.zeros((X.shape[0], history.coef.shape[0]))
+            parts.append(history.votes(values, first, self.scheme).reshape(X.shape[0], -1))
+        return np.concatenate(parts, axis=1)
+
+    def scores(self, rows: Dense | Sparse, index: Array) -> Array:
+        """What decides: (n,) for two classes, (n, K) for more."""
+        return self.decided(self.raw(rows, index, self.support.shape[1]))
+
+    def decided(self, raw: Array) -> Array:
+        """The scores that the f of all columns stand for."""
+        return self.scheme.scores(raw, self.classes)
+
+    def norms2(self) -> Array:
+        """‖w_k‖² in the space of the kernel, the part of the bias left out."""
+        plain = replace(self.kernel, shift=0.0)
+        total = np.zeros(self.coef.shape[1])
+        for begin in range(0, self.support.shape[0], BLOCK):
+            end = begin + BLOCK
+            f = plain.score(self.support[begin:end], self.support, self.coef)
+            total += np.einsum("sk,sk->k", self.coef[begin:end], f)
+        return total
+
+
+# -- the state -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Machines:
+    """All columns, and what their training has seen."""
+
+    kernel: Kernel
+    scheme: Scheme
+    keep: str
+    classes: int
+    support: Gathered
+    seed: int
+    beta: Array  # (S, columns)
+    total: Array  # Σ clock·step
+    clocks: Array  # visits of each column, a row of weight s counting s; one for "multinomial"
+    epoch: int = 0
+    updates: int = 0
+    reach2: float = 0.0  # max K(x, x)
+    whole: bool = True  # all row weights so far were whole numbers
+    computed: int = 0  # kernels of rows with support rows, so far
+    slots: dict[bytes, int] = field(default_factory=dict)  # where a row stands in the support
+    log: tuple[Array, ...] = ()  # (support, column, step, clock, share) of every step, for the vote
+    dtype: Any = np.float64
+
+    def copy(self) -> Machines:
+        """A state that shares nothing that changes."""
+        arrays = {name: getattr(self, name).copy() for name in ("beta", "total", "clocks")}
+        return replace(self, **arrays, support=self.support.copy(), slots=dict(self.slots))
+
+    def kept(self) -> Dual:
+        """What `keep` says: the last iterate, the average or the ballot."""
+        if self.keep == "vote":
+            return self._dual(self.beta, self._histories())
+        if self.keep == "average":
+            return self._dual(self.beta - self.total / np.maximum(self.clocks, 1.0))
+        return self.last()
+
+    def last(self) -> Dual:
+        """The last iterate."""
+        return self._dual(self.beta)
+
+    def _dual(self, coef: Array, histories: tuple[History, ...] = ()) -> Dual:
+        return Dual(self.kernel, self.support.rows, coef.copy(), self.scheme, self.classes, histories)
+
+    def _histories(self) -> tuple[History, ...]:
+        log = np.concatenate([np.zeros((0, 5)), *self.log])
+        K = self.beta.shape[1]
+        groups = [log] if self.clocks.size == 1 else [log[log[:, 1] == k] for k in range(K)]
+        found = []
+        for part, end in zip(groups, self.clocks, strict=True):
+            width = K if self.scheme.joint else 1
+            start = (np.zeros((width, 0)), np.zeros(width))
+            which, columns = part[:, 0].astype(np.int64), part[:, 1].astype(np.int32)
+            columns = columns if width > 1 else np.zeros_like(columns)  # the only plane of its history
+            free = np.zeros(which.size)  # of a bias: the kernel has it
+            found.append(History(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, free))
+        return tuple(found)
+
+
+def new_machines(examples: Examples, kernel: Kernel, scheme: Scheme, keep: str, classes: int, seed: int) -> Machines:
+    """No support yet."""
+    K = scheme.planes(classes)
+    support = Gathered(examples.n_features, examples.dtype)
+    empty = np.zeros((0, K))
+    clocks = np.zeros(1 if scheme.joint else K)
+    return Machines(kernel, scheme, keep, classes, support, seed, empty, empty, clocks, dtype=examples.dtype)
+
+
+def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
+    """R² = max K(x, x) over the rows that take part."""
+    problem = whole_problem(examples, REST)
+    found = max(float(kernel.diagonal(take(examples.rows, i, examples.n_features)).max()) for i in problem.pieces(1))
+    if not np.isfinite(found):
+        raise kernel_overflow()
+    return found
+
+
+class Cache:
+    """K of all rows with the support rows that have been there longest, within a limit of bytes."""
+
+    def __init__(self, examples: Examples, limit: float) -> None:
+        self.examples, self.columns = examples, 0
+        rows = examples.target.shape[0]
+        self.most = int(limit // (rows * examples.dtype.itemsize))
+        self.parts: list[Array] = []
+
+    def extend(self, kernel: Kernel, support: Any) -> None:
+        """Take in support rows that are new."""
+        rows, d = self.examples.target.shape[0], self.examples.n_features
+        while self.columns < min(support.shape[0], self.most):
+            end = min(self.columns + COLUMNS_AT_ONCE, support.shape[0], self.most)
+            part = np.empty((rows, end - self.columns), self.examples.dtype)
+            for begin in range(0, rows, BLOCK):
+                index = np.arange(begin, min(begin + BLOCK, rows))
+                part[index] = kernel.block(take(self.examples.rows, index, d), support[self.columns : end])
+            if self.parts and self.parts[-1].shape[1] < COLUMNS_AT_ONCE // 4:
+                part = np.hstack([self.parts.pop(), part])
+            self.parts.append(part)
+            self.columns = end
+
+    def score(self, kernel: Kernel, X: Any, index: Array, support: Any, beta: Array) -> Array:
+        """F of the rows `index`, whose values are X: (columns, rows)."""
+        out, at = np.zeros((X.shape[0], beta.shape[1])), 0
+        for part in self.parts:
+            out += part[index] @ beta[at : at + part.shape[1]].astype(part.dtype)
+            at += part.shape[1]
+        out += kernel.score(X, support[at:], beta[at:])
+        return np.ascontiguousarray(out.T)
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+
+class KernelSolver(Solver):
+    """What the learners with kernels share: all rows are there, and a scan counts errors."""
+
+    examples: Examples
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Hold on to the rows."""
+        (self.examples,) = source.parts(self.state.epoch)
+
+    def clean(self, source: Source) -> bool:
+        """Whether the last iterate answers every row right."""
+        return errors_in(source, self.state.last()) == 0
+
+    def radius(self, facts: Facts) -> float:
+        """Max K(x, x), the bias left out."""
+        return math.sqrt(max(float(self.state.reach2) - float(self.state.kernel.shift), 0.0))
+
+
+class KernelPerceptronSolver(KernelSolver):
+    """Pass after pass, until every row is answered right; `memory` bytes may be used to remember kernels."""
+
+    state: Machines
+
+    def __init__(self, plan: Plan, state: Machines, memory: float) -> None:
+        self.plan, self.state, self.memory = plan, state, memory
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Measure the rows in the kernel's space."""
+        super().begin(source, records)
+        state, weights = self.state, self.examples.weights
+        self.problem, self.cache = whole_problem(self.examples, state.scheme), Cache(self.examples, self.memory)
+        self.order = self.plan.make_order(self.problem, state.seed)
+        state.reach2 = max(state.reach2, largest_diagonal(state.kernel, self.examples))
+        if weights is not None:
+            state.whole = state.whole and bool((weights == np.floor(weights)).all())
+        self.places = np.full(self.examples.target.shape[0], -1)  # of rows in the support
+        self.passes = 0
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass, block by block."""
+        state, order, before = self.state, self.order, self.state.updates
+        if self.passes:
+            columns = self.cache.columns
+            self.cache.extend(state.kernel, state.support.rows)
+            state.computed += self.places.size * (self.cache.columns - columns)
+        self.passes, self.counts = self.passes + 1, np.zeros(8)
+        repeats = Repeats(self.problem.size * state.beta.shape[1])
+        for begin in range(0, order.size, BLOCK):
+            index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
+            self.counts += _block(self.examples, state, self.cache, index, self.places, repeats)
+        yield Step(order.size, state.updates - before)
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss, and whether every row is answered right."""
+        converged = self.counts[VIOLATIONS] == 0 and (self.order.covers or self.clean(source))
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(float(self.counts[LOSS]) / max(self.problem.total, 1e-300), bool(converged), errors)
+
+
+def _block(examples: Examples, state: Machines, cache: Cache, index: Array, places: Array, repeats: Repeats) -> Array:
+    """Visit the rows `index`; what was counted."""
+    X = take(examples.rows, index, examples.n_features)
+    F = cache.score(state.kernel, X, index, state.support.rows, state.beta)
+    state.computed += index.size * (state.support.size - cache.columns)
+    truth, at = examples.target[index], np.zeros(8)
+    weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
+    sides = None if state.scheme.joint else state.scheme.sides(truth, state.classes)
+    if not np.isfinite(F).all():
+        raise kernel_overflow()
+    # Rows before the first mistake change nothing, and need no kernel among themselves.
+    mistakes = np.argmax(F, axis=0) != truth if sides is None else ((sides * F.T <= 0) & (sides != 0)).any(axis=1)
+    quiet = int(np.argmax(mistakes)) if mistakes.any() else index.size
+    state.clocks += weights[:quiet].sum() if sides is None else weights[:quiet] @ (sides[:quiet] != 0)
+    if quiet == index.size:
+        return at
+    index, X, weights, F = index[quiet:], X[quiet:], weights[quiet:], np.ascontiguousarray(F[:, quiet:])
+    G = state.kernel.block(X, X)
+    if not np.isfinite(G).all():
+        raise kernel_overflow()
+    K = state.beta.shape[1]
+    beta, total = np.zeros((index.size, K)), np.zeros((index.size, K))
+    log, work = np.empty((LOG_ROOM if state.keep == "vote" else 0, 5)), np.zeros(K)
+    entries = []
+    repeats.begin(index.size * K)
+    while at[ROW] < index.size:
+        at[VISITS] = some = repeats.few(VISITS_AT_ONCE)
+        if sides is None:
+            visit_together(G, F, truth[quiet:], weights, state.clocks, beta, total, log, work, at)
+        else:
+            visit_apart(G, F, sides[quiet:], weights, state.clocks, beta, total, log, at)
+        repeats.spend(some - int(at[VISITS]))
+        entries.append(log[: int(at[LOGGED])].copy())
+        at[LOGGED] = 0.0
+    state.updates += int(at[UPDATES])
+    _take_in(state, X, index, places, beta, total, entries)
+    return at
+
+
+def _take_in(
+    state: Machines, X: Any, index: Array, places: Array, beta: Array, total: Array, entries: list[Array]
+) -> None:
+    """Add the steps of a block to the support, each row once."""
+    moved = np.flatnonzero((beta != 0).any(axis=1) | (total != 0).any(axis=1))
+    if state.keep == "vote":  # steps may have cancelled; the vote still needs the row
+        moved = np.union1d(moved, np.concatenate(entries)[:, 0].astype(np.int64))
+    fresh: list[int] = []
+    for t in moved.tolist():
+        if places[index[t]] < 0:
+            slot = state.slots.setdefault(_digest(X, t), state.support.size + len(fresh))
+            places[index[t]] = slot
+            if slot == state.support.size + len(fresh):
+                fresh.append(t)
+    if fresh:
+        state.support.add(X[fresh])
+        room = np.zeros((len(fresh), beta.shape[1]))
+        state.beta, state.total = np.concatenate([state.beta, room]), np.concatenate([state.total, room])
+    slots = places[index[moved]]
+    np.add.at(state.beta, slots, beta[moved])
+    np.add.at(state.total, slots, total[moved])
+    for part in entries:
+        if part.shape[0]:
+            part[:, 0] = places[index[part[:, 0].astype(np.int64)]]
+            state.log = (*state.log, part)
+
+
+def _digest(X: Any, t: int) -> bytes:
+    """What a row is known by: equal rows are one support row."""
+    row = X[t : t + 1].toarray()[0] if sp.issparse(X) else X[t]
+    return hashlib.blake2b(np.ascontiguousarray(row + row.dtype.type(0)).tobytes(), digest_size=16).digest()

@@ -1,0 +1,336 @@
+"""Losses: how much a score costs, and which way it should go.
+
+A loss of the margin is a function of m = y·f, one of the residual a function of r = f − y. It is a small class: the
+formula as its docstring, `value`, `slope` (the derivative; at a kink, one of the slopes there) and, where it has
+kinks, `near`, its proximal map argmin_p ℓ(p) + (p − m)²/2t, by which a batch solver rounds the kinks off (Moreau's
+envelope). `width` is the one parameter that a loss may have: where Huber's loss turns straight, half the width of the
+tube. A new loss is a class here and its line in `LOSSES` (CONTRIBUTING.md); compiled code sees its place in that table.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+from numba.extending import overload
+
+from rosenblatt.compiling import OPTIONS, compiled
+
+Array = np.ndarray[Any, Any]
+
+
+class Loss:
+    """What every loss says of itself.
+
+    of : "margin" (for classes) or "residual" (for numbers).
+    steep : the largest second derivative, which sets how long the first steps may be; 1 where there is a kink.
+    kinked : whether it has a `near`.
+    refusal : why it cannot be learned by, where it cannot.
+    """
+
+    of: ClassVar[str] = "margin"
+    steep: ClassVar[float] = 1.0
+    kinked: ClassVar[bool] = False
+    refusal: ClassVar[str] = ""
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        """The loss."""
+        raise NotImplementedError
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        """Its derivative."""
+        raise NotImplementedError
+
+    @staticmethod
+    def near(m: float, step: float, width: float) -> float:
+        """The proximal map; a smooth loss needs none."""
+        return m
+
+    @classmethod
+    def sentence(cls) -> str:
+        """The loss in a sentence."""
+        return (cls.__doc__ or "").strip().splitlines()[0]
+
+
+# -- of the margin ---------------------------------------------------------------------------------------------------
+
+
+class ZeroOne(Loss):
+    """1 when m ≤ 0, else 0: what one would like to count, a tie being a mistake."""
+
+    refusal = (
+        "its slope is 0 wherever it has one, so that no step makes it smaller; learn by a loss that lies above it, "
+        'such as "hinge" or "log", and count the errors of the result (report_.errors)'
+    )
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return 1.0 if m <= 0.0 else 0.0
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return 0.0
+
+
+class Perceptron(Loss):
+    """max(0, −m), the perceptron criterion; its steps are Rosenblatt's, on a tie too."""
+
+    kinked = True
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return max(0.0, -m)
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return -1.0 if m <= 0.0 else 0.0
+
+    @staticmethod
+    def near(m: float, step: float, width: float) -> float:
+        return max(min(0.0, m + step), m)
+
+
+class Hinge(Loss):
+    """max(0, 1 − m), the loss of the support vector machine."""
+
+    kinked = True
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return max(0.0, 1.0 - m)
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return -1.0 if m < 1.0 else 0.0
+
+    @staticmethod
+    def near(m: float, step: float, width: float) -> float:
+        return max(min(1.0, m + step), m)
+
+
+class SquaredHinge(Loss):
+    """max(0, 1 − m)², smooth, and hard on rows that are far on the wrong side."""
+
+    steep = 2.0
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return max(0.0, 1.0 - m) ** 2
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return -2.0 * max(0.0, 1.0 - m)
+
+
+class Log(Loss):
+    """ln(1 + e^−m), logistic regression: the surprise at the label when P(y|x) = 1/(1 + e^−m)."""
+
+    steep = 0.25
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return max(0.0, -m) + math.log1p(math.exp(-abs(m)))
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        e = math.exp(-abs(m))
+        return -e / (1.0 + e) if m > 0.0 else -1.0 / (1.0 + e)
+
+
+class Exponential(Loss):
+    """e^−m, the loss of AdaBoost; a row that is far on the wrong side outweighs all others."""
+
+    steep = math.inf
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return math.exp(min(-m, 700.0))  # e^700 is nearly the largest double
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return -math.exp(min(-m, 700.0))
+
+
+class ModifiedHuber(Loss):
+    """max(0, 1 − m)² where m ≥ −1, else −4m: smooth, and mild on outliers."""
+
+    steep = 2.0
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return -4.0 * m if m < -1.0 else max(0.0, 1.0 - m) ** 2
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return -4.0 if m < -1.0 else -2.0 * max(0.0, 1.0 - m)
+
+
+# -- of the residual -------------------------------------------------------------------------------------------------
+
+
+class Squared(Loss):
+    """½r²: least squares; the best constant is the mean."""
+
+    of = "residual"
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return 0.5 * m * m
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return m
+
+
+class Absolute(Loss):
+    """|r|: the best constant is the median."""
+
+    of = "residual"
+    kinked = True
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return abs(m)
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return 1.0 if m > 0.0 else -1.0 if m < 0.0 else 0.0
+
+    @staticmethod
+    def near(m: float, step: float, width: float) -> float:
+        return m - min(max(m, -step), step)
+
+
+class Huber(Loss):
+    """½r² where |r| ≤ ε, else ε|r| − ½ε²: squares for small residuals, straight for outliers."""
+
+    of = "residual"
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return 0.5 * m * m if abs(m) <= width else width * (abs(m) - 0.5 * width)
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return min(max(m, -width), width)
+
+
+class LogCosh(Loss):
+    """ln cosh r: near ½r² for small residuals, near |r| − ln 2 for large ones."""
+
+    of = "residual"
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return abs(m) + math.log1p(math.exp(-2.0 * abs(m))) - math.log(2.0)
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return math.tanh(m)
+
+
+class EpsilonInsensitive(Loss):
+    """max(0, |r| − ε): nothing within the tube, the loss of support vector regression."""
+
+    of = "residual"
+    kinked = True
+
+    @staticmethod
+    def value(m: float, width: float) -> float:
+        return max(0.0, abs(m) - width)
+
+    @staticmethod
+    def slope(m: float, width: float) -> float:
+        return 1.0 if m > width else -1.0 if m < -width else 0.0
+
+    @staticmethod
+    def near(m: float, step: float, width: float) -> float:
+        beyond = max(abs(m) - width, 0.0)
+        return m - math.copysign(min(beyond, step), m)
+
+
+LOSSES: dict[str, type[Loss]] = {
+    "zero_one": ZeroOne,
+    "perceptron": Perceptron,
+    "hinge": Hinge,
+    "squared_hinge": SquaredHinge,
+    "log": Log,
+    "exponential": Exponential,
+    "modified_huber": ModifiedHuber,
+    "squared": Squared,
+    "absolute": Absolute,
+    "huber": Huber,
+    "log_cosh": LogCosh,
+    "epsilon_insensitive": EpsilonInsensitive,
+}
+CODES = {name: code for code, name in enumerate(LOSSES)}
+_BY_CODE = list(LOSSES.values())
+
+
+def names(of: str) -> set[str]:
+    """The losses of the margin, or those of the residual."""
+    return {name for name, loss in LOSSES.items() if loss.of == of}
+
+
+# -- by code, as compiled loops ask ----------------------------------------------------------------------------------
+
+
+def value(code: Any, m: Any, width: Any) -> Any:
+    """The loss of this code at m."""
+    return _BY_CODE[code].value(m, width)
+
+
+def slope(code: Any, m: Any, width: Any) -> Any:
+    """The slope of the loss of this code at m."""
+    return _BY_CODE[code].slope(m, width)
+
+
+def near(code: Any, m: Any, step: Any, width: Any) -> Any:
+    """The proximal map of the loss of this code."""
+    return _BY_CODE[code].near(m, step, width)
+
+
+def _branches(verb: str, arguments: str) -> Any:  # pragma: no cover
+    """The table as one compiled branch: `if code == 0: return …`, written out, since a loop over functions is none."""
+    scope: dict[str, Any] = {
+        f"_{code}": numba.njit(**OPTIONS)(getattr(loss, verb)) for code, loss in enumerate(_BY_CODE)
+    }
+    lines = [f"    if code == {code}: return _{code}({arguments})" for code in range(1, len(_BY_CODE))]
+    exec("\n".join([f"def body(code, {arguments}):", *lines, f"    return _0({arguments})"]), scope)
+    return scope["body"]
+
+
+@overload(value, strict=False, jit_options=OPTIONS)
+def _value(code: Any, m: Any, width: Any) -> Any:  # pragma: no cover
+    return _branches("value", "m, width")
+
+
+@overload(slope, strict=False, jit_options=OPTIONS)
+def _slope(code: Any, m: Any, width: Any) -> Any:  # pragma: no cover
+    return _branches("slope", "m, width")
+
+
+@overload(near, strict=False, jit_options=OPTIONS)
+def _near(code: Any, m: Any, step: Any, width: Any) -> Any:  # pragma: no cover
+    return _branches("near", "m, step, width")
+
+
+# -- on arrays -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _curve(code: int, width: float, of_slope: bool, m: Array, out: Array) -> None:
+    for i in range(m.size):
+        out[i] = slope(code, m[i], width) if of_slope else value(code, m[i], width)
+
+
+def curve(name: str, m: Any, width: float = 0.1, slopes: bool = False) -> Array:
+    """A loss, or its slope, at each of many margins or residuals: to look at, to plot, to sum."""
+    at = np.asarray(m, dtype=np.float64)
+    out = np.empty(at.size)
+    _curve(CODES[name], float(width), slopes, at.reshape(-1), out)
+    return out.reshape(at.shape)

@@ -1,0 +1,160 @@
+"""Pegasos: stochastic subgradient steps on mini-batches, with and without projection.
+
+The problem: min ½λ‖w‖² + mean of max(0, 1 − y·f), f = w·x + b, b the weight of a constant feature 1. At t = 1, 2, …,
+on a batch of k rows, all of them scored by the w before it,
+
+    w ← (1 − 1/t)w + 1/(λtk) Σ_{y·f < 1} y·x          then, with projection,          w ← w·min(1, 1/(√λ‖w‖))
+
+(Shalev-Shwartz, Singer, Srebro, Cotter 2011, figures 1 and 2). As in `descent`, w = s·v, so that a sparse row costs its
+own non-zeros; ‖w‖² is kept up to date from w·x and ‖x‖².
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.compiling import compiled
+from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.linear.stochastic import Aim, StochasticSolver, check_weights
+from rosenblatt.learn.linear.stochastic_visits import SMALLEST_SCALE
+from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, is_on
+from rosenblatt.learn.online.state import State
+from rosenblatt.learn.rows import add, dot, norm
+
+Array = np.ndarray[Any, Any]
+FEWEST_VISITS = 1 << 10  # made in one go, where rows are visited again and again
+
+
+@dataclass(frozen=True)
+class PegasosPlan(Aim):
+    """The aim of a support vector machine, with Pegasos's settings."""
+
+    batch_size: int = 1
+    project: bool = False
+
+    def ripe(self, t: float, radius2: float) -> bool:
+        """Whether F ≤ F* + (√λ + R)²(1 + ln t)/2λt, the bound of the method, promises more than w = 0, F(0) = 1."""
+        reach = math.sqrt(self.alpha) + math.sqrt(radius2 + (self.bias != "none"))
+        return bool(reach * reach * (1.0 + math.log(t)) <= 2.0 * self.alpha * t)
+
+
+@compiled
+def scale_down(v: Array, b: Array, k: Any, state: Array, factor: float) -> None:
+    """W ← factor·w; state holds s and ‖w‖²."""
+    state[0] *= factor
+    state[1] *= factor * factor
+    b[k] *= factor
+    if state[0] < SMALLEST_SCALE:
+        for j in range(v.size):
+            v[j] *= state[0]
+        state[0] = 1.0
+
+
+@compiled
+def steps(
+    v: Array, b: Array, k: Any, rows: Any, y: Array, visits: Array, shares: Array, state: Array, tally: Array,
+    lam: float, size: int, bias: float, project: bool, lacks: Array,
+) -> None:  # fmt: skip
+    """All batches of these visits, for column k; state: s, ‖w‖², t."""
+    for begin in range(0, visits.size, size):
+        end = min(begin + size, visits.size)
+        state[2] += 1.0
+        mass = 0.0
+        for at in range(begin, end):
+            i = visits[at]
+            side = 1.0 if is_on(y, i, k) else -1.0
+            f = state[0] * np.float64(dot(rows, i, v)) + np.float64(b[k])
+            lack = 1.0 - side * f
+            lacks[at - begin] = 0.0
+            if not lack <= 0.0:  # NaN too, which the loss then shows
+                lacks[at - begin] = side * shares[at]
+                tally[LOSS] += shares[at] * lack
+            mass += shares[at]
+        scale_down(v, b, k, state, 1.0 - 1.0 / state[2])
+        eta = 1.0 / (lam * state[2] * (end - begin))
+        for at in range(begin, end):
+            if lacks[at - begin] != 0.0:
+                i, step = visits[at], eta * lacks[at - begin]
+                f = state[0] * np.float64(dot(rows, i, v)) + bias * np.float64(b[k])
+                state[1] += 2.0 * step * f + step * step * (norm(rows, i) + bias)
+                add(rows, i, step / state[0], v)
+                b[k] += bias * step
+                tally[UPDATES] += 1.0
+        if project and lam * state[1] > 1.0:
+            scale_down(v, b, k, state, 1.0 / math.sqrt(lam * state[1]))
+
+
+class PegasosSolver(StochasticSolver):
+    """Pass after pass, until the objective stops decreasing."""
+
+    plan: PegasosPlan
+
+    def new_pass(self, rows: Any, mass: float) -> Pass:
+        """What visits rows."""
+        return Pass(self.plan, self.state)
+
+
+class Pass:
+    """One pass, over rows that may come in pieces; batches end with them."""
+
+    def __init__(self, plan: PegasosPlan, state: State) -> None:
+        (machine,) = state.machines
+        t = machine.tally[CLOCK]
+        self.plan, self.scheme, self.machine, self.epoch = plan, state.scheme, machine, state.epoch + 1
+        self.work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(machine.intercept.size)]
+        self.lacks = np.empty(plan.batch_size)
+        self.each = max(1, plan.batch_size // 1024)
+
+    def turned(self, problem: Problem) -> Problem:
+        """Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive."""
+        if not self.scheme.single:
+            return problem
+        return replace(problem, truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
+
+    def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
+        """Visit these rows, piece by piece."""
+        problem = self.turned(problem)
+        for piece in pieces:
+            self.learn(problem, piece)
+
+    def learn(self, problem: Problem, piece: Array) -> None:
+        """Visit these rows of a problem that was turned."""
+        plan, machine = self.plan, self.machine
+        for visits, shares in _visits(piece, problem.weights, plan.batch_size):
+            for k, mine in enumerate(self.work):
+                steps(
+                    machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, mine,
+                    machine.tally, plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project,
+                    self.lacks,
+                )  # fmt: skip
+
+    def end(self) -> None:
+        """Weights as they are, after the last row."""
+        for k, mine in enumerate(self.work):
+            self.machine.coef[k] *= mine[0]
+        self.machine.tally[CLOCK] = self.work[0][2]
+        check_weights(self.machine, self.epoch)
+
+
+def _start(w: Array, b: Any, t: float) -> Array:
+    return np.array([1.0, float(np.vdot(w, w)) + float(b) * float(b), t])
+
+
+def _visits(piece: Array, weights: Array, batch: int) -> Iterator[tuple[Array, Array]]:
+    """A row of weight s as ⌈s⌉ visits, the last with the remaining fraction; whole batches that are quickly made."""
+    if not weights.size:
+        yield piece, np.ones(piece.size)
+        return
+    mass = weights[piece]
+    times = np.ceil(mass).astype(np.int64)
+    ends = np.cumsum(times)
+    step = -(-max(piece.size, FEWEST_VISITS) // batch) * batch
+    for begin in range(0, int(times.sum()), step):
+        at = np.arange(begin, min(begin + step, int(ends[-1])))
+        row = np.searchsorted(ends, at, side="right")
+        yield piece[row], np.where(at == ends[row] - 1, mass[row] - (times[row] - 1), 1.0)

@@ -1,0 +1,272 @@
+"""Mean loss + penalty as an aim, and its stochastic descent, epoch after epoch.
+
+    F(W, b) = Σ_i s_i ℓ(x_i, y_i)/Σ_i s_i + α·P(W)
+
+For one-vs-rest ℓ is summed over the columns. `StochasticSolver` descends one row at a time; the batch solver is in
+`batch`, Pegasos in `pegasos`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.data.examples import Dense, Examples, Sparse, at_once
+from rosenblatt.learn.compiled_loops import sweep
+from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Source, Step
+from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.linear.losses import CODES, LOSSES, Loss
+from rosenblatt.learn.linear.penalties import PENALTIES, Penalty
+from rosenblatt.learn.linear.stochastic_visits import (
+    FIXED,
+    HARMONIC,
+    MARGIN,
+    RESIDUAL,
+    ROOT,
+    SOFTMAX,
+    Fall,
+    Falling,
+    FallingMany,
+    code_of,
+    partial,
+    settle,
+    softmax,
+)
+from rosenblatt.learn.models import Planes
+from rosenblatt.learn.online.first_order import CLOCK, LEFT, LOSS, POSITION, is_on
+from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
+from rosenblatt.learn.online.state import NO_LOG, Machine, State, lay_out
+from rosenblatt.learn.overflow import all_finite
+from rosenblatt.learn.repeated_visits import check_total
+from rosenblatt.learn.schemes import Scheme
+
+Array = np.ndarray[Any, Any]
+BIAS_CURVATURE = 0.01  # what the schedule of an intercept without penalty counts on
+
+
+@dataclass(frozen=True)
+class Aim(Plan):
+    """What to minimise and how; `rule` is asked only which rows are answered wrongly."""
+
+    loss: str = "log"
+    penalty: str | None = "l2"
+    alpha: float = 1e-4
+    ratio: float = 0.15
+    width: float = 0.1
+    tol: float = 1e-4
+    patience: int = 5
+
+    @property
+    def shape(self) -> type[Loss]:
+        """The loss."""
+        return LOSSES[self.loss]
+
+    @property
+    def price(self) -> type[Penalty]:
+        """The penalty."""
+        return PENALTIES[self.penalty]
+
+    def penalty_of(self, coef: Array) -> float:
+        """α·P(W)."""
+        return self.price.value(coef.astype(np.float64), self.alpha, self.ratio)
+
+    def ripe(self, t: float, radius2: float) -> bool:
+        """Whether the objective met after t steps says something of how far the descent is."""
+        return True
+
+    def fall(self, epoch: int, reach: float, scheme: Scheme, visits: float = 1.0) -> Fall:
+        """Loss, penalty and schedule as compiled code takes them; reach = max‖x‖², visits those of an epoch.
+
+        "optimal" is η = 1/(α(t + t₀)), where t₀ makes the first step one that no row overshoots by; the intercept has
+        half of such a step for itself, and falls as if it had a penalty. Without a penalty both fall with the root of
+        the epochs.
+        """
+        l1, l2 = self.price.parts(self.alpha, self.ratio) or (0.0, 0.0)
+        bias = 0.0 if self.bias == "none" else 1.0
+        steep = self.shape.steep if math.isfinite(self.shape.steep) else 1.0
+        bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
+        eta, power = bias_eta / max(reach, 1e-12), HARMONIC
+        if not eta > 0.0:
+            raise NotFiniteError("The squared length of a row overflows, so that no step is short enough")
+        fade, bias_fade = eta * strength, bias_eta * max(strength, BIAS_CURVATURE)
+        if not strength:
+            fade, bias_fade, power = 1.0 / visits, 1.0 / visits, ROOT
+        if self.rate in ("1/t", "1/sqrt(t)"):
+            eta, fade, power = 1.0, 1.0, HARMONIC if self.rate == "1/t" else ROOT
+        elif not isinstance(self.rate, str):
+            eta, fade, power = self._constant(epoch), 0.0, FIXED
+        if self.rate != "optimal":
+            bias_eta, bias_fade = eta, fade
+        kind = RESIDUAL if self.shape.of == "residual" else SOFTMAX if scheme.joint else MARGIN
+        capped = not math.isfinite(self.shape.steep)
+        return Fall(CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade)
+
+    def _constant(self, epoch: int) -> float:
+        """η of this epoch, a number or what a callable says."""
+        eta = float(self.rate(epoch) if callable(self.rate) else self.rate)
+        if not (math.isfinite(eta) and eta > 0):
+            raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
+        return eta
+
+
+# -- the value of the aim --------------------------------------------------------------------------------------------
+
+
+@compiled
+def _loss_one(fall: Fall, y: Array, weights: Array, index: Array, scores: Array) -> float:
+    total = 0.0
+    for t in range(index.size):
+        i = index[t]
+        total += (weights[i] if weights.size > 0 else 1.0) * partial(fall, np.float64(scores[t]), np.float64(y[i]))[0]
+    return total
+
+
+@compiled
+def _loss_many(fall: Fall, y: Array, weights: Array, index: Array, scores: Array) -> float:
+    total = 0.0
+    for t in range(index.size):
+        i, loss = index[t], 0.0
+        if fall.kind == SOFTMAX:
+            loss = softmax(scores[t], code_of(y, i))
+        else:
+            for k in range(scores.shape[1]):
+                loss += partial(fall, np.float64(scores[t, k]), 1.0 if is_on(y, i, k) else -1.0)[0]
+        total += (weights[i] if weights.size > 0 else 1.0) * loss
+    return total
+
+
+def total_loss(examples: Examples, aim: Aim, planes: Planes) -> tuple[float, float]:
+    """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
+    (problem,) = problems(examples, planes.scheme, planes.classes)
+    fall, total = aim.fall(1, 1.0, planes.scheme), 0.0
+    for index in problem.pieces(planes.coef.shape[0]):
+        scores = planes.raw(problem.rows, index)
+        measure = _loss_one if scores.ndim == 1 else _loss_many
+        total += measure(fall, problem.truth, problem.weights, index, scores)
+    return total, problem.total
+
+
+@dataclass(frozen=True)
+class TotalLoss:
+    """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
+
+    aim: Aim
+    planes: Planes
+
+    def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
+        """Of these examples."""
+        return total_loss(examples, self.aim, self.planes)
+
+
+def objective(source: Source, aim: Aim, planes: Planes) -> float:
+    """F of these planes on all rows."""
+    loss, mass = 0.0, 0.0
+    for one, weight in source.ask(TotalLoss(aim, planes)):
+        loss, mass = loss + one, mass + weight
+    return float(loss / mass) + aim.penalty_of(planes.coef)
+
+
+# -- stochastic descent ----------------------------------------------------------------------------------------------
+
+
+class StochasticSolver(LinearSolver):
+    """Descends one row at a time, until the objective met on the way stops decreasing."""
+
+    plan: Aim
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Take in R, and the objectives of the epochs before."""
+        state, plan = self.state, self.plan
+        state.radius2 = max(state.radius2, source.facts.radius2)
+        state.bias = 0.0 if plan.bias == "none" else 1.0
+        self.patience = Patience(plan.tol, plan.patience if plan.tol > 0 else math.inf, relative=True)
+        steps = state.machines[0].tally[CLOCK] / max(state.epoch, 1)
+        for record in records:
+            self._spent(record.loss, steps * record.epoch)
+
+    def _spent(self, loss: float, steps: float) -> bool:
+        return self.plan.ripe(steps, self.state.radius2) and self.patience.spent(loss)
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass over all parts; weights are settled at its end."""
+        state, plan = self.state, self.plan
+        (machine,) = state.machines
+        machine.tally[[LOSS, POSITION, LEFT]] = 0.0
+        check_total(source.facts.mass, source.facts.rows)
+        run = None
+        for examples in source.parts(state.epoch):
+            before = machine.updates
+            (problem,) = problems(examples, state.scheme, state.classes)
+            run = run or self.new_pass(problem.rows, source.facts.mass)
+            run.visit(problem, plan.visits(problem, state, source.whole, machine.intercept.size * run.each))
+            yield Step(examples.target.shape[0], machine.updates - before)
+        assert run is not None
+        run.end()
+
+    def new_pass(self, rows: Dense | Sparse, mass: float) -> Any:
+        """What visits rows like these, all of which weigh `mass`."""
+        return Pass(self.plan, self.state, rows, mass)
+
+    def take(self, losses: Array, violations: float, updates: int) -> None:
+        """End an epoch that was made elsewhere, with these losses."""
+        (self.state.machines[0].tally[LOSS],) = losses
+
+    def ending(self, source: Source) -> Ending:
+        """The objective met on the way, and whether it stopped decreasing."""
+        (machine,) = self.state.machines
+        objective = machine.tally[LOSS] / source.facts.mass + self.plan.penalty_of(machine.coef)
+        return Ending(float(objective), self._spent(objective, machine.tally[CLOCK]))
+
+
+class Pass:
+    """One pass, over rows that may come in pieces; `total` is the weight of all of them, `rows` some of them."""
+
+    each = 1  # values that a visit reads beyond those of its row and planes, as a factor
+
+    def __init__(self, aim: Aim, state: State, rows: Dense | Sparse, total: float) -> None:
+        (machine,) = state.machines
+        lay_out(machine, rows, state.scheme)
+        # Weights may be summed in more than one order: a whole number of visits is the same for all.
+        fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, max(float(round(total)), 1.0))
+        K = machine.intercept.size
+        if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
+            # No debts yet, or classes have come since: all weights start with none.
+            machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
+        q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
+        scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
+        if state.scheme.single:
+            one = q[0] if q.size else np.zeros(0)
+            work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
+        else:
+            scores = np.zeros(K, machine.coef.dtype)
+            work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
+        self.state, self.machine, self.fall, self.work = state, machine, fall, work
+
+    def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
+        """Visit these rows, piece by piece."""
+        tally, most = self.machine.tally, at_once(problem.per_row * self.machine.intercept.size)
+        for piece in pieces:
+            tally[POSITION] = 0.0
+            while tally[POSITION] < piece.size:
+                sweep(self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, most)
+
+    def end(self) -> None:
+        """Weights as they are, after the last row."""
+        settle(self.work)
+        machine = self.machine
+        if self.fall.l1 > 0:
+            machine.total_b[:] = self.work.scale[1]
+        check_weights(machine, self.state.epoch + 1)
+
+
+def check_weights(machine: Machine, epoch: int) -> None:
+    """Refuse weights that steps too long for the rows have made infinite or NaN."""
+    if not all_finite(machine.coef, machine.intercept):
+        remedy = 'Scale the features, choose a smaller learning_rate or solver="batch".'
+        raise NotFiniteError(f"The weights overflowed in epoch {epoch}", remedy=remedy)

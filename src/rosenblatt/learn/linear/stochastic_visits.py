@@ -1,0 +1,299 @@
+"""Stochastic descent: what one visit does to a learner of mean loss + penalty.
+
+The problem: min over W, b of Σ_i s_i ℓ(x_i, y_i)/Σ s_i + λ₁Σ|w| + ½λ₂Σw². A visit to row i at time t, with the step
+η = η₀/(1 + ct)^p and g_k = ∂ℓ/∂f_k, is
+
+    w_k ← (1 − ηλ₂)w_k − ηg_k x          b_k ← b_k − η_b g_k          u ← u + ηλ₁
+
+and then pulls every weight towards 0, and not beyond, by what it owes: u less what it has been pulled by so far (the
+cumulative penalty of Tsuruoka, Tsujii and Ananiadou 2009: a weight that is 0 stays 0 until its gradients outweigh all
+that it owes, so that noise does not wake it; truncated gradient, Langford, Li and Zhang 2009, forgets the debt).
+
+Only the features of the row are touched. With w = s·v the decay is s ← (1 − ηλ₂)s (Bottou 2010; Pegasos); v is pulled
+by U = Σ ηλ₁/s, and when its feature is next seen, all at once: the same numbers as if every weight had been pulled at
+every visit. q holds what v has been pulled by, with its sign.
+
+    Falling      w (d,):        two classes, or numbers
+    FallingMany  W, K columns:  one-vs-rest or labels, each column a loss of its own; or softmax,
+                                ℓ = ln Σ_k e^{f_k} − f_y, all columns together
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from rosenblatt.compiling import compiled, verb
+from rosenblatt.learn.linear.losses import slope, value
+from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, is_on
+from rosenblatt.learn.rows import ONE, add, dot, dots, norm
+
+Array = np.ndarray[Any, Any]
+SMALLEST_SCALE = 1e-4  # below it v is multiplied out, so that float32 keeps its digits
+FIXED, ROOT, HARMONIC = range(3)  # p = 0, ½, 1
+MARGIN, RESIDUAL, SOFTMAX = range(3)
+
+
+class Fall(NamedTuple):
+    """A loss, a penalty and a schedule, as compiled code takes them."""
+
+    code: int  # the loss
+    width: float
+    kind: int  # MARGIN, RESIDUAL or SOFTMAX
+    capped: bool  # the slope has no bound on its growth: see `capped`
+    l1: float
+    l2: float
+    eta: float
+    fade: float  # c
+    power: int  # p
+    bias: float  # 1, or 0 without intercept
+    bias_eta: float  # η₀ and c of the intercept, which has no penalty: a schedule that counts on one would not calm it
+    bias_fade: float
+
+
+class Falling(NamedTuple):
+    """w = s·v, v pulled; `scale` holds s and U; q, laid out as v, is empty when λ₁ = 0."""
+
+    v: Array
+    all: Array  # v and q as arrays of two dimensions
+    debts: Array
+    b: Array
+    q: Array
+    scale: Array
+
+
+class FallingMany(NamedTuple):
+    """The same for K columns, with one s and one U for all of them."""
+
+    v: Array
+    all: Array
+    debts: Array
+    b: Array
+    q: Array
+    scale: Array
+    scores: Array
+
+
+# -- verbs on a row and all columns ----------------------------------------------------------------------------------
+
+
+def _add_all_dense(rows: Any, i: Any, steps: Array, W: Array) -> None:
+    x = rows.values[i]
+    for k in range(W.shape[0]):
+        w, size = W[k], W.dtype.type(steps[k])
+        if size != 0.0:
+            for j in range(x.size):
+                w[j] += size * x[j]
+
+
+def _add_all_sparse(rows: Any, i: Any, steps: Array, W: Array) -> None:
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    x, column = rows.values[start:end], rows.columns[start:end]
+    for j in range(x.size):
+        w, a = W[column[j]], W.dtype.type(x[j])
+        for k in range(w.size):
+            w[k] += a * steps[k]
+
+
+add_all = verb({"Dense": _add_all_dense, "Sparse": _add_all_sparse})  # w_k += steps_k·x_i for every column k
+
+
+@compiled
+def pulled(v: float, q: float, U: float) -> float:
+    """V without what it owes, on its own side of 0."""
+    if v > 0.0:
+        return max(v - (U + q), 0.0)
+    return min(v + (U - q), 0.0) if v < 0.0 else v
+
+
+@compiled
+def _catch(v: Array, q: Array, U: float) -> None:
+    for j in range(v.size):
+        before = np.float64(v[j])
+        v[j] = pulled(before, q[j], U)
+        q[j] += v[j] - before
+
+
+def _catch_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+    _catch(v, q, U)
+
+
+def _catch_one_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+    for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
+        before = np.float64(v[j])
+        v[j] = pulled(before, q[j], U)
+        q[j] += v[j] - before
+
+
+def _catch_many_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+    for k in range(v.shape[0]):
+        _catch(v[k], q[k], U)
+
+
+def _catch_many_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+    for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
+        _catch(v[j], q[j], U)
+
+
+# Pull the weights of row i's features for all the time that they were not seen.
+catch_up_one = verb({"Dense": _catch_one_dense, "Sparse": _catch_one_sparse})
+catch_up_many = verb({"Dense": _catch_many_dense, "Sparse": _catch_many_sparse})
+
+
+# -- a visit ---------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def rate(fall: Fall, eta: float, fade: float, t: float) -> float:
+    """η at time t."""
+    if fall.power == FIXED:
+        return eta
+    if fall.power == ROOT:
+        return eta / math.sqrt(1.0 + fade * t)
+    return eta / (1.0 + fade * t)
+
+
+@compiled
+def bias_share(fall: Fall, t: float) -> float:
+    """The intercept's step as a share of that of the weights."""
+    if fall.bias == 0.0:
+        return 0.0
+    return rate(fall, fall.bias_eta, fall.bias_fade, t) / rate(fall, fall.eta, fall.fade, t)
+
+
+@compiled
+def settle(learner: Any) -> None:
+    """Multiply out: v becomes w itself, for all features; debts too."""
+    s, U = learner.scale[0], learner.scale[1]
+    V, Q = learner.all, learner.debts
+    for a in range(V.shape[0]):
+        w = V[a]
+        if Q.size > 0:
+            _catch(w, Q[a], U)
+            for c in range(w.size):
+                Q[a, c] *= s
+        for c in range(w.size):
+            w[c] *= s
+    learner.scale[0], learner.scale[1] = 1.0, s * U
+
+
+@compiled
+def decay(learner: Any, fall: Fall, eta: float) -> None:
+    """S ← (1 − ηλ₂)s, never below 0: a step longer than 1/λ₂ would turn w round."""
+    learner.scale[0] *= max(1.0 - eta * fall.l2, 0.0)
+    if learner.scale[0] < SMALLEST_SCALE:
+        settle(learner)
+
+
+@compiled
+def partial(fall: Fall, f: float, y: float) -> tuple[float, float]:
+    """ℓ and ∂ℓ/∂f of one column; y = ±1, or a number."""
+    if fall.kind == RESIDUAL:
+        return value(fall.code, f - y, fall.width), slope(fall.code, f - y, fall.width)
+    return value(fall.code, y * f, fall.width), y * slope(fall.code, y * f, fall.width)
+
+
+@compiled
+def held(fall: Fall, step: float, f: float, reach: float) -> float:
+    """A step that a slope without bound makes too long, cut so that f moves by 1 + |f| at most; reach = ‖x̂‖²."""
+    most = (1.0 + abs(f)) / max(reach, 1e-300)
+    return min(max(step, -most), most)
+
+
+def visit_falling(
+    learner: Falling, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
+) -> bool:
+    """Two classes, y = ±1, or numbers."""
+    eta = share * rate(fall, fall.eta, fall.fade, tally[CLOCK])
+    if learner.q.size > 0:
+        catch_up_one(rows, i, learner.v, learner.q, learner.scale[1])
+    f = learner.scale[0] * np.float64(dot(rows, i, learner.v)) + np.float64(learner.b[0])
+    loss, g = partial(fall, f, np.float64(y[i]))
+    tally[LOSS] += share * (loss if abs(f) < np.inf else np.nan)  # a loss may be 0 where f is NaN
+    decay(learner, fall, eta)
+    if g != 0.0:
+        step = eta * g
+        if fall.capped:
+            step = held(fall, step, f, norm(rows, i) + fall.bias)
+        add(rows, i, -step / learner.scale[0], learner.v)
+        learner.b[0] -= bias_share(fall, tally[CLOCK]) * step
+        tally[UPDATES] += 1.0
+    if learner.q.size > 0:
+        learner.scale[1] += eta * fall.l1 / learner.scale[0]
+    return True
+
+
+@compiled
+def softmax(scores: Array, true: Any) -> float:
+    """Turn scores into P(k|x) − [k = y], in place; −ln P(y|x)."""
+    top = scores[0]
+    for k in range(1, scores.size):
+        top = max(top, scores[k])
+    at, total = scores[true] - top, 0.0
+    for k in range(scores.size):
+        scores[k] = math.exp(scores[k] - top)
+        total += scores[k]
+    for k in range(scores.size):
+        scores[k] /= total
+    scores[true] -= 1.0
+    return float(math.log(total) - at)
+
+
+def visit_falling_many(
+    learner: FallingMany, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
+) -> bool:
+    """Many columns, each with its own loss, or softmax over all of them."""
+    eta, scores = share * rate(fall, fall.eta, fall.fade, tally[CLOCK]), learner.scores
+    if learner.q.size > 0:
+        catch_up_many(rows, i, learner.v, learner.q, learner.scale[1])
+    dots(rows, i, learner.v, scores)
+    for k in range(scores.size):
+        scores[k] = learner.scale[0] * scores[k] + learner.b[k]
+    if fall.kind == SOFTMAX:
+        tally[LOSS] += share * softmax(scores, code_of(y, i))
+        for k in range(scores.size):
+            scores[k] *= eta
+    else:
+        reach = norm(rows, i) + fall.bias if fall.capped else 0.0
+        for k in range(scores.size):
+            f = np.float64(scores[k])
+            loss, g = partial(fall, f, 1.0 if is_on(y, i, k) else -1.0)
+            tally[LOSS] += share * (loss if abs(f) < np.inf else np.nan)
+            scores[k] = held(fall, eta * g, f, reach) if fall.capped else eta * g
+    decay(learner, fall, eta)
+    shift = bias_share(fall, tally[CLOCK])
+    for k in range(scores.size):
+        learner.b[k] -= shift * scores[k]
+        scores[k] /= -learner.scale[0]
+    add_all(rows, i, scores, learner.v)
+    if learner.q.size > 0:
+        learner.scale[1] += eta * fall.l1 / learner.scale[0]
+    tally[UPDATES] += 1.0
+    return True
+
+
+def code_of(y: Array, i: Any) -> Any:
+    """The class of row i; an indicator of labels has none."""
+    return np.int64(y[i]) if y.ndim == 1 else np.int64(0)
+
+
+@overload(code_of, strict=False)
+def _code_of(y: Any, i: Any) -> Any:  # pragma: no cover
+    if y.ndim == 1:
+        return lambda y, i: np.int64(y[i])
+    return lambda y, i: np.int64(0)
+
+
+def number_of(y: Array, i: Any) -> Any:
+    """The number of row i; an indicator of labels has none."""
+    return np.float64(y[i]) if y.ndim == 1 else np.float64(0)
+
+
+@overload(number_of, strict=False)
+def _number_of(y: Any, i: Any) -> Any:  # pragma: no cover
+    if y.ndim == 1:
+        return lambda y, i: np.float64(y[i])
+    return lambda y, i: np.float64(0)

@@ -1,0 +1,309 @@
+"""What training leaves behind and prediction reads: planes, or a ballot of all planes there ever were."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.compiling import compiled
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, per_row, signed, spans
+from rosenblatt.learn.compiled_loops import score_many, score_one
+from rosenblatt.learn.schemes import Scheme
+
+Array = np.ndarray[Any, Any]
+FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, heard in one go
+
+
+def lay(coef: Array, rows: Dense | Sparse) -> Array:
+    """Coefficients (K, d) as the loops want them for such rows: see `rows`."""
+    if coef.shape[0] == 1:
+        return np.ascontiguousarray(coef[0], dtype=rows.values.dtype)
+    return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
+
+
+@compiled
+def _squares_across(W: Array, out: Array) -> None:
+    for j in range(W.shape[0]):
+        for k in range(W.shape[1]):
+            out[k] += np.float64(W[j, k]) * np.float64(W[j, k])
+
+
+def lengths2(coef: Array) -> Array:
+    """‖w‖² of each plane, in double, read as it lies in memory."""
+    if coef.shape[0] > 1 and coef.flags.f_contiguous:
+        out = np.zeros(coef.shape[0])
+        for begin, end in spans(coef.shape[1], coef.shape[0]):
+            _squares_across(coef.T[begin:end], out)
+        return out
+    return np.asarray(np.einsum("kj,kj->k", coef, coef, dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Planes:
+    """One plane a row of `coef`: two classes or regression have one, "ovo" one a pair."""
+
+    coef: Array
+    intercept: Array
+    scheme: Scheme
+    classes: int
+
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.coef.shape[1])
+
+    def raw(self, rows: Dense | Sparse, index: Array) -> Array:
+        """w·x + b of the rows in `index`, (n,) for a single plane, (n, K) for more."""
+        K = self.coef.shape[0]
+        w, b = lay(self.coef, rows), self.intercept.astype(rows.values.dtype)
+        out = np.empty(index.size if K == 1 else (index.size, K), dtype=rows.values.dtype)
+        for begin, end in spans(index.size, K * per_row(rows)):
+            (score_one if K == 1 else score_many)(rows, index[begin:end], w, b, out[begin:end])
+        return out
+
+    def scores(self, rows: Dense | Sparse, index: Array) -> Array:
+        """What decides: (n,) for two classes, (n, K) for more."""
+        return self.scheme.scores(self.raw(rows, index), self.classes)
+
+
+@compiled
+def _vote_one(
+    products: Array, which: Array, steps: Array, shifts: Array, lives: Array, scores: Array, votes: Array
+) -> None:
+    """Go on with Σ_k c_k sign(f_k), f_k = f_{k−1} + step_k x_k·x + shift_k, from the products x_k·x.
+
+    sign(0) = −1, the tie rule.
+    """
+    for t in range(products.shape[0]):
+        f, total = scores[t], votes[t]
+        for k in range(which.size):
+            f += steps[k] * products[t, which[k]] + shifts[k]
+            total += lives[k] if f > 0 else -lives[k]
+        scores[t], votes[t] = f, total
+
+
+@compiled
+def _vote_many(
+    products: Array,
+    which: Array,
+    columns: Array,
+    steps: Array,
+    shifts: Array,
+    lives: Array,
+    scores: Array,
+    votes: Array,
+) -> None:
+    """The same for W: each W votes for its best class."""
+    for t in range(products.shape[0]):
+        f, mine = scores[t], votes[t]
+        for k in range(which.size):
+            f[columns[k]] += steps[k] * products[t, which[k]] + shifts[k]
+            if lives[k] > 0:
+                mine[np.argmax(f)] += lives[k]
+
+
+@dataclass(frozen=True)
+class History:
+    """Every update of one machine: w after k of them is the start + Σ step·x̂, and lives until the next one."""
+
+    support: Any  # the rows that made updates, an array or CSR, or a tuple of such
+    which: Array  # the row of `support`, counted through
+    columns: Array
+    steps: Array
+    clocks: Array  # visits before the update
+    shares: Array  # the weight of the visit that made it
+    end: float  # visits in all
+    coef: Array  # the start, (K, d)
+    intercept: Array
+    bias: Array  # what a step of 1 adds to b: R² may grow from one epoch to the next
+
+    @functools.cached_property
+    def rows(self) -> Any:
+        """The support in one, put together when it is asked for: a stream of calls that only learns never does."""
+        return stacked(self.support) if isinstance(self.support, tuple) else self.support
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but what can be put together again."""
+        return {name: value for name, value in self.__dict__.items() if name != "rows"}
+
+    @property
+    def shifts(self) -> Array:
+        """What each update added to b."""
+        return self.steps * self.bias
+
+    def votes(self, products: Array, first: Array, scheme: Scheme) -> Array:
+        """The ballot over rows whose products with the support, and whose scores by the start, are given."""
+        poll = Poll(self, first, scheme)
+        poll.hear(slice(None), products, self.which)
+        return poll.result()
+
+    def counts(self, mine: Array | slice = slice(None)) -> Array:
+        """How long each w survived, the start first: 0 at birth, + 1 for each visit that changed nothing.
+
+        The two entries of a multinomial update have one clock, so that the first of them counts 0.
+        """
+        births = np.append(0.0, self.clocks[mine] + self.shares[mine])
+        return np.asarray(np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0))
+
+    def vectors(self, scheme: Scheme) -> tuple[Any, Any, Any]:
+        """All w_k, b_k and counts, written out."""
+        X = self.rows.toarray() if sp.issparse(self.rows) else self.rows
+        moves = self.steps[:, None] * X[self.which]
+        if self.coef.shape[0] == 1:
+            return (*_running(self.coef[0], self.intercept[0], moves, self.shifts), self.counts())
+        if scheme.joint:
+            changes = np.zeros((self.which.size, *self.coef.shape))
+            shifts = np.zeros((self.which.size, self.coef.shape[0]))
+            changes[np.arange(self.which.size), self.columns] = moves
+            shifts[np.arange(self.which.size), self.columns] = self.shifts
+            w, b = _running(self.coef, self.intercept, changes, shifts)
+            last = np.append(
+                True, np.append(self.clocks[1:] != self.clocks[:-1], True)[: self.which.size]
+            )  # of an update
+            return w[last], b[last], self.counts()[last]
+        found = []
+        for k in range(self.coef.shape[0]):
+            mine = self.columns == k
+            w, b = _running(self.coef[k], self.intercept[k], moves[mine], self.shifts[mine])
+            found.append((w, b, self.counts(mine)))
+        return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
+
+
+class Poll:
+    """A vote on rows, heard update after update: scores and votes of the rows.
+
+    They lie (K, n), or (n, K) where planes decide together.
+    """
+
+    def __init__(self, history: History, first: Array, scheme: Scheme) -> None:
+        """`first` (n, K): the scores by the start."""
+        self.history, self.together = history, scheme.joint and first.shape[1] > 1
+        self.shifts, self.lives = history.shifts, np.empty(history.steps.size)
+        if self.together:
+            self.scores, self.votes = first.astype(np.float64, order="C"), np.zeros(first.shape)
+            counts = history.counts()
+            self.lives = counts[1:]
+            self.votes[np.arange(len(first)), np.argmax(first, axis=1)] += counts[0]
+            return
+        self.scores = first.T.astype(np.float64, order="C")
+        self.votes = np.empty(self.scores.shape)
+        for k in range(first.shape[1]):
+            mine = history.columns == k
+            counts = history.counts(mine)
+            self.lives[mine] = counts[1:]
+            self.votes[k] = np.where(self.scores[k] > 0, counts[0], -counts[0])
+
+    def hear(self, updates: slice, products: Array, which: Array, rows: slice = slice(None)) -> None:
+        """Go on by these updates, of rows `which` of the products, for these rows."""
+        log = self.history
+        columns, steps, shifts, lives = (array[updates] for array in (log.columns, log.steps, self.shifts, self.lives))
+        if self.together:
+            _vote_many(products, which, columns, steps, shifts, lives, self.scores[rows], self.votes[rows])
+            return
+        for k in range(len(self.scores)):
+            mine: Any = columns == k if len(self.scores) > 1 else slice(None)
+            _vote_one(
+                products, which[mine], steps[mine], shifts[mine], lives[mine], self.scores[k][rows], self.votes[k][rows]
+            )
+
+    def result(self) -> Array:
+        """The votes, (n,) for one plane, (n, K) for more."""
+        if self.together:
+            return self.votes
+        return self.votes[0] if len(self.votes) == 1 else np.ascontiguousarray(self.votes.T)
+
+
+def _running(start: Array, shift: Array, moves: Array, shifts: Array) -> tuple[Array, Array]:
+    return np.cumsum(np.concatenate([[start], moves]), axis=0), np.cumsum(np.concatenate([[shift], shifts]), axis=0)
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """The voted perceptron: a history a machine (one, or one a pair for "ovo")."""
+
+    histories: tuple[History, ...]
+    scheme: Scheme
+    classes: int
+
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.histories[0].coef.shape[1])
+
+    def raw(self, rows: Dense | Sparse, index: Array) -> Array:
+        """The weighted votes of the rows in `index`, (n,) for two classes, (n, K) for more."""
+        parts = [self._votes(history, rows, index) for history in self.histories]
+        return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
+
+    def _votes(self, history: History, rows: Dense | Sparse, index: Array) -> Array:
+        """Some updates after the other, and some rows after the other for each, so that Ctrl-C is heard."""
+        (K, d), support, n = history.coef.shape, history.rows, index.size
+        first = np.empty((n, K))
+        for begin, end in spans(n, K * per_row(rows)):
+            first[begin:end] = take(rows, index[begin:end], d) @ history.coef.T + history.intercept
+        poll = Poll(history, first, self.scheme)
+        for updates in self._some(history, n):
+            which = history.which[updates]
+            low, high = int(which.min()), int(which.max()) + 1
+            if high - low <= 2 * which.size:  # as good as always: rows were gathered in the order of updates
+                part, which = support[low:high], which - low
+            else:
+                distinct, which = np.unique(which, return_inverse=True)
+                part = support[distinct]
+            turned = part.T.tocsr() if sp.issparse(part) else part.T
+            # What a row costs: a score or K of them for each update, and products, which BLAS has far quicker.
+            products = per_row(rows) * stored(part) / d
+            quick = isinstance(rows, Dense) and not sp.issparse(part)
+            each = which.size * (K if poll.together else 1) + products / (64 if quick else 1)
+            step = max(1, int(VALUES_AT_ONCE / each))
+            for begin in range(0, n, step):
+                block = slice(begin, min(begin + step, n))
+                found = take(rows, index[block], d) @ turned
+                found = found.toarray() if sp.issparse(found) else found
+                poll.hear(updates, np.ascontiguousarray(found, dtype=np.float64), which, block)
+        return poll.result()
+
+    def _some(self, history: History, n: int) -> Iterator[slice]:
+        """All updates, in pieces whose rows are quickly gathered; longer ones when few rows ask."""
+        most = VALUES_AT_ONCE * history.rows.shape[0] // max(stored(history.rows), 1)
+        room = max(1, min(most, max(FEWEST_UPDATES, min(MOST_UPDATES, VALUES_AT_ONCE // max(n, 1)))))
+        for begin in range(0, history.which.size, room):
+            yield slice(begin, begin + room)
+
+    def scores(self, rows: Dense | Sparse, index: Array) -> Array:
+        """What decides: (n,) for two classes, (n, K) for more."""
+        return self.scheme.scores(self.raw(rows, index), self.classes)
+
+
+def stacked(parts: tuple[Any, ...]) -> Any:
+    """Rows of all parts, an array if all are arrays, else CSR."""
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.concatenate(parts)
+    return sp.vstack([sp.csr_matrix(part) for part in parts], format="csr")
+
+
+def stored(X: Any) -> int:
+    """The values that an array or CSR matrix holds."""
+    return int(X.nnz if sp.issparse(X) else X.size)
+
+
+def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
+    """The rows in `index` as an array or CSR matrix of their own."""
+    if isinstance(rows, Dense):
+        return rows.values[index]
+    whole = sp.csr_matrix(
+        (rows.values, signed(rows.columns), signed(rows.starts)),
+        shape=(rows.starts.size - 1, n_features),
+        copy=False,
+    )
+    return whole[index.astype(np.int64)]
+
+
+Kept = Planes | Ballot

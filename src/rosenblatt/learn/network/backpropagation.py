@@ -1,0 +1,419 @@
+"""Layers of units and backpropagation.
+
+Layer l computes s = W z + b from what it is given, y = F(s) unit by unit, and where it has gain control the pooled
+activity of the layer divides each answer: z = y/√(1 + mean y²). The last layer's answer is o; the loss of a row is
+
+    cross-entropy   −log softmax(s)_true           squared error   ½ Σ_k (o_k − u_k)²,  u one-hot, o logistic
+
+Backpropagation (Rumelhart, Hinton, Williams 1986): with g = ∂loss/∂z of a layer, δ = g·F′(s), ∂W = zᵀδ, ∂b = Σδ, and
+g = δWᵀ for the layer below. All weights lie in one vector, so that an optimiser is one pass over three vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+
+from rosenblatt.compiling import compiled
+from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.data.examples import Dense, Examples, Sparse
+from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Solver, Source, Step
+from rosenblatt.learn.models import take
+from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
+from rosenblatt.learn.orders import Cyclic, visited
+from rosenblatt.learn.overflow import all_finite
+from rosenblatt.learn.schemes import JOINT
+
+Array = np.ndarray[Any, Any]
+ROWS_AT_ONCE = 1 << 12
+
+
+class Activation(NamedTuple):
+    """F, as y = value(s), and as slope(s, y, g), which multiplies g by F′(s)."""
+
+    value: Callable[[Array], Array]
+    slope: Callable[[Array, Array, Array], Any]
+    spread: float  # initial weights are uniform within √(spread/(fan in + fan out))
+
+
+def _log_square_slope(s: Array, y: Array, g: Array) -> None:
+    g *= s
+    g *= 2 / (s * s + 1)
+
+
+ACTIVATIONS = {
+    "identity": Activation(lambda s: s, lambda s, y, g: g, 6.0),
+    "logistic": Activation(lambda s: expit(s, out=s), lambda s, y, g: np.multiply(g, y * (1 - y), out=g), 2.0),
+    "tanh": Activation(lambda s: np.tanh(s, out=s), lambda s, y, g: np.multiply(g, 1 - y * y, out=g), 6.0),
+    "relu": Activation(lambda s: np.maximum(s, 0, out=s), lambda s, y, g: np.multiply(g, y > 0, out=g), 6.0),
+    "log-square": Activation(lambda s: np.log1p(s * s), _log_square_slope, 6.0),
+}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer of a `MultilayerPerceptron`.
+
+    Parameters
+    ----------
+    units : int
+    activation : {"relu", "logistic", "tanh", "identity", "log-square"}, default="relu"
+        F(s); "log-square" is log(s² + 1).
+    bias : bool, default=True
+    nonnegative : bool, default=False
+        Keep the weights (not the biases) at 0 or above.
+    gain_control : bool, default=False
+        Divide each answer by the pooled activity of the layer, y/√(1 + mean y²) (divisive normalisation).
+
+    Examples
+    --------
+    >>> from rosenblatt import Layer
+    >>> Layer(100, "log-square", nonnegative=True, gain_control=True)
+    Layer(units=100, activation='log-square', bias=True, nonnegative=True, gain_control=True)
+    """
+
+    units: int
+    activation: str = "relu"
+    bias: bool = True
+    nonnegative: bool = False
+    gain_control: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.units, int | np.integer) or isinstance(self.units, bool) or self.units < 1:
+            raise ValueError(f"A layer has a whole number of units, at least 1, got {self.units!r}.")
+        if not isinstance(self.activation, str) or self.activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}.")
+        for name in ("bias", "nonnegative", "gain_control"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name} of a layer is True or False, got {getattr(self, name)!r}.")
+
+
+@dataclass(frozen=True)
+class Net:
+    """What does not change while a network learns: its layers, the answer's last, and its loss."""
+
+    inputs: int
+    layers: tuple[Layer, ...]
+    loss: str  # "cross-entropy" or "squared"
+    alpha: float = 0.0  # adds ½·alpha·‖W‖² to the mean loss, biases left out
+
+    def views(self, flat: Array) -> list[tuple[Array, Array]]:
+        """W (fan in, units) and b (units, or empty) of each layer, within the vector of all weights."""
+        found, at, below = [], 0, self.inputs
+        for layer in self.layers:
+            weights = flat[at : at + below * layer.units].reshape(below, layer.units)
+            at += weights.size
+            shift = flat[at : at + (layer.units if layer.bias else 0)]
+            at += shift.size
+            found.append((weights, shift))
+            below = int(layer.units)
+        return found
+
+    @property
+    def size(self) -> int:
+        """Weights in all."""
+        belows = [self.inputs, *(layer.units for layer in self.layers)]
+        return sum(
+            below * layer.units + layer.units * layer.bias for below, layer in zip(belows, self.layers, strict=False)
+        )
+
+    def start(self, seed: int, dtype: Any) -> Array:
+        """Random weights: Glorot and Bengio's range, biases 0; their size alone where they may not be negative."""
+        rng = np.random.default_rng((seed, 0x11E7))
+        flat = np.zeros(self.size, dtype)
+        for layer, (weights, _) in zip(self.layers, self.views(flat), strict=True):
+            reach = np.sqrt(ACTIVATIONS[layer.activation].spread / sum(weights.shape))
+            weights[:] = rng.uniform(-reach, reach, weights.shape)
+            if layer.nonnegative:
+                np.abs(weights, out=weights)
+        return flat
+
+
+class Trail(NamedTuple):
+    """What a layer computed, for the way back."""
+
+    given: Any  # z of the layer below
+    sums: Array  # s, where F overwrites it y
+    units: Array  # y
+    gain: Array | None  # √(1 + mean y²)
+
+
+def forward(net: Net, flat: Array, X: Any) -> tuple[Array, list[Trail]]:
+    """The answers, s of the last layer for cross-entropy, and the trail of every layer."""
+    z, trails = X, []
+    for layer, (weights, shift) in zip(net.layers, net.views(flat), strict=True):
+        s = np.asarray(z @ weights)
+        if shift.size:
+            s += shift
+        y, gain = ACTIVATIONS[layer.activation].value(s), None
+        out = y
+        if layer.gain_control:
+            gain = np.sqrt(1 + np.mean(y * y, axis=1, keepdims=True), dtype=y.dtype)
+            out = y / gain
+        trails.append(Trail(z, s, y, gain))
+        z = out
+    return z, trails
+
+
+def objective(net: Net, flat: Array, X: Any, codes: Array, mass: Array | None = None) -> tuple[float, Array]:
+    """The mean loss of rows (weighed by `mass`) with its penalty, and its gradient."""
+    gradient = np.empty_like(flat)
+    return descend(net, flat, gradient, X, codes, mass), gradient
+
+
+def descend(net: Net, flat: Array, gradient: Array, X: Any, codes: Array, mass: Array | None) -> float:
+    """The objective; its gradient goes into `gradient`."""
+    out, trails = forward(net, flat, X)
+    loss, slope = _answer(net, out, codes, mass)
+    return loss + backward(net, flat, gradient, slope, trails)
+
+
+def _answer(net: Net, out: Array, codes: Array, mass: Array | None) -> tuple[float, Array]:
+    """The mean loss and its slope, by s for cross-entropy (in the place of the answers), by o for squared error."""
+    at = np.arange(codes.size)
+    if net.loss == "cross-entropy":
+        out -= out.max(axis=1, keepdims=True)
+        true = out[at, codes]
+        np.exp(out, out=out)
+        total = out.sum(axis=1, keepdims=True)
+        losses = np.log(total[:, 0]) - true
+        out /= total
+        out[at, codes] -= 1
+    else:
+        out = out.copy()
+        out[at, codes] -= 1
+        losses = 0.5 * np.einsum("ik,ik->i", out, out)
+    if mass is None:
+        out *= 1 / codes.size
+        return float(losses.mean(dtype=np.float64)), out
+    share = mass / mass.sum()
+    out *= share[:, None].astype(out.dtype)
+    return float(share @ losses), out
+
+
+def backward(net: Net, flat: Array, gradient: Array, g: Array, trails: list[Trail]) -> float:
+    """Fill `gradient` from g, the slope of the loss by the answers; what the penalty adds to the loss."""
+    penalty = 0.0
+    layers = list(zip(net.layers, net.views(flat), net.views(gradient), trails, strict=True))
+    for depth in range(len(layers) - 1, -1, -1):
+        layer, (weights, _), (dw, db), trail = layers[depth]
+        if trail.gain is not None:
+            pooled = np.einsum("ik,ik->i", g, trail.units)[:, None]
+            g = g / trail.gain - trail.units * (pooled / (layer.units * trail.gain**3))
+        if depth < len(layers) - 1 or net.loss == "squared":
+            ACTIVATIONS[layer.activation].slope(trail.sums, trail.units, g)
+        dw[:] = trail.given.T @ g
+        if db.size:
+            db[:] = g.sum(axis=0)
+        if net.alpha:
+            dw += net.alpha * weights
+            penalty += 0.5 * net.alpha * float(np.vdot(weights, weights))
+        if depth:
+            g = g @ weights.T
+    return penalty
+
+
+# -- optimisers: one pass over the vectors ---------------------------------------------------------------------------
+
+
+@compiled
+def _adam(w: Array, g: Array, m: Array, v: Array, rate: float, first: float, second: float, small: float) -> None:
+    """m, v: running means of g and g²; w −= rate·m/(√v + small) (Kingma and Ba 2015)."""
+    kind = w.dtype.type
+    b, c, eta, least, one = kind(first), kind(second), kind(rate), kind(small), kind(1.0)
+    for j in range(w.size):
+        m[j] = b * m[j] + (one - b) * g[j]
+        v[j] = c * v[j] + (one - c) * g[j] * g[j]
+        w[j] -= eta * m[j] / (np.sqrt(v[j]) + least)
+
+
+@compiled
+def _momentum(w: Array, g: Array, m: Array, rate: float, inertia: float) -> None:
+    """Polyak's heavy ball: m = inertia·m − rate·g, w += m."""
+    kind = w.dtype.type
+    a, eta = kind(inertia), kind(rate)
+    for j in range(w.size):
+        m[j] = a * m[j] - eta * g[j]
+        w[j] += m[j]
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    """How a gradient moves the weights."""
+
+    kind: str  # "adam" or "sgd"
+    rate: float
+    momentum: float = 0.9
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-8
+
+    def step(self, state: Network, gradient: Array) -> None:
+        """One step."""
+        state.steps += 1
+        if self.kind == "adam":
+            t = state.steps
+            root = np.sqrt(1 - self.beta_2**t)
+            rate = self.rate * root / (1 - self.beta_1**t)
+            _adam(state.flat, gradient, state.first, state.second, rate, self.beta_1, self.beta_2, self.epsilon * root)
+        else:
+            _momentum(state.flat, gradient, state.first, self.rate, self.momentum)
+        for layer, (weights, _) in zip(state.net.layers, state.net.views(state.flat), strict=True):
+            if layer.nonnegative:
+                np.maximum(weights, 0, out=weights)
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Network:
+    """The weights of a network, and what its optimiser remembers."""
+
+    net: Net
+    flat: Array
+    seed: int
+    epoch: int = 0
+    steps: int = 0
+    first: Array = field(default_factory=lambda: np.zeros(0))
+    second: Array = field(default_factory=lambda: np.zeros(0))
+
+    def copy(self) -> Network:
+        """A state that shares nothing that changes."""
+        return replace(self, flat=self.flat.copy(), first=self.first.copy(), second=self.second.copy())
+
+    @property
+    def updates(self) -> int:
+        """Steps so far."""
+        return self.steps
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the weights."""
+        return self.flat.dtype
+
+    def kept(self) -> Answers:
+        """The network as it stands."""
+        return Answers(self.net, self.flat)
+
+
+def new_network(net: Net, seed: int, dtype: Any) -> Network:
+    """A network at its random start."""
+    flat = net.start(seed, dtype)
+    return Network(net, flat, seed, 0, 0, np.zeros_like(flat), np.zeros_like(flat))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A network that answers."""
+
+    net: Net
+    flat: Array
+    scheme = JOINT
+
+    @property
+    def classes(self) -> int:
+        """How many classes."""
+        return int(self.net.layers[-1].units)
+
+    @property
+    def width(self) -> int:
+        """How many features rows have."""
+        return int(self.net.inputs)
+
+    def outputs(self, rows: Dense | Sparse, index: Array) -> Array:
+        """The last layer's answers, (n, K)."""
+        out = np.empty((index.size, self.net.layers[-1].units), self.flat.dtype)
+        flat = self.flat
+        for begin in range(0, index.size, ROWS_AT_ONCE):
+            X = take(rows, index[begin : begin + ROWS_AT_ONCE], self.net.inputs)
+            out[begin : begin + ROWS_AT_ONCE] = forward(self.net, flat, X)[0]
+        return out
+
+    def scores(self, rows: Dense | Sparse, index: Array) -> Array:
+        """What decides: for two classes the second answer less the first, (n,); (n, K) for more."""
+        out = self.outputs(rows, index)
+        return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
+
+
+class Pass:
+    """One pass of mini-batches over rows that may come in pieces: a batch may span them."""
+
+    def __init__(self, state: Network, optimiser: Optimiser, batch: int) -> None:
+        self.state, self.optimiser, self.batch = state, optimiser, batch
+        self.gradient = np.empty_like(state.flat)
+        self.waiting: list[tuple[Any, Array, Array | None]] = []  # rows, codes and weights that fill no batch yet
+        self.count, self.total, self.mass = 0, 0.0, 0.0
+
+    def visit(self, examples: Examples, index: Array) -> None:
+        """Learn from these rows; what does not fill a batch waits for the next ones."""
+        at = 0
+        while at < index.size:
+            some = index[at : at + self.batch - self.count]
+            weight = None if examples.weights is None else examples.weights[some]
+            self.waiting.append((take(examples.rows, some, examples.n_features), examples.target[some], weight))
+            at, self.count = at + some.size, self.count + some.size
+            if self.count == self.batch:
+                self._step()
+
+    def _step(self) -> None:
+        X, codes, weight = self.waiting[0]
+        if len(self.waiting) > 1:
+            parts, each, weights = zip(*self.waiting, strict=True)
+            X = sp.vstack(parts, format="csr") if sp.issparse(X) else np.concatenate(parts)
+            codes = np.concatenate(each)
+            weight = None if weight is None else np.concatenate(weights)
+        self.waiting, self.count = [], 0
+        loss = descend(self.state.net, self.state.flat, self.gradient, X, codes, weight)
+        self.optimiser.step(self.state, self.gradient)
+        share = float(codes.size if weight is None else weight.sum())
+        self.total, self.mass = self.total + share * loss, self.mass + share
+
+    def end(self) -> float:
+        """The last batch, however short; the mean loss of all, each before its step."""
+        if self.waiting:
+            self._step()
+        loss = self.total / max(self.mass, 1e-300)  # 0 where an order names none of the rows that take part
+        if not (np.isfinite(loss) and all_finite(self.state.flat)):
+            what = f"The loss is {loss} in epoch {self.state.epoch + 1}"
+            remedy = f"Scale the features, or lower learning_rate_init from {self.optimiser.rate}."
+            raise NotFiniteError(what, remedy=remedy)
+        return loss
+
+
+class NetworkSolver(Solver):
+    """Epochs of mini-batches, until `patience` of them did not bring the loss down by `tol`."""
+
+    state: Network
+
+    def __init__(
+        self, plan: Plan, state: Network, optimiser: Optimiser, batch: int, tol: float, patience: float
+    ) -> None:
+        self.plan, self.state, self.optimiser, self.batch = plan, state, optimiser, batch
+        self.stopping = tol, patience
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Take in the losses of the epochs before."""
+        self.patience = Patience(*self.stopping, relative=False)
+        for record in records:
+            self.patience.spent(record.loss)
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass: a batch may span parts."""
+        state, run = self.state, Pass(self.state, self.optimiser, self.batch)
+        for examples in source.parts(state.epoch):
+            before, problem = state.updates, whole_problem(examples, JOINT)
+            order = self.plan.make_order(problem, state.seed) if source.whole else Cyclic(problem.size)
+            run.visit(examples, visited(order, examples.present, state.epoch, 0, order.size))
+            yield Step(examples.target.shape[0], state.updates - before)
+        self.loss = run.end()
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss of the batches, and whether it stopped decreasing."""
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(self.loss, self.patience.spent(self.loss), errors)

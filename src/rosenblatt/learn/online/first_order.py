@@ -1,0 +1,278 @@
+"""What one visit to a row does to a first-order learner.
+
+    One          w (d,):         two classes, or regression
+    Multinomial  W, K classes:   w_y += size·x, w_r −= size·x, r the best wrong class
+    Separate     W, K columns:   one-vs-rest or labels, each column a two-class problem of its own
+
+Counts live in `tally`, an array of doubles (exact below 2⁵³).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from rosenblatt.compiling import compiled
+from rosenblatt.learn.online.rules import HARMONIC, PA, PA1, PA2, PERCEPTRON, ROOT, Encoded
+from rosenblatt.learn.rows import add, add_class, add_pair, dot, dots, norm
+
+Array = np.ndarray[Any, Any]
+
+# The places of `tally`:
+POSITION = 0  # where in the piece of the order the pass stands
+LEFT = 1  # weight left to the row at POSITION, 0 when it has not begun
+CLOCK = 2  # visits so far, a row of weight s counting s: the averages' time
+UPDATES = 3
+VIOLATIONS = 4  # visits that show the last iterate not yet converged
+LOSS = 5
+LOGGED = 6  # entries in the log
+WATCHED = 7  # 1 for the pocket: the loop returns when a run is a record
+RUN = 8  # visits since the last update
+BEST = 9  # the longest run of the weights in the pocket
+HELD = 10  # 1 when w is in the pocket
+CHECKED = 11  # 1 when w was looked at and left out
+TALLY = 12
+
+
+class Log(NamedTuple):
+    """What each update was; empty arrays when nobody asks."""
+
+    rows: Array  # uint64
+    columns: Array  # int32, the class whose w moved
+    steps: Array  # float64, signed
+    clocks: Array  # float64, CLOCK before the visit
+    shares: Array  # float64, the weight of the visit
+
+
+class One(NamedTuple):
+    """Scores by w, b; moves dw, db: the same arrays, but for a batch, where mass counts the rows that move it.
+
+    For the average u, v gather Σ clock·Δ, so that after N visits the sum of all iterates is N·w − u (empty otherwise).
+    """
+
+    w: Array
+    b: Array
+    dw: Array
+    db: Array
+    mass: Array
+    u: Array
+    v: Array
+
+
+class Multinomial(NamedTuple):
+    """As `One`, for K classes in one pass."""
+
+    w: Array
+    b: Array
+    dw: Array
+    db: Array
+    mass: Array
+    u: Array
+    v: Array
+    scores: Array
+
+
+class Separate(NamedTuple):
+    """As `One`, for K two-class problems in one pass; `moves` counts the updates of each."""
+
+    w: Array
+    b: Array
+    dw: Array
+    db: Array
+    mass: Array
+    u: Array
+    v: Array
+    scores: Array
+    moves: Array
+
+
+@compiled
+def size(rule: Encoded, lack: float, q: float, updates: float) -> float:
+    """How far the rule goes for a row that lacks `lack` ≥ 0 of its margin; q = ‖z‖² of the whole step."""
+    if rule.code == PERCEPTRON:
+        if rule.decay == HARMONIC:
+            return 1.0 / (updates + 1.0)
+        if rule.decay == ROOT:
+            return float(1.0 / np.sqrt(updates + 1.0))
+        return rule.eta
+    if q == 0.0 and rule.code != PA2:
+        return 0.0  # an empty row: no step can help
+    if rule.code == PA:
+        return lack / q
+    if rule.code == PA1:
+        return min(rule.C, lack / q)
+    return lack / (q + 0.5 / rule.C)
+
+
+@compiled
+def violates(rule: Encoded, margin: float, lack: float) -> bool:
+    """Whether the row shows that the learner has not converged: not above its margin, for PA and AROW not above 0.
+
+    NaN, which is neither above nor below anything, does.
+    """
+    if rule.code == PERCEPTRON:
+        return not lack < 0.0
+    if rule.tube >= 0.0:
+        return not lack <= 0.0
+    return not margin > 0.0
+
+
+@compiled
+def edge(itemsize: int, y: float, f: float, tube: float) -> float:
+    """How far |y − f| may be wrong by rounding: a step puts a row on the very edge of its tube."""
+    return (2e-15 if itemsize == 8 else 1e-6) * max(abs(y), abs(f), tube)
+
+
+@compiled
+def count(tally: Array, log: Log, row: Any, column: Any, step: float, share: float) -> None:
+    """Enter an update into the log."""
+    if log.rows.size > 0:
+        at = np.int64(tally[LOGGED])
+        log.rows[at], log.columns[at], log.steps[at] = row, column, step
+        log.clocks[at], log.shares[at] = tally[CLOCK], share
+        tally[LOGGED] += 1.0
+
+
+@compiled
+def is_on(y: Array, i: Any, k: Any) -> bool:
+    """Whether column k is positive for row i; y holds codes, or an indicator."""
+    return bool(positive(y, i, k))
+
+
+def positive(y: Array, i: Any, k: Any) -> bool:
+    """Whether row i belongs to class k."""
+    return bool(y[i] == k) if y.ndim == 1 else bool(y[i, k] != 0)
+
+
+@overload(positive, strict=False)
+def _positive(y: Any, i: Any, k: Any) -> Any:  # pragma: no cover
+    if y.ndim == 1:
+        return lambda y, i, k: y[i] == k
+    return lambda y, i, k: y[i, k] != 0
+
+
+# -- what a visit does -----------------------------------------------------------------------------------------------
+
+
+def visit_one(learner: One, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log) -> bool:
+    """Two classes, y = ±1, or regression."""
+    f = np.float64(dot(rows, i, learner.w) + learner.b[0])
+    side = np.float64(y[i])
+    if rule.tube >= 0.0:
+        gap = side - f
+        if abs(gap) < np.inf and abs(gap) - rule.tube <= edge(learner.w.itemsize, side, f, rule.tube):
+            return False
+        side, margin, asked = np.float64(1.0 if gap > 0.0 else -1.0), -abs(gap), -rule.tube
+    else:
+        margin, asked = side * f, rule.high if side > 0.0 else rule.low
+    lack = asked - margin
+    if lack < 0.0:
+        return False
+    if violates(rule, margin, lack):
+        tally[VIOLATIONS] += 1.0
+    tally[LOSS] += share * lack
+    q = 0.0 if rule.code == PERCEPTRON else norm(rows, i) + rule.bias
+    step = share * side * size(rule, lack, q, tally[UPDATES])
+    if step == 0.0:
+        return False
+    add(rows, i, step, learner.dw)
+    learner.db[0] += step * rule.bias
+    if learner.u.size > 0:
+        add(rows, i, tally[CLOCK] * step, learner.u)
+        learner.v[0] += tally[CLOCK] * step * rule.bias
+    learner.mass[0] += share
+    count(tally, log, i, 0, step, share)
+    tally[UPDATES] += 1.0
+    return True
+
+
+@compiled
+def move(learner: Any, rows: Any, i: Any, k: Any, step: float, share: float, rule: Any, tally: Any, log: Any) -> None:
+    """w_k += step·x, with all that keeps count of it."""
+    add_class(rows, i, step, learner.dw, k)
+    learner.db[k] += step * rule.bias
+    if learner.v.size > 0:
+        add_class(rows, i, tally[CLOCK] * step, learner.u, k)
+        learner.v[k] += tally[CLOCK] * step * rule.bias
+    count(tally, log, i, k, step, share)
+
+
+@compiled
+def tie_stands(rule: Encoded, lack: float, true: Any, wrong: Any) -> bool:
+    """Whether the true class, level with its rival, wins all the same, having the lower index (the tie rule)."""
+    return lack == 0.0 and rule.high == 0.0 and true < wrong
+
+
+@compiled
+def rival(scores: Array, true: Any) -> Any:
+    """The best class but the true one; the lowest index among equals."""
+    best = 1 if true == 0 else 0
+    for k in range(best + 1, scores.size):
+        if k != true and scores[k] > scores[best]:
+            best = k
+    return best
+
+
+def visit_multinomial(
+    learner: Multinomial, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+) -> bool:
+    """Many classes at once: the true one rises, its best rival falls."""
+    scores = learner.scores
+    dots(rows, i, learner.w, scores)
+    for k in range(scores.size):
+        scores[k] += learner.b[k]
+    true = np.int64(y[i])
+    wrong = rival(scores, true)
+    margin = np.float64(scores[true] - scores[wrong])
+    lack = rule.high - margin
+    if lack < 0.0 or tie_stands(rule, lack, true, wrong):
+        return False
+    if violates(rule, margin, lack):
+        tally[VIOLATIONS] += 1.0
+    tally[LOSS] += share * lack
+    q = 0.0 if rule.code == PERCEPTRON else 2.0 * (norm(rows, i) + rule.bias)
+    step = share * size(rule, lack, q, tally[UPDATES])
+    if step == 0.0:
+        return False
+    learner.mass[0] += share
+    add_pair(rows, i, step, learner.dw, true, wrong)
+    learner.db[true] += step * rule.bias
+    learner.db[wrong] -= step * rule.bias
+    if learner.v.size > 0:
+        late = tally[CLOCK] * step
+        add_pair(rows, i, late, learner.u, true, wrong)
+        learner.v[true] += late * rule.bias
+        learner.v[wrong] -= late * rule.bias
+    count(tally, log, i, true, step, share)
+    count(tally, log, i, wrong, -step, share)
+    tally[UPDATES] += 1.0
+    return True
+
+
+def visit_separate(
+    learner: Separate, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+) -> bool:
+    """Each column a two-class problem of its own."""
+    scores = learner.scores
+    dots(rows, i, learner.w, scores)
+    q = 0.0 if rule.code == PERCEPTRON else norm(rows, i) + rule.bias
+    changed = False
+    for k in range(scores.size):
+        side = 1.0 if is_on(y, i, k) else -1.0
+        margin = side * np.float64(scores[k] + learner.b[k])
+        lack = (rule.high if side > 0.0 else rule.low) - margin
+        if lack < 0.0:
+            continue
+        if violates(rule, margin, lack):
+            tally[VIOLATIONS] += 1.0
+        tally[LOSS] += share * lack
+        step = share * side * size(rule, lack, q, learner.moves[k])
+        if step != 0.0:
+            learner.moves[k] += 1.0
+            learner.mass[k] += share
+            move(learner, rows, i, k, step, share, rule, tally, log)
+            tally[UPDATES] += 1.0
+            changed = True
+    return changed

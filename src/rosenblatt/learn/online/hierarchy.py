@@ -1,0 +1,266 @@
+"""A tree of classes, and the perceptron that learns along its paths.
+
+Every node v but the root has a vector w^v, and a class is scored by the sum over its path, W^y = Σ_{v ∈ path(y)} w^v.
+γ(y, ŷ), the number of tree edges between two classes, is how wrong ŷ is for y. A row that is answered ŷ ≠ y has
+
+    ℓ = [W^ŷ·x − W^y·x + √γ(y, ŷ)]₊        τ = ℓ/(γ‖x‖²)
+
+and τx is added to the nodes of y's path that are not on ŷ's, and taken from those of ŷ's that are not on y's
+(Dekel, Keshet, Singer, "Large margin hierarchical classification", 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rosenblatt.data.examples import Examples, Sparse, at_once
+from rosenblatt.learn.compiled_loops import sweep
+from rosenblatt.learn.epochs import Ending, Solver, Source, Step
+from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.models import Planes
+from rosenblatt.learn.online.first_order import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
+from rosenblatt.learn.online.hierarchy_visits import Branches
+from rosenblatt.learn.online.rules import CONSTANT
+from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
+from rosenblatt.learn.online.state import NO_LOG
+from rosenblatt.learn.repeated_visits import Repeats
+from rosenblatt.learn.schemes import JOINT, TWO, decide
+
+Array = np.ndarray[Any, Any]
+
+
+# -- the tree --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Classes in a tree.
+
+    Attributes
+    ----------
+    on : ndarray of uint8, (K, V)
+        Whether node v is on the path of class k; the root, which is on all, is left out.
+    """
+
+    on: Array
+
+    def distances(self) -> Array:
+        """Tree edges between any two classes, (K, K)."""
+        on = self.on.astype(np.int64)
+        return np.asarray(on.sum(axis=1)[:, None] + on.sum(axis=1)[None, :] - 2 * on @ on.T)
+
+
+def make_tree(given: Any, classes: list[Any]) -> Tree:
+    """The tree of these classes: nested lists, a mapping of parents, or None for dotted names, else flat."""
+    if given is None:
+        given = _dotted(classes) or [*classes]
+    parents = _parents(given)
+    paths = []
+    for label in classes:
+        if label not in parents:
+            raise ValueError(f"The class {label!r} is not in the tree: {_names(parents)}.")
+        paths.append(_path(label, parents))
+    nodes = {node: v for v, node in enumerate(dict.fromkeys(node for path in paths for node in path))}
+    on = np.zeros((len(classes), len(nodes)), np.uint8)
+    for k, path in enumerate(paths):
+        on[k, [nodes[node] for node in path]] = 1
+    return Tree(on)
+
+
+def _names(parents: Mapping[Any, Any]) -> str:
+    return ", ".join(repr(node) for node in parents if not isinstance(node, _Inner))
+
+
+class _Inner(NamedTuple):
+    """An inner node of nested lists, which has no name of its own."""
+
+    place: tuple[int, ...]
+
+
+def _dotted(classes: list[Any]) -> dict[Any, Any] | None:
+    """`comp.sys.mac` is a child of `comp.sys`, which is a child of `comp`; None unless all labels have dots."""
+    if not all(isinstance(label, str) and "." in label.strip(".") for label in classes):
+        return None
+    found: dict[Any, Any] = {}
+    for label in classes:
+        parts = label.split(".")
+        for depth in range(1, len(parts) + 1):
+            found[".".join(parts[:depth])] = ".".join(parts[: depth - 1]) or None
+    return found
+
+
+def _parents(given: Any) -> dict[Any, Any]:
+    """The parent of every node, None for a child of the root."""
+    if isinstance(given, Mapping):
+        found = dict(given)
+        for child, parent in given.items():
+            if not isinstance(parent, Hashable):
+                raise ValueError(f"tree maps each node to the name of its parent; {child!r} is mapped to {parent!r}.")
+            if parent is not None:
+                found.setdefault(parent, None)
+        return found
+    if not isinstance(given, list | tuple):
+        raise ValueError(
+            f"tree must be nested lists of classes, a mapping of each node to its parent, or None: {given!r}."
+        )
+    found = {}
+
+    def gather(part: Any, above: _Inner | None, place: tuple[int, ...]) -> None:
+        for k, one in enumerate(part):
+            node = _Inner((*place, k)) if isinstance(one, list | tuple) else one
+            if node in found:
+                raise ValueError(f"The class {node!r} stands twice in the tree.")
+            found[node] = above
+            if isinstance(node, _Inner):
+                gather(one, node, node.place)
+
+    gather(given, None, ())
+    return found
+
+
+def _path(node: Any, parents: Mapping[Any, Any]) -> list[Any]:
+    """From the root's child down to the node."""
+    path: list[Any] = []
+    while node is not None:
+        if node in path:
+            raise ValueError(f"The tree has a cycle: {' → '.join(repr(one) for one in [*path, node])}.")
+        path.append(node)
+        node = parents[node]
+    return path[::-1]
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Grown:
+    """The vectors of all nodes, (V, d), or (d, V) when `by_feature`, and their biases."""
+
+    tree: Tree
+    coef: Array
+    intercept: Array
+    total: Array  # Σ clock·Δ for the average, else empty
+    total_b: Array
+    seed: int
+    epoch: int = 0
+    by_feature: bool = False
+    tally: Array = field(default_factory=lambda: np.zeros(TALLY))
+
+    def copy(self) -> Grown:
+        """A state that shares nothing that changes."""
+        arrays = ("coef", "intercept", "total", "total_b", "tally")
+        return replace(self, **{name: getattr(self, name).copy() for name in arrays})
+
+    @property
+    def updates(self) -> int:
+        """Updates so far."""
+        return int(self.tally[UPDATES])
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the weights."""
+        return self.coef.dtype
+
+    def kept(self) -> Planes:
+        """A plane a class, the sum over its path; of two classes their difference."""
+        return self._planes(self.total_b.size > 0)
+
+    def last(self) -> Planes:
+        """The last iterate, whatever is kept."""
+        return self._planes(False)
+
+    def _planes(self, average: bool) -> Planes:
+        clock = max(self.tally[CLOCK], 1.0)
+        w, b = (
+            (self.coef - self.total / clock, self.intercept - self.total_b / clock)
+            if average
+            else (self.coef, self.intercept)
+        )
+        paths = self.tree.on.astype(np.float64)
+        K = paths.shape[0]
+        if K == 2:
+            paths = paths[1:] - paths[:1]
+        coef = paths @ (w.T if self.by_feature else w)
+        scheme = TWO if K == 2 else JOINT
+        return Planes(coef.astype(self.dtype), (paths @ b).astype(self.dtype), scheme, K)
+
+
+def new_grown(tree: Tree, d: int, dtype: Any, seed: int, average: bool) -> Grown:
+    """All vectors at zero."""
+    V = tree.on.shape[1]
+    total, total_b = np.zeros((V, d) if average else (0, 0)), np.zeros(V if average else 0)
+    return Grown(tree, np.zeros((V, d), dtype), np.zeros(V, dtype), total, total_b, seed)
+
+
+def _branches(state: Grown, rows: Any) -> Branches:
+    """The state's own arrays, as the loop takes them for such rows."""
+    if isinstance(rows, Sparse) != state.by_feature:
+        state.coef, state.total = np.ascontiguousarray(state.coef.T), np.ascontiguousarray(state.total.T)
+        state.by_feature = not state.by_feature
+    K, V = state.tree.on.shape
+    scores = (np.zeros(V, state.dtype), np.zeros(K))
+    return Branches(state.coef, state.intercept, state.total, state.total_b, *scores, state.tree.on)
+
+
+def visit_rows(problem: Problem, piece: Array, plan: Plan, state: Grown, repeats: Repeats) -> None:
+    """Learn from these rows, one after the other."""
+    rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
+    learner, tally = _branches(state, problem.rows), state.tally
+    most = at_once(problem.per_row * state.intercept.size)
+    tally[POSITION] = 0.0
+    repeats.begin(piece.size)
+    while tally[POSITION] < piece.size:
+        some = repeats.few(most)
+        left = sweep(learner, problem.rows, problem.truth, problem.weights, piece, rule, tally, NO_LOG, some)
+        repeats.spend(some - left)
+
+
+class TreeSolver(Solver):
+    """Pass after pass, until every row is answered right."""
+
+    state: Grown
+
+    def __init__(self, plan: Plan, state: Grown) -> None:
+        self.plan, self.state = plan, state
+
+    def epoch(self, source: Source) -> Iterator[Step]:
+        """One pass over all parts."""
+        state, tally = self.state, self.state.tally
+        tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
+        repeats = Repeats(source.facts.rows)
+        for examples in source.parts(state.epoch):
+            before, problem = state.updates, whole_problem(examples, JOINT)
+            for piece in self.plan.visits(problem, state, source.whole, state.intercept.size):
+                visit_rows(problem, piece, self.plan, state, repeats)
+            yield Step(examples.target.shape[0], state.updates - before)
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss, and whether every row is answered right."""
+        tally = self.state.tally
+        converged = tally[VIOLATIONS] == 0 and (self.plan.covers or self.clean(source))
+        errors = errors_in(source, self.model()) if self.plan.record_errors else None
+        return Ending(float(tally[LOSS] / max(source.facts.mass, 1e-300)), bool(converged), errors)
+
+    def clean(self, source: Source) -> bool:
+        """Whether the last iterate answers every row right."""
+        return errors_in(source, self.state.last()) == 0
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Σ γ(y, ŷ) by weight, and the weight."""
+
+    planes: Planes
+    tree: Tree
+
+    def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
+        """Of these examples."""
+        distances, total, problem = self.tree.distances(), 0.0, whole_problem(examples, JOINT)
+        for index in problem.pieces(self.planes.classes):
+            said = decide(self.planes.scores(problem.rows, index))
+            total += float(problem.mass(index) @ distances[problem.truth[index], said])
+        return total, problem.total

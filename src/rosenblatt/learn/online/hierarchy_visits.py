@@ -1,0 +1,74 @@
+"""What one visit to a row does to a tree of classes: the rule stands in `tree`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, VIOLATIONS, Log
+from rosenblatt.learn.online.rules import Encoded
+from rosenblatt.learn.rows import add_class, dots, norm
+
+Array = np.ndarray[Any, Any]
+
+
+class Branches(NamedTuple):
+    """The learner as the loop sees it: one column a node.
+
+    For the average u, v gather Σ clock·Δ (empty otherwise).
+    """
+
+    w: Array
+    b: Array
+    u: Array
+    v: Array
+    nodes: Array  # the scores of nodes
+    scores: Array  # the scores of classes
+    on: Array
+
+
+def visit_branches(
+    learner: Branches, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+) -> bool:
+    """Move the paths of the true and the answered class apart, where they differ."""
+    nodes, scores, on = learner.nodes, learner.scores, learner.on
+    dots(rows, i, learner.w, nodes)
+    best, finite = np.int64(0), True
+    for k in range(scores.size):
+        total = 0.0
+        for v in range(nodes.size):
+            if on[k, v] != 0:
+                total += np.float64(nodes[v]) + np.float64(learner.b[v])
+        scores[k] = total
+        finite = finite and abs(total) < np.inf
+        if scores[k] > scores[best]:  # the lowest index among equals: the tie rule
+            best = np.int64(k)
+    true = np.int64(y[i])
+    if scores.size == 2 and scores[0] == scores[1]:
+        best = 1 - true  # of two classes a tie is a mistake
+    if not finite:
+        tally[LOSS] = np.nan
+    if best == true:
+        return False
+    gamma = 0.0
+    for v in range(nodes.size):
+        if on[true, v] != on[best, v]:
+            gamma += 1.0
+    lack = scores[best] - scores[true] + np.sqrt(gamma)
+    tally[VIOLATIONS] += 1.0
+    tally[LOSS] += share * lack
+    q = norm(rows, i) + rule.bias
+    if q == 0.0:
+        return False  # an empty row: no step can help
+    step = share * lack / (gamma * q)
+    for v in range(nodes.size):
+        if on[true, v] != on[best, v]:
+            signed = step if on[true, v] != 0 else -step
+            add_class(rows, i, signed, learner.w, v)
+            learner.b[v] += signed * rule.bias
+            if learner.v.size > 0:
+                add_class(rows, i, tally[CLOCK] * signed, learner.u, v)
+                learner.v[v] += tally[CLOCK] * signed * rule.bias
+    tally[UPDATES] += 1.0
+    return True

@@ -1,0 +1,91 @@
+"""New classes in mid-stream: the same machines, with room for more.
+
+Every new plane is a fixed combination of old ones, so that no decision between old classes changes: with two old
+classes and one plane w, multinomial weights are −w/2 and w/2, one-vs-rest −w and w, one-vs-one w for that pair. A
+class that was never seen starts at zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Dense
+from rosenblatt.learn.online.first_order import Log
+from rosenblatt.learn.online.rules import Rule
+from rosenblatt.learn.online.state import Machine, State, lay_out, new_machine
+from rosenblatt.learn.schemes import PAIRS, TWO, Scheme
+
+Array = np.ndarray[Any, Any]
+
+
+def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule) -> State:
+    """The state for `classes` classes; `places` says where the old classes stand among them."""
+    if scheme == PAIRS and classes > 2:
+        return _grow_pairs(state, places, classes, rule)
+    machine = state.machines[0]
+    mix = np.zeros((scheme.columns(classes), machine.intercept.size))
+    if state.scheme.single:  # the plane is positive for class 1; a single class so far is class 0
+        half = 0.5 if scheme.joint else 1.0
+        if scheme.single:
+            mix[0, 0] = 1.0 if places[0] == 0 else -1.0
+        else:
+            mix[places[0], 0] = -half
+            if places.size > 1:
+                mix[places[1], 0] = half
+    else:
+        mix[places, np.arange(places.size)] = 1.0
+    grown = _mixed(machine, mix, rule, state.keep)
+    return replace(state, machines=[grown], scheme=scheme, classes=classes)
+
+
+def _grow_pairs(state: State, places: Array, classes: int, rule: Rule) -> State:
+    old = _pair_numbers(places.size) if state.scheme == PAIRS else {(0, 1): 0}
+    first = state.machines[0]
+    d, dtype = first.coef.shape[1] - (first.spread.ndim == 3), first.coef.dtype
+    machines = [new_machine(rule, state.keep, 1, d, dtype) for _ in range(PAIRS.machines(classes))]
+    for (a, b), number in _pair_numbers(classes).items():
+        where = [int(np.flatnonzero(places == c)[0]) if c in places else -1 for c in (a, b)]
+        if min(where) >= 0:
+            machines[number] = state.machines[old[where[0], where[1]]]
+    return replace(state, machines=machines, scheme=PAIRS, classes=classes)
+
+
+def _pair_numbers(classes: int) -> dict[tuple[int, int], int]:
+    return {pair: number for number, pair in enumerate(PAIRS.of(classes))}
+
+
+def _mixed(machine: Machine, mix: Array, rule: Rule, keep: str) -> Machine:
+    """The machine whose planes are `mix` @ the old planes."""
+    lay_out(machine, Dense(machine.coef), TWO)
+    full = machine.spread.ndim == 3
+    d, dtype = machine.coef.shape[1] - full, machine.coef.dtype
+    grown = new_machine(rule, keep, mix.shape[0], d, dtype)
+    grown.coef, grown.intercept = (mix @ machine.coef).astype(dtype), (mix @ machine.intercept).astype(dtype)
+    grown.tally = machine.tally.copy()
+    grown.moves = np.abs(mix) @ machine.moves
+    if machine.total_b.size:
+        grown.total, grown.total_b = mix @ machine.total, mix @ machine.total_b
+    if machine.pocket is not None:
+        coef, intercept, errors = machine.pocket
+        grown.pocket = ((mix @ coef).astype(dtype), (mix @ intercept).astype(dtype), errors)
+    if machine.start is not None:
+        grown.start = (mix @ machine.start[0], mix @ machine.start[1])
+        grown.log = tuple(piece._replace(log=_mixed_log(piece.log, mix)) for piece in machine.log)
+    for new, column in zip(*np.nonzero(mix), strict=True):
+        if machine.spread.size:
+            grown.spread[new] = machine.spread[column]
+        if machine.spread_b.size:
+            grown.spread_b[new] = machine.spread_b[column]
+    return grown
+
+
+def _mixed_log(log: Log, mix: Array) -> Log:
+    """Each entry once for every new plane that its old plane goes into, entries of one update side by side."""
+    targets = [np.flatnonzero(mix[:, column]) for column in range(mix.shape[1])]
+    entries = np.repeat(np.arange(log.rows.size), [targets[column].size for column in log.columns])
+    columns = np.concatenate([targets[column] for column in log.columns] or [np.zeros(0, np.int64)])
+    steps = log.steps[entries] * mix[columns, log.columns[entries]]
+    return Log(log.rows[entries], columns.astype(np.int32), steps, log.clocks[entries], log.shares[entries])

@@ -1,0 +1,269 @@
+"""Second-order learners: AROW and the second-order perceptron, which also learn how sure they are of each weight.
+
+A class k has weights w_k and a covariance Σ_k, full (d+1, d+1) with the bias as the last feature, or the diagonal.
+On a row that lacks margin, with g = Σx̂, q = x̂ᵀg, m the margin and β = 1/(q + r):
+
+    w += (1 − m)·β·y·g          Σ −= β·g·gᵀ
+
+AROW does so when m < 1; the second-order perceptron, r = 1, on mistakes (`rules`). Of many classes two move, each
+with its own Σ, and q is the sum of theirs. A visit of share s < 1 counts as an observation of s times the precision:
+β = s/(s·q + r).
+
+The diagonal second-order perceptron keeps v and the diagonal a of A, and answers by its plane, f = Σ_j x_j v_j/a_j;
+v += y x, a += x². (With x_j² added to a_j in f, as A + xxᵀ has it, the sign could differ from the plane's.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from rosenblatt.compiling import compiled, verb
+from rosenblatt.learn.online.first_order import LOSS, UPDATES, VIOLATIONS, Log, is_on, rival, tie_stands, violates
+from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded
+from rosenblatt.learn.rows import ONE, Rows, dots
+
+Array = np.ndarray[Any, Any]
+PAIRWISE, BY_COLUMN, SINGLE = range(3)  # two classes move; each column for itself; one column, positive for code 1
+
+
+class Diagonal(NamedTuple):
+    """w and the diagonal s of Σ (AROW), or v and the diagonal of A, laid out as `rows` says."""
+
+    w: Array
+    b: Array
+    s: Array
+    sb: Array
+    scores: Array
+    mode: int
+
+
+class Full(NamedTuple):
+    """W (K, d+1) and Σ (K, d+1, d+1); x holds one augmented row and g = Σx of each class."""
+
+    w: Array
+    s: Array
+    x: Array
+    g: Array
+    scores: Array
+    mode: int
+
+
+# -- verbs on the diagonal: for dense rows class by class (K, d), for sparse rows feature by feature (d, K) -----------
+
+
+def _spread_dense(rows: Rows, i: Any, S: Array, k: Any) -> Any:
+    x, s = rows.values[i], S[k]
+    total = 0.0
+    for j in range(x.size):
+        total += s[j] * x[j] * x[j]
+    return total
+
+
+def _spread_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    x, column = rows.values[start:end], rows.columns[start:end]
+    total = 0.0
+    for j in range(x.size):
+        total += S[column[j], k] * x[j] * x[j]
+    return total
+
+
+spread = verb({"Dense": _spread_dense, "Sparse": _spread_sparse})  # q = xᵀ diag(s_k) x
+
+
+def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
+    x, v, a = rows.values[i], V[k], A[k]
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] * v[j] / a[j]
+    return total
+
+
+def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    x, column = rows.values[start:end], rows.columns[start:end]
+    total = 0.0
+    for j in range(x.size):
+        c = column[j]
+        total += x[j] * V[c, k] / A[c, k]
+    return total
+
+
+tempered = verb({"Dense": _tempered_dense, "Sparse": _tempered_sparse})  # f = Σ_j x_j v_j/a_j of class k
+
+
+def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
+    x, w, s = rows.values[i], W[k], S[k]
+    for j in range(x.size):
+        if curve:
+            g = s[j] * x[j]
+            w[j] += alpha * g
+            s[j] -= beta * g * g
+        else:
+            w[j] += alpha * x[j]
+            s[j] += beta * x[j] * x[j]
+
+
+def _bend_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
+    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    x, column = rows.values[start:end], rows.columns[start:end]
+    for j in range(x.size):
+        c = column[j]
+        if curve:
+            g = S[c, k] * x[j]
+            W[c, k] += alpha * g
+            S[c, k] -= beta * g * g
+        else:
+            W[c, k] += alpha * x[j]
+            S[c, k] += beta * x[j] * x[j]
+
+
+bend = verb(
+    {"Dense": _bend_dense, "Sparse": _bend_sparse}
+)  # AROW (curve): w += α Σx, Σ −= β (Σx)²; else v += α x, a += β x²
+
+
+def _scatter_dense(rows: Rows, i: Any, x: Array) -> None:
+    row = rows.values[i]
+    for j in range(row.size):
+        x[j] = row[j]
+
+
+def _scatter_sparse(rows: Rows, i: Any, x: Array) -> None:
+    x[: x.size - 1] = 0
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        x[rows.columns[j]] = rows.values[j]
+
+
+scatter = verb({"Dense": _scatter_dense, "Sparse": _scatter_sparse})  # x_i as a dense row, before the bias feature
+
+
+# -- a learner's verbs: its scores, q of a class, and the change of a class -------------------------------------------
+
+
+def _scores_diagonal(learner: Diagonal, rows: Rows, i: Any, rule: Encoded) -> None:
+    scores, bias = learner.scores, rule.bias
+    if rule.code == SECOND_ORDER:
+        for k in range(scores.size):
+            scores[k] = tempered(rows, i, learner.w, learner.s, k) + bias * learner.b[k] / learner.sb[k]
+    else:
+        dots(rows, i, learner.w, scores)
+        for k in range(scores.size):
+            scores[k] += learner.b[k]
+
+
+def _scores_full(learner: Full, rows: Rows, i: Any, rule: Encoded) -> None:
+    x = learner.x
+    scatter(rows, i, x)
+    x[x.size - 1] = rule.bias
+    for k in range(learner.scores.size):
+        total = 0.0
+        for j in range(x.size):
+            total += learner.w[k, j] * x[j]
+        learner.scores[k] = total
+
+
+def _q_diagonal(learner: Diagonal, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
+    return spread(rows, i, learner.s, k) + rule.bias * learner.sb[k]
+
+
+def _q_full(learner: Full, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
+    x, g, s = learner.x, learner.g[k], learner.s[k]
+    total = 0.0
+    for row in range(x.size):
+        product = 0.0
+        for j in range(x.size):
+            product += s[row, j] * x[j]
+        g[row] = product
+        total += product * x[row]
+    return total
+
+
+def _change_diagonal(
+    learner: Diagonal, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded
+) -> None:
+    if rule.code == SECOND_ORDER:
+        side = share if alpha > 0.0 else -share
+        bend(rows, i, side, share, learner.w, learner.s, k, False)
+        learner.b[k] += side * rule.bias
+        learner.sb[k] += share * rule.bias
+    else:
+        bend(rows, i, alpha, beta, learner.w, learner.s, k, True)
+        g = learner.sb[k] * rule.bias
+        learner.b[k] += alpha * g
+        learner.sb[k] -= beta * g * g
+
+
+def _change_full(learner: Full, rows: Rows, i: Any, k: Any, alpha: Any, beta: Any, share: Any, rule: Encoded) -> None:
+    w, g, s = learner.w[k], learner.g[k], learner.s[k]
+    for row in range(g.size):
+        w[row] += alpha * g[row]
+        for j in range(g.size):
+            s[row, j] -= beta * g[row] * g[j]
+
+
+scores_of = verb({"Diagonal": _scores_diagonal, "Full": _scores_full})  # the scores of every class, into learner.scores
+
+
+q_of = verb({"Diagonal": _q_diagonal, "Full": _q_full})  # q = x̂ᵀΣ_k x̂
+
+
+change = verb({"Diagonal": _change_diagonal, "Full": _change_full})  # w_k += α g, Σ_k −= β g gᵀ
+
+
+# -- what a visit does -----------------------------------------------------------------------------------------------
+
+
+@compiled
+def _lack(rule: Encoded, margin: float, share: float, tally: Array) -> float:
+    """How much of the margin is missing, counted; below 0 when nothing is to be done."""
+    lack = rule.high - margin
+    if lack < 0.0 or (lack == 0.0 and rule.code != SECOND_ORDER):
+        return -1.0
+    if violates(rule, margin, lack):
+        tally[VIOLATIONS] += 1.0
+    tally[LOSS] += share * lack
+    return lack
+
+
+def visit_curved(
+    learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+) -> bool:
+    """Show row i to a second-order learner; whether it changed."""
+    scores_of(learner, rows, i, rule)
+    scores, changed = learner.scores, False
+    if learner.mode == PAIRWISE:
+        true = np.int64(class_of(y, i))
+        wrong = rival(scores, true)
+        margin = np.float64(scores[true]) - np.float64(scores[wrong])
+        if tie_stands(rule, rule.high - margin, true, wrong) or _lack(rule, margin, share, tally) < 0.0:
+            return False
+        q = q_of(learner, rows, i, true, rule) + q_of(learner, rows, i, wrong, rule)
+        beta = share / (share * q + rule.C)
+        change(learner, rows, i, true, (1.0 - margin) * beta, beta, share, rule)
+        change(learner, rows, i, wrong, -(1.0 - margin) * beta, beta, share, rule)
+        tally[UPDATES] += 1.0
+        return True
+    for k in range(scores.size):
+        side = 1.0 if is_on(y, i, k + (1 if learner.mode == SINGLE else 0)) else -1.0
+        margin = side * np.float64(scores[k])
+        if _lack(rule, margin, share, tally) < 0.0:
+            continue
+        beta = share / (share * q_of(learner, rows, i, k, rule) + rule.C)
+        change(learner, rows, i, k, side * (1.0 - margin) * beta, beta, share, rule)
+        tally[UPDATES] += 1.0
+        changed = True
+    return changed
+
+
+def class_of(y: Array, i: Any) -> Any:
+    """The class of row i where y holds codes."""
+    return y[i] if y.ndim == 1 else 0
+
+
+@overload(class_of, strict=False)
+def _class_of(y: Any, i: Any) -> Any:  # pragma: no cover
+    return (lambda y, i: y[i]) if y.ndim == 1 else (lambda y, i: 0)

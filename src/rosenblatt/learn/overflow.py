@@ -1,0 +1,102 @@
+"""Overflow: numbers that are infinite or NaN are found when an epoch or a fit ends, never taken for an answer.
+
+Compiled loops let infinity and NaN pass on. Neither ever leaves a weight again, both reach the scores of the rows that
+have the feature, and a score that is NaN or infinite on the wrong side makes the loss of its pass NaN or infinite. So
+it is enough to look at three things: the loss of each epoch (`epochs.Training`), the weights when they become those
+of the model, and the scores of every scan that a report counts errors by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, is_dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.data.examples import Dense, Examples
+from rosenblatt.learn.epochs import Source
+from rosenblatt.learn.models import take
+
+Array = np.ndarray[Any, Any]
+ROWS_AT_ONCE = 1 << 12
+
+
+def all_finite(*arrays: Array) -> bool:
+    """Whether no number is NaN or infinite; the sum of an array, which is quickly had, mostly tells."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(math.isfinite(array.sum()) or bool(np.isfinite(array).all()) for array in arrays)
+
+
+def check_scores(scores: Array) -> Array:
+    """The scores, unless one of them overflowed."""
+    if not all_finite(scores):
+        raise NotFiniteError("The score of a row overflowed")
+    return scores
+
+
+def check_objective(objective: float) -> float:
+    """The objective, unless it overflowed."""
+    if not np.isfinite(objective):
+        raise NotFiniteError("The objective overflowed")
+    return objective
+
+
+def check_state(state: Any) -> None:
+    """Refuse a state of training with a number that is not finite."""
+    if not all_finite(*_arrays(state)):
+        raise NotFiniteError(f"The weights overflowed in epoch {state.epoch}")
+
+
+def _arrays(state: Any) -> Iterator[Array]:
+    """The arrays of numbers that a state holds, or the machines in it."""
+    for value in vars(state).values():
+        if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
+            yield value
+        elif isinstance(value, list):
+            for part in value:
+                if is_dataclass(part):
+                    yield from _arrays(part)
+
+
+def largest(X: Any, taking_part: Array | None = None) -> tuple[int, int, float]:
+    """Row, column and value of the largest absolute value of an array-like or sparse matrix."""
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X, dtype=getattr(X, "dtype", np.float64))
+    rows = np.arange(X.shape[0]) if taking_part is None else np.flatnonzero(taking_part)
+    found = (0, 0, 0.0)
+    for begin in range(0, rows.size, ROWS_AT_ONCE):
+        index = rows[begin : begin + ROWS_AT_ONCE]
+        part = sp.coo_array(X[index])
+        if part.nnz:
+            at = int(np.argmax(np.abs(part.data)))
+            if abs(part.data[at]) > abs(found[2]):
+                found = (int(index[part.row[at]]), int(part.col[at]), float(part.data[at]))
+    return found
+
+
+@dataclass(frozen=True)
+class Largest:
+    """Row, column and value of the largest absolute value, and how many rows there are."""
+
+    def __call__(self, examples: Examples, shard: int) -> tuple[int, int, float, int]:
+        """Of these examples."""
+        n, rows = examples.target.shape[0], examples.rows
+        X = rows.values if isinstance(rows, Dense) else take(rows, np.arange(n), examples.n_features)
+        weights = examples.weights
+        if examples.present is not None:
+            weights = np.zeros(n)
+            weights[examples.present] = 1.0
+        return (*largest(X, weights), n)
+
+
+def largest_in(source: Source) -> tuple[int, int, float]:
+    """The same for all rows of a source, counted through."""
+    first, found = 0, (0, 0, 0.0)
+    for row, column, value, n in source.ask(Largest()):
+        if abs(value) > abs(found[2]):
+            found = (first + row, column, value)
+        first += n
+    return found

@@ -1,0 +1,297 @@
+"""Models as plain data: a tree that JSON can hold, and a set of numeric arrays beside it.
+
+Only kinds listed here can be written or read: numbers, text, lists, mappings, arrays, CSR and CSC matrices, and the
+records (dataclasses and named tuples) and estimators of this package. Reading builds these and runs nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, is_dataclass
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.learn.epoch_records import Records
+from rosenblatt.learn.kernel.functions import Gathered
+from rosenblatt.learn.schemes import SCHEMES, Scheme
+from rosenblatt.persist.migrations import MOVED
+
+Array = np.ndarray[Any, Any]
+HOME = re.compile(r"(data|learn|prove|estimators)(\.[a-z_]+){1,2}")
+ATTRIBUTE = re.compile(r"_?[a-z][a-z0-9_]*")
+MACHINERY = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_output_config"}
+COMPRESSED = {"csr": (sp.csr_matrix, sp.csr_array), "csc": (sp.csc_matrix, sp.csc_array)}
+MOST_DEPTH = 200  # of lists and mappings within each other, which Python's own recursion follows many times over
+MOST_PADDING = 1 << 26  # bytes of an array of names that are wider than the longest name
+MOST_POSITION = 624  # among the keys of MT19937
+NUMERIC = {"bool", "float16", "float32", "float64"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+
+
+@dataclass
+class Arrays:
+    """The arrays of a tree. Equal arrays are stored once; one that stands in two places is one again when read."""
+
+    stored: dict[str, Array] = field(default_factory=dict)
+    _contents: dict[Any, str] = field(default_factory=dict)
+    _seen: dict[int, tuple[Any, int]] = field(default_factory=dict)
+    _built: dict[int, Array] = field(default_factory=dict)
+    matrices: dict[Any, Any] = field(default_factory=dict)  # sparse matrices made of these arrays, each once, too
+
+    def put(self, array: Array) -> dict[str, Any]:
+        """Where the array is stored."""
+        if id(array) not in self._seen:
+            self._seen[id(array)] = (array, len(self._seen))
+        plain = np.ascontiguousarray(array)
+        key = (str(plain.dtype), array.shape, plain.tobytes())
+        name = self._contents.setdefault(key, str(len(self._contents)))
+        self.stored[name] = plain.reshape(array.shape)
+        return {"array": name, "object": self._seen[id(array)][1]}
+
+    def get(self, name: str, number: int) -> Array:
+        """The array, the same object for the same number."""
+        if number not in self._built:
+            self._built[number] = self.stored[name].copy()
+        return self._built[number]
+
+
+def encode(value: Any, arrays: Arrays, name: str) -> Any:
+    """The value as JSON, its arrays put aside; `name` is what an error calls it."""
+    if value is None or isinstance(value, bool | str):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, Scheme):
+        return value.name
+    if isinstance(value, list):
+        return [encode(item, arrays, name) for item in value]
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, arrays, name)
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, Fraction):
+        return {"fraction": [hex(value.numerator), hex(value.denominator)]}
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return {"type": np.dtype(value).str}
+    if isinstance(value, Gathered):
+        return {"gathered": encode(value.rows, arrays, name)}
+    if sp.issparse(value) and value.format in COMPRESSED:
+        kind = "matrix" if isinstance(value, COMPRESSED[value.format][0]) else "array"
+        parts = [arrays.put(part) for part in (value.data, value.indices, value.indptr)]
+        return {value.format: kind, "parts": parts, "shape": list(map(int, value.shape))}
+    if isinstance(value, dict):
+        return {"dict": [[encode(key, arrays, name), encode(item, arrays, name)] for key, item in value.items()]}
+    if isinstance(value, np.random.RandomState):
+        return _encode_random_state(value, arrays, name)
+    if is_ours(value):
+        inside = describe(value, arrays)
+        return {"estimator": inside.pop("class"), **inside}
+    if _is_record(type(value)):
+        home = type(value).__module__.removeprefix("rosenblatt.")
+        inside = {one: encode(getattr(value, one), arrays, name) for one in _fields(type(value))}
+        return {"record": f"{home}.{type(value).__name__}", "fields": inside}
+    if isinstance(value, tuple | Records):
+        return {"tuple": [encode(item, arrays, name) for item in value]}
+    if callable(value):
+        raise FileError(f"{name} holds a function, {value!r}, and a model file holds no code: set {name} to data first")
+    raise FileError(f"{name} holds a {type(value).__name__}, which a model file cannot hold")
+
+
+def _encode_array(value: Array, arrays: Arrays, name: str) -> Any:
+    if value.dtype.name in NUMERIC and value.dtype.isnative:
+        return arrays.put(value)
+    items = value.ravel().tolist() if value.dtype.kind in "USO" else [value.dtype]
+    other = [item for item in items if not _is_name(item)]
+    if other:
+        what = value.dtype if value.dtype.kind not in "USO" else type(other[0]).__name__
+        raise FileError(f"{name} holds an array of {what}, which a model file cannot hold")
+    held = [encode(item, arrays, name) for item in items]
+    return {"items": held, "dtype": value.dtype.str, "shape": list(value.shape)}
+
+
+def _is_name(item: Any) -> bool:
+    """Whether this may be the name of a class."""
+    if isinstance(item, tuple):
+        return all(_is_name(part) for part in item)
+    return item is None or isinstance(item, str | bytes | int | float | np.bool_ | np.integer | np.floating)
+
+
+def _encode_random_state(value: np.random.RandomState, arrays: Arrays, name: str) -> Any:
+    kept = value.get_state(legacy=False)
+    if not isinstance(kept, dict) or kept["bit_generator"] != "MT19937":
+        raise FileError(f"{name} holds a RandomState that is no MT19937, which a model file cannot hold")
+    keys, position = kept["state"]["key"], int(kept["state"]["pos"])
+    return {"RandomState": [arrays.put(np.asarray(keys)), position, int(kept["has_gauss"]), float(kept["gauss"])]}
+
+
+def check_depth(tree: Any) -> None:
+    """Refuse a tree that is nested deeper than anything that `fit` leaves."""
+    level = [tree]
+    for _ in range(MOST_DEPTH):
+        level = [item for node in level for item in _inside(node)]
+    if level:
+        raise ValueError(f"lists and mappings are nested deeper than {MOST_DEPTH} levels")
+
+
+def _inside(node: Any) -> Iterable[Any]:
+    """The lists and mappings in a list or a mapping."""
+    items = node.values() if isinstance(node, dict) else node
+    return (item for item in items if isinstance(item, dict | list))
+
+
+def decode(value: Any, arrays: Arrays) -> Any:
+    """What `encode` was given; KeyError, TypeError or ValueError where the tree was made by nobody of ours."""
+    if isinstance(value, list):
+        return [decode(item, arrays) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kinds = [kind for kind in _DECODERS if kind in value]
+    if len(kinds) != 1:
+        raise ValueError(f"an entry of unknown kind: {sorted(value)}")
+    return _DECODERS[kinds[0]](value, arrays)
+
+
+def _items(value: Any, arrays: Arrays) -> Array:
+    dtype = np.dtype(value["dtype"])
+    if dtype.kind not in "USO":
+        raise ValueError(f"items of {dtype}")
+    items = [decode(item, arrays) for item in value["items"]]
+    if not all(_is_name(item) for item in items):
+        raise ValueError("items that are no scalars")
+    longest = max((len(item) for item in items if isinstance(item, str | bytes)), default=0)
+    if dtype.itemsize > 4 * longest and dtype.itemsize * len(items) > MOST_PADDING:
+        raise ValueError(f"{dtype} for names of at most {longest} characters")
+    array = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):  # one by one: tuples would be taken for rows
+        array[place] = item
+    return array.astype(dtype).reshape(value["shape"])
+
+
+def _compressed(value: Any, arrays: Arrays) -> Any:
+    (form,) = [form for form in COMPRESSED if form in value]
+    kind = COMPRESSED[form][["matrix", "array"].index(value[form])]
+    rows, columns = map(int, value["shape"])
+    numbers = tuple(int(part["object"]) for part in value["parts"])
+    if (kind, numbers, rows, columns) not in arrays.matrices:
+        matrix = kind(tuple(decode(part, arrays) for part in value["parts"]), shape=(rows, columns))
+        matrix.check_format(full_check=True)
+        arrays.matrices[kind, numbers, rows, columns] = matrix
+    return arrays.matrices[kind, numbers, rows, columns]
+
+
+def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:
+    keys, position, has_gauss, gauss = value["RandomState"]
+    if not 0 <= int(position) <= MOST_POSITION:  # which NumPy would not ask, and read beyond the keys
+        raise ValueError(f"a RandomState at position {position}")
+    state = np.random.RandomState()
+    state.set_state(("MT19937", decode(keys, arrays), int(position), int(has_gauss), float(gauss)))
+    return state
+
+
+def _gathered(value: Any, arrays: Arrays) -> Gathered:
+    return Gathered.of(decode(value["gathered"], arrays))
+
+
+def _record(value: Any, arrays: Arrays) -> Any:
+    kind = find(value["record"])
+    if not _is_record(kind) or not set(value["fields"]) <= set(_fields(kind)):  # fields that came later have defaults
+        raise ValueError(f"{value['record']} is no record with the fields {sorted(value['fields'])}")
+    fields = {name: decode(item, arrays) for name, item in value["fields"].items()}
+    if "scheme" in fields:
+        fields["scheme"] = SCHEMES[fields["scheme"]]
+    return kind(**fields)
+
+
+_DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
+    "float": lambda value, arrays: float(value["float"]),
+    "tuple": lambda value, arrays: tuple(decode(item, arrays) for item in value["tuple"]),
+    "dict": lambda value, arrays: {decode(key, arrays): decode(item, arrays) for key, item in value["dict"]},
+    "array": lambda value, arrays: arrays.get(value["array"], int(value["object"])),
+    "items": _items,
+    "csr": _compressed,
+    "csc": _compressed,
+    "bytes": lambda value, arrays: bytes.fromhex(value["bytes"]),
+    "fraction": lambda value, arrays: Fraction(*(int(part, 16) for part in value["fraction"])),
+    "type": lambda value, arrays: np.dtype(str(value["type"])),
+    "gathered": _gathered,
+    "RandomState": _random_state,
+    "record": _record,
+    "estimator": lambda value, arrays: build(value["estimator"], value, arrays),
+}
+
+
+# -- estimators ------------------------------------------------------------------------------------------------------
+
+
+def is_ours(model: Any) -> bool:
+    """Whether this is an estimator of this package."""
+    return isinstance(model, BaseEstimator) and type(model).__module__.startswith("rosenblatt.estimators.")
+
+
+def describe(model: Any, arrays: Arrays) -> dict[str, Any]:
+    """An estimator: its class, its parameters and its attributes."""
+    kind, parameters = type(model), model.get_params(deep=False)
+    left_out = {*parameters, *MACHINERY}
+    attributes = {name: value for name, value in vars(model).items() if name not in left_out}
+    for name in attributes:
+        if not _may_be_set(kind, name, parameters):
+            raise FileError(f"{name} is no attribute of {kind.__name__}: a model file holds those that `fit` sets")
+    return {
+        "class": f"{kind.__module__.removeprefix('rosenblatt.')}.{kind.__name__}",
+        "parameters": {name: encode(value, arrays, name) for name, value in parameters.items()},
+        "attributes": {name: encode(value, arrays, name) for name, value in attributes.items()},
+    }
+
+
+def build(path: str, about: Any, arrays: Arrays) -> Any:
+    """The estimator that `describe` was given."""
+    kind = find(path)
+    if not issubclass(kind, BaseEstimator):
+        raise ValueError(f"{path} is no estimator")
+    parameters = {name: decode(value, arrays) for name, value in about["parameters"].items()}
+    attributes = {name: decode(value, arrays) for name, value in about["attributes"].items()}
+    model = kind(**parameters)
+    for name, value in attributes.items():
+        if not _may_be_set(kind, name, parameters):
+            raise ValueError(f"{name} is no attribute of {kind.__name__}")
+        vars(model)[name] = value
+    return model
+
+
+def _may_be_set(kind: Any, name: str, parameters: dict[str, Any]) -> bool:
+    known = name in parameters or name in MACHINERY or hasattr(kind, name)
+    return ATTRIBUTE.fullmatch(name) is not None and not known
+
+
+def find(path: str) -> Any:
+    """The class of this package that `path`, such as learn.online.state.State, names."""
+    path = MOVED.get(path, path)
+    home, _, name = path.rpartition(".")
+    if not HOME.fullmatch(home) or name.startswith("_"):
+        raise ValueError(f"{path!r} names no class of rosenblatt")
+    module = import_module(f"rosenblatt.{home}")
+    kind = getattr(module, name)
+    if not isinstance(kind, type) or kind.__module__ != module.__name__:
+        raise ValueError(f"{path!r} names no class of rosenblatt")
+    return kind
+
+
+def _is_record(kind: Any) -> bool:
+    return kind.__module__.startswith("rosenblatt.") and (is_dataclass(kind) or hasattr(kind, "_fields"))
+
+
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)

@@ -1,0 +1,32 @@
+"""What version 0.1 wrote into model files, and where it is now: models of every version keep loading."""
+
+# Classes, by their path at the time.
+MOVED = {
+    "data.reading.Contents": "data.formats.reading.Contents",
+    "data.reading.Reading": "data.formats.reading.Reading",
+    "estimators.aggressive.PassiveAggressive": "estimators.passive_aggressive.PassiveAggressive",
+    "estimators.aggressive.PassiveAggressiveRegressor": "estimators.passive_aggressive.PassiveAggressiveRegressor",
+    "estimators.report.Report": "estimators.base.report.Report",
+    "estimators.report.Sharding": "learn.mixing.Sharding",
+    "learn.budgets.Budgeted": "learn.kernel.budgets.Budgeted",
+    "learn.budgets.Small": "learn.kernel.budgets.Small",
+    "learn.kept.Ballot": "learn.models.Ballot",
+    "learn.kept.History": "learn.models.History",
+    "learn.kept.Planes": "learn.models.Planes",
+    "learn.kernel_machines.Dual": "learn.kernel.perceptron.Dual",
+    "learn.kernel_machines.Machines": "learn.kernel.perceptron.Machines",
+    "learn.machines.Machine": "learn.online.state.Machine",
+    "learn.machines.Piece": "learn.online.state.Piece",
+    "learn.machines.State": "learn.online.state.State",
+    "learn.network.Answers": "learn.network.backpropagation.Answers",
+    "learn.network.Layer": "learn.network.backpropagation.Layer",
+    "learn.network.Net": "learn.network.backpropagation.Net",
+    "learn.network.Network": "learn.network.backpropagation.Network",
+    "learn.similarity.Kernel": "learn.kernel.functions.Kernel",
+    "learn.training.EpochRecord": "learn.epochs.EpochRecord",
+    "learn.tree.Grown": "learn.online.hierarchy.Grown",
+    "learn.tree.Tree": "learn.online.hierarchy.Tree",
+    "learn.visits.Log": "learn.online.first_order.Log",
+    "prove.certificates.Separability": "prove.exact.certificates.Separability",
+    "prove.certificates.WidestPlane": "prove.exact.certificates.WidestPlane",
+}

@@ -1,0 +1,230 @@
+"""Bounds on the error of a model on rows it has not seen, each saying when it says nothing.
+
+All hold with probability 1 − δ over n rows drawn independently from what the new rows come from.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv, gammaln
+
+from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.prove.exact.certificates import WidestPlane
+from rosenblatt.prove.margins import linear_of, margins
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class GeneralisationBound:
+    """An upper bound on the error, and what it rests on.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+        May be 1 or more: then it is vacuous.
+    basis : str
+        What was counted.
+    """
+
+    name: str
+    value: float
+    basis: str
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether it says nothing: an error is never above 1."""
+        return not self.value < 1.0
+
+    def __str__(self) -> str:
+        """The bound in words."""
+        return f"{self.name}: error at most {self.value:.4g}{' (vacuous)' if self.vacuous else ''}, from {self.basis}"
+
+
+def clopper_pearson(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The exact two-sided interval for the error, from `errors` among n rows not learned from.
+
+    The ends solve P(≥ errors) = δ/2 and P(≤ errors) = δ/2 for a binomial count (C. Clopper, E. Pearson, 1934).
+
+    Examples
+    --------
+    >>> from rosenblatt import clopper_pearson
+    >>> low, high = clopper_pearson(3, 100)
+    >>> round(low, 5), round(high, 5)
+    (0.00623, 0.08518)
+    """
+    _check_counts(errors, n, confidence)
+    half = (1 - confidence) / 2
+    low = 0.0 if errors == 0 else float(betaincinv(errors, n - errors + 1, half))
+    return low, held_out_bound(errors, n, 1 - half)
+
+
+def held_out_bound(errors: int, n: int, confidence: float = 0.95) -> float:
+    """The one-sided Clopper–Pearson bound: the largest error under which so few errors are not too unlikely."""
+    _check_counts(errors, n, confidence)
+    return 1.0 if errors == n else float(betaincinv(errors + 1, n - errors, confidence))
+
+
+def _check_counts(errors: int, n: int, confidence: float) -> None:
+    if not (0 <= errors <= n and n > 0 and errors == int(errors) and n == int(n)):
+        raise ValueError(f"errors={errors} of n={n} rows: not a count of errors.")
+    _check_confidence(confidence)
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+
+
+def compression_bound(k: int, n: int, confidence: float = 0.95) -> float:
+    """(ln C(n,k) + ln n + ln 1/δ)/(n − k): a consistent model that k of its n rows determine (Floyd, Warmuth 1995).
+
+    Examples
+    --------
+    >>> from rosenblatt.prove.generalisation_bounds import compression_bound
+    >>> round(compression_bound(10, 1000), 4)
+    0.0645
+    """
+    if not (0 <= k <= n and n > 0):
+        raise ValueError(f"k={k} of n={n} rows.")
+    if k == n:
+        return math.inf
+    ways = float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+    return (ways + math.log(n) - math.log(1 - confidence)) / (n - k)
+
+
+def online_bound(mistakes: int, n: int, confidence: float = 0.95) -> float:
+    """M/n + √((2/n) ln 1/δ): the mean error of the hypotheses of one pass (Cesa-Bianchi, Conconi, Gentile 2004)."""
+    return mistakes / n + math.sqrt(2 / n * math.log(1 / (1 - confidence)))
+
+
+def margin_bound(geometric: Array, radius: float, confidence: float = 0.95) -> tuple[float, float]:
+    """The best of err_ρ + 2R/(ρ√n) + √(ln(1/δ_k)/(2n)) over ρ = R/2^k, δ_k = δ/(k(k + 1)); and its ρ.
+
+    err_ρ is the share of rows with geometric margin below ρ (‖w‖ = 1; Bartlett, Mendelson 2002). The δ_k sum to δ, so
+    that ρ may be chosen after the rows are seen.
+    """
+    n, best = geometric.size, (math.inf, radius)
+    for k in range(1, 60):
+        rho = radius / 2**k
+        slack = math.sqrt(math.log(k * (k + 1) / (1 - confidence)) / (2 * n))
+        value = float(np.mean(geometric < rho)) + 2 * radius / (rho * math.sqrt(n)) + slack
+        best = min(best, (value, rho))
+    return best
+
+
+def generalisation_bounds(
+    model: Any, X: Any, y: Any, *, held_out: tuple[Any, Any] | None = None, confidence: float = 0.95
+) -> tuple[GeneralisationBound, ...]:
+    """What is known of a model's error on new rows: the held-out figure first, then bounds from the training rows.
+
+    Parameters
+    ----------
+    model : fitted linear classifier or WidestPlane
+    X, y : the rows it learned from
+    held_out : pair (X, y), optional
+        Rows it did not learn from. Their bound (Clopper and Pearson) is the one to believe; the others are often
+        vacuous, and say so.
+    confidence : float, default=0.95
+        1 − δ, of each bound alone.
+
+    Returns
+    -------
+    tuple of GeneralisationBound
+
+    References
+    ----------
+    C. Clopper, E. Pearson, Biometrika 26, 1934. S. Floyd, M. Warmuth, Machine Learning 21, 1995. N. Cesa-Bianchi,
+    A. Conconi, C. Gentile, IEEE Trans. Inf. Theory 50, 2004. P. Bartlett, S. Mendelson, JMLR 3, 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from rosenblatt import Perceptron, generalisation_bounds
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = Perceptron(random_state=0).fit(X[:1000], y[:1000] == 0)
+    >>> for bound in generalisation_bounds(model, X[:1000], y[:1000] == 0, held_out=(X[1000:], y[1000:] == 0)):
+    ...     print(bound.name, bound.vacuous)
+    held out False
+    compression False
+    online to batch False
+    margin False
+    """
+    _check_confidence(confidence)
+    seen = margins(model, X, y)
+    n, found = seen.functional.size, []
+    if held_out is not None:
+        wrong, rows = _errors(model, *held_out)
+        value = held_out_bound(wrong, rows, confidence)
+        found.append(GeneralisationBound("held out", value, f"{wrong} errors on {rows} rows"))
+    k, what = _compressed(model)
+    if k is not None and seen.errors == 0:
+        found.append(GeneralisationBound("compression", compression_bound(min(k, n), n, confidence), what))
+    epochs = getattr(getattr(model, "report_", None), "epochs", ())
+    if epochs and epochs[0].epoch == 1 and _by_rows(model, "shuffle", "cyclic"):
+        made = min(epochs[0].updates, n)
+        value = online_bound(made, n, confidence)
+        found.append(
+            GeneralisationBound("online to batch", value, f"{made} updates in the first pass (mean of its models)")
+        )
+    if linear_of(model).coef.shape[0] == 1:
+        found.append(_by_margin(model, X, y, confidence))
+    return tuple(found)
+
+
+def _compressed(model: Any) -> tuple[int | None, str]:
+    """How many rows determine the model, at most."""
+    if isinstance(model, WidestPlane):
+        return len(model.support), f"{len(model.support)} rows in the support"
+    planes = [one for one in getattr(model, "certificates_", ()) if isinstance(one, WidestPlane)]
+    if planes and len(planes) == len(model.certificates_):
+        rows = len({row for one in planes for row in one.support})
+        return rows, f"{rows} rows in the support"
+    report = getattr(model, "report_", None)
+    orders = ("shuffle", "cyclic", "blocks", "first", "worst")
+    if getattr(report, "outcome", None) == "converged" and report is not None and _by_rows(model, *orders):
+        return report.updates, f"at most {report.updates} rows that made an update"
+    return None, ""
+
+
+def _by_rows(model: Any, *orders: str) -> bool:
+    """Whether each update was made by one row, rows being visited in one of these orders."""
+    if not {"order", "max_epochs"} <= set(model.get_params(deep=False)):
+        return False
+    order = model.order
+    return (
+        isinstance(order, str)
+        and order in orders
+        and getattr(model, "update", "online") == "online"
+        and not hasattr(model, "solver")  # descent: a step needs no mistake
+        and not hasattr(model, "batch_size")
+    )
+
+
+def _errors(model: Any, X: Any, y: Any) -> tuple[int, int]:
+    """How many rows are answered wrongly, by the model itself where it predicts, and how many there are."""
+    if hasattr(model, "predict"):
+        said = np.asarray(model.predict(well_formed(X)))
+        return int(np.count_nonzero(said != np.asarray(y))), said.shape[0]
+    seen = margins(model, X, y)
+    return seen.errors, seen.functional.size
+
+
+def _by_margin(model: Any, X: Any, y: Any, confidence: float) -> GeneralisationBound:
+    """The margin bound in the space of (x, 1), where the plane passes through the origin."""
+    linear = linear_of(model)
+    seen = margins(model, X, y)
+    norm = math.hypot(float(np.linalg.norm(linear.coef)), float(linear.intercept[0]))
+    squares = (
+        np.asarray(X.multiply(X).sum(axis=1)) if hasattr(X, "multiply") else np.square(np.asarray(X, float)).sum(axis=1)
+    )
+    radius = math.sqrt(float(squares.max()) + float(bool(linear.intercept[0])))
+    if norm == 0:
+        return GeneralisationBound("margin", math.inf, "w = 0")
+    value, rho = margin_bound(seen.functional / norm, radius, confidence)
+    return GeneralisationBound("margin", value, f"the rows with a margin below {rho:.4g}")

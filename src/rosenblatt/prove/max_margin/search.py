@@ -1,0 +1,151 @@
+"""The plane of the largest margin, with both ends of its proof.
+
+From α ≥ 0, w = Σ α_i z_i: through the origin min z_i·w/‖w‖ ≤ γ* ≤ ‖w‖/Σα; with an intercept, p and q in the hulls of
+the classes and w = p − q, (min₊ w·x − max₋ w·x)/(2‖w‖) ≤ γ* ≤ ½‖w‖. The search (`hulls`) is in floats; what it returns
+is measured exactly.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.prove.exact.certificates import (
+    Separability,
+    WidestPlane,
+    check_flag,
+    geometric_margin,
+    label,
+    signed,
+    upper_margin,
+)
+from rosenblatt.prove.exact.labelled_rows import Table, read_table
+from rosenblatt.prove.max_margin.hulls import plane_of
+from rosenblatt.prove.separation.search import decide
+
+
+class InseparableError(ValueError):
+    """No plane separates these rows.
+
+    Attributes
+    ----------
+    verdict : Separability
+        The proof.
+    """
+
+    def __init__(self, verdict: Separability) -> None:
+        super().__init__(f"No plane separates these rows: {verdict}")
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InseparableError, (self.verdict,)
+
+
+class UndecidedError(ValueError):
+    """No plane in doubles was found, and none is ruled out.
+
+    Attributes
+    ----------
+    verdict : Separability
+        What is known: its `separable` is None where neither a plane nor a proof that there is none was found, True
+        where there is a plane, but so thin a chance that it was found in fractions only (`verdict.plane`).
+    """
+
+    def __init__(self, verdict: Separability) -> None:
+        super().__init__(f"{unfound(verdict)}: {verdict}")
+        self.verdict = verdict
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UndecidedError, (self.verdict,)
+
+
+def unfound(verdict: Separability) -> str:
+    """Why a verdict that rules no plane out comes without one."""
+    if verdict.separable:
+        return f"A plane separates {verdict.positive!r} from the rest, but no plane in doubles was found"
+    return f"Whether a plane separates {verdict.positive!r} from the rest was not found out"
+
+
+def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6) -> WidestPlane:
+    """The plane that leaves the widest margin between two classes, with a proof of how wide any can be.
+
+    Maximises γ = min_i y_i (w·x_i + b)/‖w‖. The record has the margin achieved, an upper bound from the distance of two
+    points in the hulls of the classes, and `gap` between them, relative to the upper.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n, d)
+    y : array-like of shape (n,)
+        Labels of two classes; the larger is positive.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-6
+        The relative gap to reach. Where rounding forbids it, the record's gap says so.
+
+    Returns
+    -------
+    WidestPlane
+
+    Raises
+    ------
+    InseparableError
+        When no plane separates the classes; its `verdict` has the proof.
+    UndecidedError
+        When no plane in doubles was found, though none is ruled out; its `verdict` has what is known.
+
+    References
+    ----------
+    P. Wolfe, "Finding the nearest point in a polytope", Math. Programming 11, 1976. C. Cortes, V. Vapnik,
+    "Support-vector networks", 1995.
+
+    Examples
+    --------
+    >>> from rosenblatt import max_margin
+    >>> plane = max_margin([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
+    >>> round(plane.margin, 9), plane.gap < 1e-6
+    (0.707106781, True)
+    >>> plane.verify([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1])
+    """
+    if not (isinstance(tol, Real) and 0 < tol < 1):
+        raise ValueError(f"tol must be between 0 and 1, got {tol!r}.")
+    check_flag("fit_intercept", fit_intercept)
+    table = read_table(X, y)
+    if table.classes.size != 2:
+        raise ValueError(
+            f"max_margin holds two classes apart, y has {table.classes.size}: {table.classes.tolist()}. "
+            "For more, see MaxMargin, or pass y == c for each class c."
+        )
+    found, _ = widest(table, table.classes[-1], bool(fit_intercept), tol)
+    if isinstance(found, Separability):
+        raise (InseparableError if found.separable is False else UndecidedError)(found)
+    return found
+
+
+def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> tuple[WidestPlane | Separability, int]:
+    """The widest plane between one class and the rest, or the verdict that comes without one; and the steps it took."""
+    z = signed(table, positive, fit_intercept)
+    plane, rows, alpha, steps = plane_of(z, tol)
+    if plane is None:
+        verdict = decide(table, positive, fit_intercept)
+        if verdict.verdict != "complete" or verdict.coef is None or verdict.plane is not None:
+            return verdict, steps
+        plane = np.append(verdict.coef, verdict.intercept or 0.0) if fit_intercept else verdict.coef
+    if not (np.isfinite(alpha) & (alpha > 0)).all():  # squares that left the range of doubles: they prove nothing
+        rows, alpha = rows[:0], alpha[:0]
+    order = np.argsort(rows)
+    weights = alpha[order].astype(np.float64)
+    support = tuple(int(row) for row in rows[order])
+    record = WidestPlane(
+        positive=label(positive),
+        classes=tuple(label(name) for name in table.classes),
+        fit_intercept=fit_intercept,
+        shape=table.shape,
+        coef=plane[:-1] if fit_intercept else plane,
+        intercept=float(plane[-1]) if fit_intercept else 0.0,
+        margin=geometric_margin(z, plane),
+        upper=upper_margin(z, support, tuple(weights.tolist())),
+        support=support,
+        weights=tuple(weights.tolist()),
+    )
+    return record, steps

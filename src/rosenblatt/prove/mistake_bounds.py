@@ -1,0 +1,177 @@
+"""Mistake bounds: how many updates a perceptron can make before it has converged."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.prove.exact.labelled_rows import read_table
+from rosenblatt.prove.margins import linear_of, margins
+from rosenblatt.prove.max_margin.search import max_margin
+from rosenblatt.prove.mistake_formula import Separator, mistake_bound
+
+# -- the three forms of the lectures ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MistakeBound:
+    """How many updates a perceptron that starts at zero can make at most, by one form of the theorem.
+
+    Attributes
+    ----------
+    form : {"origin", "unit", "radius"}
+        Through the origin (R/γ)²; bias step 1, (1 + R²)(1 + b²)/γ²; bias step R², (2R/γ)².
+    value : float
+    radius : float
+        R = max‖x‖.
+    margin : float
+        γ of a plane of unit normal.
+    source : {"achieved", "widest"}
+        Whether γ is that of the model's own plane or the largest there is.
+    share : float or None
+        updates/value, for the form that the model was trained by.
+    """
+
+    form: str
+    value: float
+    radius: float
+    margin: float
+    source: str
+    share: float | None
+
+    def __str__(self) -> str:
+        """The bound in words."""
+        used = "" if self.share is None else f", {100 * self.share:.3g} % of it used"
+        where = {"origin": "no bias", "unit": "bias step 1", "radius": "bias step R²"}[self.form]
+        source = f"R = {self.radius:.6g}, {self.source} γ = {self.margin:.6g}"
+        return f"{where}: at most {self.value:,.6g} updates ({source}){used}"
+
+
+def novikoff(form: str, radius: float, margin: float, bias: float = 0.0, *, tau: float = 0.0) -> float:
+    """The bound by its form, from R, γ and the b of a plane with unit normal; tau is τ/η, the margin asked for.
+
+    Examples
+    --------
+    >>> from rosenblatt.prove.mistake_bounds import novikoff
+    >>> novikoff("origin", 1.0, 0.5), novikoff("unit", 1.0, 0.5, bias=1.0), novikoff("radius", 1.0, 0.5)
+    (4.0, 16.0, 16.0)
+    """
+    plane = Separator(margin, 1.0, bias * bias)
+    kind = {"origin": "none", "unit": "unit", "radius": "radius"}[form]
+    return mistake_bound(plane, radius * radius, bias=kind, margin=tau) or math.inf
+
+
+def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
+    """Novikoff's bound in the three forms of the lectures, from the margin achieved and from the largest there is.
+
+    Parameters
+    ----------
+    model : fitted two-class linear model
+        Of a `Perceptron` the share of the bound that its updates used is told.
+    X, y : the rows it learned from
+        They must be separable for the bounds from the largest margin, separated by the model for the others.
+
+    Returns
+    -------
+    tuple of MistakeBound
+        Those that hold; none where no plane separates the rows.
+
+    References
+    ----------
+    A. Novikoff, "On convergence proofs for perceptrons", 1962. N. Cristianini, J. Shawe-Taylor, "An introduction to
+    support vector machines", 2000, theorem 2.3 (bias step R²).
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, mistake_bounds
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> model = Perceptron(fit_intercept=False, order="cyclic").fit(X, y)
+    >>> print(mistake_bounds(model, X, y)[0])
+    no bias: at most 2 updates (R = 1, achieved γ = 0.707107), 100 % of it used
+    """
+    linear = linear_of(model)
+    if linear.coef.shape[0] != 1:
+        raise ValueError(
+            "mistake_bounds holds two classes apart; for more, pass a model of one class against the rest."
+        )
+    radius = math.sqrt(read_table(X, y).radius2)
+    trained, updates, tau = _trained(model)
+    found = []
+
+    def tell(source: str, plane: Any) -> None:
+        seen, line = margins(plane, X, y), linear_of(plane)
+        length, b = math.sqrt(float(line.coef[0] @ line.coef[0])), float(line.intercept[0])
+        if not (seen.margin > 0 and length > 0):
+            return
+        for form in ("origin", "unit", "radius"):
+            if (form == "origin") == (b == 0 and not _has_bias(plane)):
+                value = novikoff(form, radius, seen.margin, b / length, tau=tau)
+                share = updates / value if form == trained and updates is not None else None
+                found.append(MistakeBound(form, value, radius, seen.margin, source, share))
+
+    tell("achieved", model)
+    for fit_intercept in (False, True):
+        try:
+            tell("widest", max_margin(X, y, fit_intercept=fit_intercept))
+        except ValueError:
+            continue
+    return tuple(found)
+
+
+def _has_bias(model: Any) -> bool:
+    return bool(getattr(model, "fit_intercept", False))
+
+
+def _trained(model: Any) -> tuple[str | None, int | None, float]:
+    """The form that a perceptron's training falls under, its updates, and the margin it asked for, τ/η."""
+    report = getattr(model, "report_", None)
+    if report is None or report.bound is None:
+        return None, None, 0.0
+    form = "origin" if not model.fit_intercept else str(model.bias_step)
+    return form, int(report.updates), float(np.max(model.margin)) / float(model.learning_rate)
+
+
+@dataclass(frozen=True)
+class PAUMBounds:
+    """The most updates of a perceptron with uneven margins, and the margin each class ends with at least.
+
+    Attributes
+    ----------
+    updates : float
+    margins : tuple of float
+        Of the classes, in the order in which their τ were given.
+    """
+
+    updates: float
+    margins: tuple[float, float]
+
+
+def paum_bounds(
+    radius: float, margin: float, tau: tuple[float, float], *, learning_rate: float = 1.0, fit_intercept: bool = True
+) -> PAUMBounds:
+    """What the perceptron with uneven margins is bound to do on rows with R = radius and γ = margin.
+
+    With τ = max(τ₋, τ₊), bias step R²: updates ≤ (2R/γ)²(1 + τ/(ηR²)), margin of a class ≥ γτ_y/(√8(τ + ηR²)). Without
+    bias: updates ≤ (R² + 2τ/η)/γ², margin ≥ γτ_y/(2τ + ηR²) (Li et al. 2002).
+
+    Examples
+    --------
+    >>> from rosenblatt import paum_bounds
+    >>> paum_bounds(1.0, 0.5, (1.0, 1.0), fit_intercept=False)
+    PAUMBounds(updates=12.0, margins=(0.16666666666666666, 0.16666666666666666))
+    """
+    if np.shape(tau) != (2,) or np.asarray(tau).dtype.kind not in "iuf":
+        raise ValueError(f"tau is a pair of numbers, for the negative and the positive class, got {tau!r}.")
+    if not (radius > 0 and margin > 0 and learning_rate > 0 and min(tau) >= 0):
+        raise ValueError(
+            f"radius={radius}, margin={margin} and learning_rate={learning_rate} must be above 0, tau not below."
+        )
+    most, step2 = max(tau), learning_rate * radius * radius
+    plane = Separator(margin, 1.0, 0.0)
+    kind = "radius" if fit_intercept else "none"
+    updates = mistake_bound(plane, radius * radius, bias=kind, margin=most, rate=learning_rate)
+    over = math.sqrt(8) * (most + step2) if fit_intercept else 2 * most + step2
+    return PAUMBounds(updates or math.inf, (margin * tau[0] / over, margin * tau[1] / over))

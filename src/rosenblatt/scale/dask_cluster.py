@@ -1,0 +1,551 @@
+"""Shards on a Dask cluster: the one place that knows Dask.
+
+Dask schedules, transports, restarts and is deployed anywhere; what is added here is what training needs beyond that.
+
+- A task carries the name of a shard, not its rows: the worker reads them, and keeps them while they fit.
+- The weights of a round travel once to the cluster, as the result of a task that can be run again anywhere.
+- A task prefers the worker that has the shard, and goes to any other when that one is dead. (Dask moves it, but for
+  the moment when no worker is left: then it would wait for the dead ones, not for new ones, and is sent again.)
+- A shard that is late, whose worker failed, or whose answer does not hold (`scale.shard_answer_checks`), is sent again
+  elsewhere, three attempts in all.
+- Answers are fetched one by one, in the order of the shards: the driver holds one part and the sums at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+import queue
+import statistics
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+try:
+    import dask
+    from dask.local import get_sync
+    from dask.optimization import cull
+    from distributed import Client, Future, KilledWorker, LocalCluster, get_worker
+    from distributed.client import FutureCancelledError
+    from distributed.protocol.pickle import dumps
+    from distributed.security import Security
+except ImportError as error:
+    raise ImportError("A cluster needs Dask: pip install 'rosenblatt[cluster]'") from error
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats.reading import Reading, reading
+from rosenblatt.estimators.base.state_checks import is_number
+from rosenblatt.scale.shard_answer_checks import Check, accepted
+from rosenblatt.scale.shards import Answered, AskExamples, HeldShard, Shard, Store
+
+ATTEMPTS, DEATHS = 3, 12  # that a shard fails, and that workers die under it
+SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
+TICK = 0.5  # seconds between two looks at the clock
+NO_PAGES: dict[str, Any] = {
+    f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
+}  # which need no certificate
+PASSING = (OSError, MemoryError, FileError, KilledWorker, FutureCancelledError)  # may go well elsewhere
+
+
+@contextmanager
+def connected(
+    address: str | None = None, workers: int | None = None, tls: dict[str, Path | None] | None = None
+) -> Iterator[Any]:
+    """A client of the cluster at this address, or of one of so many processes of this machine, for as long.
+
+    Whoever reaches a scheduler can run code on its workers. One that is started here talks TLS, with a certificate made
+    for this run and held in memory alone, so that no other user of this machine does; `tls` has the files "ca", "cert"
+    and "key" for a scheduler elsewhere.
+    """
+    if address is None:
+        with dask.config.set(NO_PAGES), _local(workers) as cluster, Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = Client(address, security=None if tls is None else _credentials(tls))
+    except (OSError, ValueError, TypeError) as error:
+        raise ConnectionError(f"There is no Dask scheduler at {address} that answers us: {error}.") from error
+    with client:
+        yield client
+
+
+def _credentials(tls: dict[str, Path | None]) -> Any:
+    names = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
+    files = {names[name]: str(path) for name, path in tls.items() if path is not None}
+    return Security(require_encryption=True, **files)
+
+
+def _local(workers: int | None) -> Any:
+    """Processes of this machine that only their own client can talk to."""
+    try:
+        security = Security.temporary()
+    except ImportError as error:
+        raise ImportError("Workers of this machine need cryptography: pip install 'rosenblatt[cluster]'") from error
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        protocol="tls://",
+        security=security,
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
+    )
+
+
+# -- on a worker -----------------------------------------------------------------------------------------------------
+
+
+class AbsentError(Exception):
+    """A worker does not have the rows of a shard, and was not told how to make them."""
+
+
+def absent() -> Any:
+    """The recipe of a shard that was sent by name alone."""
+    raise AbsentError
+
+
+@dataclass(frozen=True)
+class Done:
+    """An answer, or what went wrong, and which worker gave it, after how many seconds."""
+
+    value: Any
+    error: Exception | None
+    worker: str
+    seconds: float
+
+
+def brought(blob: bytes) -> bytes:
+    """What all tasks of a round need: the result of a task, so that it can be had again if its worker dies."""
+    return blob
+
+
+def worked(shard: Shard, blob: bytes, memory: int | None, held: dict[str, Any]) -> Done:
+    """Put the question to a shard, on a worker."""
+    began, worker = time.perf_counter(), get_worker()
+    if isinstance(shard, HeldShard) and held:
+        shard = replace(shard, recipe=partial(shard.recipe, held))  # type: ignore[call-arg]
+    value, wrong = None, None
+    try:
+        value = pickle.loads(blob)(shard, store_of(worker, memory))
+    except Exception as error:  # whoever asked decides what becomes of it
+        wrong = error
+    return Done(value, wrong, str(worker.address), time.perf_counter() - began)
+
+
+def store_of(worker: Any, memory: int | None) -> Store:
+    """The rows that a worker holds, for as long as it lives; half of its memory unless it is said."""
+    limit = memory if memory is not None else (worker.memory_manager.memory_limit or 1 << 32) // 2
+    store: Store = vars(worker).setdefault("rosenblatt_store", Store(limit))
+    store.limit = limit
+    return store
+
+
+# -- on the driver ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Flight:
+    """A shard under way."""
+
+    future: Any = None
+    number: int = 0  # of the launch: news of earlier ones is no news
+    attempts: int = 0
+    deaths: int = 0
+    since: float = 0.0
+    home: str | None = None
+    avoid: set[str] = field(default_factory=set)
+    whole: bool = False  # sent with its recipe
+
+
+class Cluster:
+    """Shards worked on by the workers of a Dask client.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    memory : int, optional
+        Bytes of rows that each worker keeps; half of its memory by default.
+    deadline : float, optional
+        Seconds that a shard may take before it is sent elsewhere. By default ten times the median, as often as the
+        shards outnumber the threads, and at least 60.
+    """
+
+    def __init__(self, client: Any, memory: int | None = None, deadline: float | None = None) -> None:
+        if not isinstance(client, Client):
+            raise TypeError(f"client must be a dask.distributed.Client, got {type(client).__name__}.")
+        if deadline is not None and not deadline > 0:
+            raise ValueError(f"deadline is a number of seconds above 0, got {deadline!r}.")
+        self.client, self.memory, self.deadline = client, memory, deadline
+        self.homes: dict[str, str] = {}
+        self.times: dict[type, list[float]] = {}
+        self.slow: set[str] = set()
+        self.sent_again = self.bytes_moved = 0
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers."""
+        return max(1, sum(self.threads().values()))
+
+    def threads(self) -> dict[str, int]:
+        """The threads of each worker that is alive."""
+        return dict(self._ask(self.client.nthreads))
+
+    def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
+        """The answer of each shard that passes the check, in their order."""
+        trip = Trip(self, question, shards, check)
+        try:
+            yield from trip.answers()
+        finally:
+            trip.end()
+
+    def limit(self, kind: type, shards: int, threads: int) -> float:
+        """Seconds until a shard is late."""
+        if self.deadline is not None:
+            return self.deadline
+        times = self.times.get(kind)
+        if not times:
+            return UNKNOWN_DEADLINE
+        rounds = math.ceil(shards / max(threads, 1))
+        return max(SHORTEST_DEADLINE, TIMES_THE_MEDIAN * statistics.median(times) * rounds)
+
+    def placed(self, shards: Sequence[Shard]) -> dict[str, str]:
+        """A worker for each shard: the one that has it, if that lives and is not overburdened, else an idle one."""
+        alive = self.threads()
+        threads = {name: count for name, count in alive.items() if name not in self.slow} or alive
+        if not threads:
+            return {}
+        total = sum(threads.values())
+        room = {name: math.ceil(len(shards) * count / total) for name, count in sorted(threads.items())}
+        found: dict[str, str] = {}
+        for shard in shards:
+            home = self.homes.get(shard.name)
+            if home is not None and room.get(home, 0) > 0:
+                found[shard.name], room[home] = home, room[home] - 1
+        for shard in shards:
+            if shard.name not in found:
+                idlest = max(room, key=lambda name: room[name] / threads[name])
+                found[shard.name], room[idlest] = idlest, room[idlest] - 1
+        return found
+
+    def submit(self, function: Any, *args: Any, home: str | None = None) -> Any:
+        """A task that prefers a worker, and is bound to none.
+
+        Where a worker is known to be slow, the task is bound to all others instead: to Dask the slow one, from which
+        tasks were taken back, looks idle, and it would steal them.
+        """
+        workers, loose = ([] if home is None else [home]), home is not None
+        if self.slow:
+            workers, loose = [name for name in sorted(self.threads()) if name not in self.slow], False
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            return self._ask(
+                self.client.submit,
+                function,
+                *args,
+                key=f"rosenblatt-{function.__name__}-{uuid.uuid4().hex}",
+                workers=workers or None,
+                allow_other_workers=loose and bool(workers),
+                pure=False,
+            )
+
+    def _ask(self, what: Any, *args: Any, **settings: Any) -> Any:
+        """Ask the client for something, as long as it has a scheduler."""
+        if self.client.status not in ("running", "connecting"):
+            raise lost()
+        try:
+            return what(*args, **settings)
+        except (OSError, RuntimeError, TimeoutError) as error:
+            if self.client.status != "running":
+                raise lost() from error
+            raise
+
+
+def lost() -> ConnectionError:
+    """The scheduler is not there any more."""
+    return ConnectionError(
+        "The scheduler of the cluster is gone. With a checkpoint, training goes on from its last epoch: resume=True."
+    )
+
+
+class Trip:
+    """One question on its way to all shards and back."""
+
+    def __init__(self, cluster: Cluster, question: Any, shards: Sequence[Shard], check: Check) -> None:
+        known = isinstance(question, AskExamples)  # about rows that a worker that was asked before holds as examples
+        self.cluster, self.shards, self.check = cluster, shards, check
+        self.kind = type(question.question if known else question)
+        self.blob = dumps(question, protocol=5)
+        self.events: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
+        self.flights = [Flight() for _ in shards]
+        self.ready: set[int] = set()
+        self.reached: set[str] = set()
+        self.sent, self.bare = None, 0.0  # the weights on the cluster; since when there is no worker
+        homes = cluster.placed(shards)
+        for i, shard in enumerate(shards):
+            self.flights[i].whole = not known or shard.name not in cluster.homes
+            self.flights[i].home = homes.get(shard.name)
+            self._launch(i)
+
+    # -- out -----------------------------------------------------------------------------------------------------------
+
+    def _launch(self, i: int) -> None:
+        flight, shard = self.flights[i], self.shards[i]
+        held: dict[str, Any] = {}
+        if isinstance(shard, HeldShard):
+            recipe: Any = absent
+            if flight.whole:
+                assert isinstance(shard.recipe, Block)
+                recipe, held = shard.recipe.packed()
+            shard = replace(shard, recipe=recipe)
+        if self.sent is None:
+            self.sent = self.cluster.submit(brought, self.blob)
+        flight.future = self.cluster.submit(worked, shard, self.sent, self.cluster.memory, held, home=flight.home)
+        flight.number += 1
+        flight.since = time.monotonic()
+        self._listen(i)
+
+    def _listen(self, i: int) -> None:
+        """Be told when the shard is ready."""
+        self.ready.discard(i)
+        number = self.flights[i].number
+        self.flights[i].future.add_done_callback(lambda _: self.events.put((i, number)))
+
+    def _again(self, i: int, error: BaseException) -> None:
+        """Send a shard elsewhere, if it has attempts left."""
+        flight = self.flights[i]
+        flight.attempts += 1
+        if flight.attempts >= ATTEMPTS:
+            raise error
+        if flight.home is not None:
+            flight.avoid.add(flight.home)
+        others = [name for name in self.cluster.threads() if name not in flight.avoid | self.cluster.slow]
+        flight.home = others[i % len(others)] if others else None
+        self.cluster.sent_again += 1
+        self.sent = None  # what it needs may be held by the very worker that is in trouble
+        self._drop(i)
+        self._launch(i)
+
+    def _drop(self, i: int) -> None:
+        flight = self.flights[i]
+        self.ready.discard(i)
+        if flight.future is not None and flight.future.status == "pending":
+            self.cluster._ask(flight.future.cancel)
+        flight.future = None
+
+    def end(self) -> None:
+        """Nobody waits any more."""
+        for flight in self.flights:
+            if flight.future is not None and self.cluster.client.status == "running":
+                flight.future.cancel()
+            flight.future = None
+        self.sent = None
+
+    # -- and back ------------------------------------------------------------------------------------------------------
+
+    def answers(self) -> Iterator[Any]:
+        """The answer of each shard, in their order, whoever is ready first."""
+        for i in range(len(self.shards)):
+            while True:
+                done = self._fetched(i) if i in self.ready else None
+                if done is not None:
+                    break
+                self._wait()
+            yield done.value
+
+    def _wait(self) -> None:
+        """Take note of one piece of news, or of the time."""
+        try:
+            i, number = self.events.get(timeout=TICK)
+        except queue.Empty:
+            self._look_at_the_clock()
+            return
+        flight = self.flights[i]
+        if number != flight.number or flight.future is None:
+            return
+        status = flight.future.status
+        if status == "finished":
+            self.ready.add(i)
+        elif status == "error":
+            self._failed(i, flight.future.exception(timeout=SHORTEST_DEADLINE))
+        else:
+            self._failed(i, FutureCancelledError(flight.future.key, "the cluster forgot it"))
+
+    def _look_at_the_clock(self) -> None:
+        if self.cluster.client.status not in ("running", "connecting"):
+            raise lost()
+        alive, now = self.cluster.threads(), time.monotonic()
+        limit = self.cluster.limit(self.kind, len(self.shards), sum(alive.values()))
+        if not alive:  # nobody is late where nobody is
+            self.bare = self.bare or now
+            if now - self.bare > ATTEMPTS * limit:
+                raise ConnectionError(f"The cluster has had no worker for {now - self.bare:.0f} s.")
+            for flight in self.flights:
+                flight.since = now
+            return
+        self.bare = 0.0
+        for i, flight in enumerate(self.flights):
+            if flight.future is None or i in self.ready:
+                continue
+            if now - flight.since > limit:
+                self._late(i, limit)
+            elif flight.home is not None and flight.home not in alive:
+                self._orphaned(i, sorted(alive))
+
+    def _late(self, i: int, limit: float) -> None:
+        """A shard took too long: whoever has it is slow."""
+        flight, name = self.flights[i], self.shards[i].name
+        for worker, keys in self.cluster._ask(self.cluster.client.processing).items():
+            if flight.future.key in keys:  # perhaps not where it was sent
+                flight.home = worker
+        if flight.home is not None:
+            self.cluster.slow.add(flight.home)
+        self._again(i, TimeoutError(f"{name}: {ATTEMPTS} attempts took longer than their deadline of {limit:.0f} s."))
+
+    def _orphaned(self, i: int, alive: list[str]) -> None:
+        """A worker died with a shard, which is no fault of the shard, unless it happens again and again."""
+        flight, name = self.flights[i], self.shards[i].name
+        flight.deaths += 1
+        if flight.deaths >= DEATHS:
+            raise ConnectionError(f"{name}: the workers that were to learn from it died, {DEATHS} times in a row.")
+        flight.home = alive[i % len(alive)]
+        self.cluster.sent_again += 1
+        self._drop(i)
+        self._launch(i)
+
+    def _failed(self, i: int, error: BaseException) -> None:
+        if isinstance(error, AbsentError):
+            self.flights[i].whole = True
+            self._drop(i)
+            self._launch(i)
+            return
+        if not isinstance(error, PASSING):
+            raise error
+        if isinstance(error, KilledWorker):
+            error = ConnectionError(f"{self.shards[i].name}: each worker that learned from it died, {ATTEMPTS} times.")
+        self._again(i, error)
+
+    def _fetched(self, i: int) -> Done | None:
+        """The answer of a shard that is ready; None if it was lost on the way, and is under way again."""
+        flight, cluster = self.flights[i], self.cluster
+        limit, patience = cluster.limit(self.kind, len(self.shards), 1), TICK
+        while True:
+            try:
+                done: Done = flight.future.result(timeout=min(patience, limit))
+                break
+            except TimeoutError:
+                if flight.future.status != "finished":  # its worker died with it: Dask makes it again, or we do
+                    self._listen(i)
+                    return None
+                patience *= 2  # it is large, or the network slow
+                if patience > 2 * limit:
+                    self._late(i, limit)
+                    return None
+            except Exception as error:  # its worker died after it was ready, and it went wrong elsewhere
+                self._failed(i, error)
+                return None
+        try:
+            self._checked(done, self.shards[i])
+        except Exception as error:
+            flight.home = done.worker if isinstance(done, Done) else flight.home
+            self._failed(i, error)
+            return None
+        flight.future = None
+        cluster.homes[self.shards[i].name] = done.worker
+        cluster.slow.discard(done.worker)
+        cluster.times.setdefault(self.kind, []).append(done.seconds)
+        if isinstance(done.value, Answered):
+            cluster.bytes_moved += done.value.nbytes
+        if done.worker not in self.reached:
+            self.reached.add(done.worker)
+            cluster.bytes_moved += len(self.blob)
+        return done
+
+    def _checked(self, done: Any, shard: Shard) -> None:
+        """Raise what went wrong on the worker, or is wrong with its answer."""
+        if not (isinstance(done, Done) and isinstance(done.worker, str) and is_number(done.seconds)):
+            raise FileError(f"a worker answered with {type(done).__name__}, which is no answer of ours", shard.name)
+        if done.error is not None:
+            raise done.error
+        accepted(done.value, self.check, shard, done.worker)
+
+
+# -- collections -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Block:
+    """How to make one block of a collection: its part of the graph, run where the block is needed.
+
+    What the cluster holds of a collection (`persist`) stands in the graph as futures. They do not travel within a
+    record: a task gets them as `held`, beside it, and Dask brings what they stand for.
+    """
+
+    parts: tuple[tuple[dict[Any, Any], Any], ...]  # a graph, and the key of the block in it
+
+    def __call__(self, held: dict[str, Any] | None = None) -> Any:
+        """The block: rows and labels, or a frame."""
+        made = [get_sync(_filled(graph, held or {}), key) for graph, key in self.parts]
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def packed(self) -> tuple[Block, dict[str, Any]]:
+        """The block without its futures, and these, by name."""
+        futures = {
+            str(key): value for graph, _ in self.parts for key, value in graph.items() if isinstance(value, Future)
+        }
+        bare = tuple(
+            ({key: None if isinstance(value, Future) else value for key, value in graph.items()}, block)
+            for graph, block in self.parts
+        )
+        return Block(bare), futures
+
+
+def _filled(graph: dict[Any, Any], held: dict[str, Any]) -> dict[Any, Any]:
+    """The graph with what the cluster holds of it."""
+    return {
+        key: held[str(key)] if str(key) in held else value.result() if isinstance(value, Future) else value
+        for key, value in graph.items()
+    }
+
+
+def collection_shards(source: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
+    """A shard for each block of a collection, and how it is read."""
+    if not isinstance(source, tuple):
+        if not hasattr(source, "columns"):
+            raise TypeError("A Dask array of rows comes with one of labels, as a pair: fit(model, (X, y)).")
+        return _shards([source]), reading("", format="parquet", **settings)
+    if settings:
+        raise ValueError(f"{sorted(settings)} say how files are read; a pair of collections is rows and labels.")
+    X, y = source
+    if hasattr(X, "rechunk"):
+        X = X.rechunk({1: -1})
+    known = hasattr(X, "chunks") and not any(math.isnan(size) for size in X.chunks[0])
+    if known and hasattr(y, "rechunk"):
+        if y.shape != (X.shape[0],):
+            raise ValueError(f"Labels of shape {y.shape} do not go with rows of shape {X.shape}.")
+        y = y.rechunk((X.chunks[0],))
+    how = Reading("arrays", n_features=int(X.shape[1]), zero_based=True, multilabel=False)
+    return _shards([X] if y is None else [X, y]), how
+
+
+def _shards(collections: list[Any]) -> list[HeldShard]:
+    """A shard for each block, with the parts of the graphs that make it."""
+    keys = [_flat(one.__dask_keys__()) for one in collections]
+    if len({len(one) for one in keys}) != 1:
+        raise ValueError(f"Rows and labels are cut differently: {' and '.join(str(len(one)) for one in keys)} blocks.")
+    graphs = [dict(one.__dask_graph__()) for one in collections]
+    name = "-".join(str(getattr(one, "name", None) or one._name) for one in collections)
+    return [
+        HeldShard(
+            f"block {k} of {name}",
+            Block(tuple((cull(graph, [key])[0], key) for graph, key in zip(graphs, these, strict=True))),
+        )
+        for k, these in enumerate(zip(*keys, strict=True))
+    ]
+
+
+def _flat(keys: Any) -> list[Any]:
+    return [one for key in keys for one in _flat(key)] if isinstance(keys, list) else [keys]

@@ -1,0 +1,298 @@
+"""The rows of files as a source of examples, piece by piece.
+
+Pieces are parsed, or read from the cache and shuffled, on the other core while the one before is learned from:
+`Rows.tasks` yields what makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, check_labels, class_weights, encode_rows, radius2
+from rosenblatt.data.formats.byte_sources import expand
+from rosenblatt.data.formats.reading import Contents, Piece, Reading, target, tasks
+from rosenblatt.estimators.base.fitting import Wanted
+from rosenblatt.learn.orders import Blocks, Pool
+from rosenblatt.learn.row_gathering import gather
+from rosenblatt.scale.read_ahead import ahead
+from rosenblatt.scale.row_cache import DAMAGED, Block, Cache, read_blocks
+
+Array = np.ndarray[Any, Any]
+AT_ONCE = 16  # blocks read together, where they follow each other
+
+
+@dataclass(frozen=True)
+class Taught:
+    """How rows become examples for one estimator."""
+
+    how: Reading
+    classes: Array | None  # None for regression
+    shares: Array | None  # one weight a class
+    n_features: int
+
+    def size(self, contents: Contents) -> int:
+        """How many rows have a weight."""
+        return contents.rows if self.shares is None else int(np.array(contents.counts)[self.shares > 0].sum())
+
+    def mass(self, contents: Contents) -> float:
+        """The weight of all rows."""
+        return float(contents.rows) if self.shares is None else float(np.dot(contents.counts, self.shares))
+
+    def facts(self, contents: Contents, dtype: Any = np.float64) -> Facts:
+        """What is true of all rows of these contents."""
+        masses = None
+        if contents.counts and not self.how.multilabel and self.classes is not None:
+            masses = np.array(contents.counts, dtype=np.float64) * (1.0 if self.shares is None else self.shares)
+        every = self.shares is None or bool(self.shares.all())  # else the longest row may be one that is left out
+        return Facts(
+            self.n_features,
+            self.classes,
+            bool(self.how.multilabel),
+            np.dtype(dtype),
+            self.size(contents),
+            self.mass(contents),
+            contents.stored,
+            contents.radius2 if every else 0.0,
+            masses,
+        )
+
+    def examples(self, rows: Dense | Sparse, truth: Any, reach: float) -> Examples:
+        """Examples of these rows and labels (numbers, codes of `classes`, or an indicator)."""
+        weights = present = None
+        if self.shares is not None:
+            weights = self.shares[truth]
+            if not weights.all():
+                present = np.flatnonzero(weights).astype(np.uint64)
+                reach = radius2(rows, present)
+        return Examples(rows, self.n_features, truth, self.classes, weights, present, reach)
+
+    def truth(self, labels: Array, names: tuple[str, ...] | None = None) -> Array:
+        """Labels as codes, or as numbers for regression."""
+        if self.classes is None:
+            return labels.astype(np.float64)
+        if names is not None:  # codes in the order in which names were first seen
+            return np.searchsorted(self.classes, np.array(names)).astype(np.int32)[labels]
+        if labels.dtype.kind == "O":
+            labels = labels.astype(str if self.classes.dtype.kind == "U" else self.classes.dtype)
+        codes = np.searchsorted(self.classes, labels).astype(np.int32)
+        unknown = self.classes[np.minimum(codes, self.classes.size - 1)] != labels
+        if unknown.any():
+            raise strange_label(labels[unknown][0])
+        return codes
+
+    def of_piece(self, piece: Piece) -> Examples:
+        """Examples of a piece as it was parsed."""
+        if self.how.multilabel:
+            truth = target(piece, self.how)
+        else:
+            assert piece.labels is not None
+            truth = self.truth(piece.labels)
+        rows, reach = encode_rows(piece.X)
+        return self.examples(rows, truth, reach)
+
+    def of_blocks(self, blocks: Block, cache: Cache, order: Array | None) -> Examples:
+        """Examples of blocks of the cache that were joined, their rows in this order."""
+        values, columns, lengths, labels, counts = blocks
+        columns -= np.uint32(cache.shift)  # one below becomes the highest
+        if columns.max(initial=0) >= self.n_features:
+            raise FileError(DAMAGED, cache.path)
+        if self.classes is None and cache.names is not None:
+            raise ValueError("The labels are names, and what is to be learned is numbers.")
+        if self.how.multilabel:
+            counts = counts if counts.size else np.ones(lengths.size, np.uint32)
+            starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+            truth = target(Piece(np.empty((lengths.size, 0)), labels, starts), self.how)
+        else:
+            try:
+                truth = self.truth(labels, cache.names)
+            except ValueError as error:
+                raise FileError(DAMAGED, cache.path) from error
+        truth = truth if order is None else truth[order]
+        rows: Dense | Sparse
+        if cache.contents.dense:
+            grid = values.reshape(lengths.size, -1)
+            rows = Dense((grid if order is None else grid[order]).astype(np.float64, copy=False))
+        else:
+            starts = np.zeros(lengths.size + 1, np.uint32 if values.size < 1 << 32 else np.uint64)
+            np.cumsum(lengths, out=starts[1:], dtype=starts.dtype)
+            if order is None:
+                rows = Sparse(values.astype(np.float64, copy=False), columns, starts)
+            else:
+                rows = Sparse(*gather(values, columns, starts, order))
+        return self.examples(rows, truth, cache.contents.radius2)
+
+
+def taught_to(wanted: Wanted, contents: Contents) -> Taught:
+    """How these rows become examples for an estimator that wants this of them."""
+    how, d, weights = contents.how, contents.how.n_features, wanted.class_weight
+    assert d is not None
+    if not wanted.classes:
+        if how.multilabel or (contents.labels is not None and isinstance(contents.labels[0], str)):
+            raise ValueError(f"{wanted.name} learns numbers, and the labels are names or sets.")
+        return Taught(how, None, None, d)
+    if how.multilabel:
+        if not wanted.several:
+            raise ValueError(f"{wanted.name} learns one class per row; these have several labels.")
+        if weights is not None:
+            raise ValueError("class_weight weighs classes; rows with several labels have none.")
+        return Taught(how, np.arange(len(how.labels or ())), None, d)
+    if contents.labels is None:
+        raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
+    classes = np.array(contents.labels)
+    check_labels(classes, classes)
+    if classes.size < 2:
+        raise ValueError(f"{wanted.name} needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
+    counts = np.array(contents.counts, dtype=np.float64)
+    if isinstance(weights, str) and not counts.all():
+        raise ValueError(f'class_weight="balanced" needs rows of every class; {classes[counts == 0][0]!r} has none.')
+    shares = class_weights(weights, classes, np.arange(classes.size), counts)
+    if shares is not None and not shares.any():
+        raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
+    if shares is not None and not shares.all() and wanted.radius:
+        raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
+    return Taught(how, classes, shares, d)
+
+
+def strange_label(label: Any) -> ValueError:
+    """That the label is none of the classes."""
+    label = label.item() if isinstance(label, np.generic) else label
+    return ValueError(f"The label {label!r} is none of the classes that were given.")
+
+
+class Rows:
+    """The rows of a source, as often as they are asked for."""
+
+    contents: Contents
+
+    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """What makes the examples of a pass, piece by piece."""
+        raise NotImplementedError
+
+
+@dataclass
+class Parsed(Rows):
+    """Rows that are parsed anew each time, in the order of the file."""
+
+    source: Any
+    contents: Contents
+    size: int
+    longest: int  # bytes of a line
+
+    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """What makes the examples of a pass, piece by piece."""
+        for task in tasks(self.source, self.contents.how, self.size, self.longest):
+            yield partial(_parsed, task, taught)
+
+
+def _parsed(task: Callable[[], Piece], taught: Taught) -> Examples:
+    return taught.of_piece(task())
+
+
+@dataclass
+class Kept(Rows):
+    """Rows from a cache, in the order of the file or shuffled."""
+
+    cache: Cache
+    contents: Contents = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.contents = self.cache.contents
+
+    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """What makes the examples of a pass, piece by piece."""
+        if order is not None:
+            for pool in order.pools(epoch):
+                yield partial(self._shuffled, pool, epoch, taught)
+            return
+        count = self.cache.table.shape[0]
+        for begin in range(0, count, AT_ONCE):
+            yield partial(self._in_turn, np.arange(begin, min(begin + AT_ONCE, count)), taught)
+
+    def _in_turn(self, numbers: Array, taught: Taught) -> Examples:
+        return taught.of_blocks(read_blocks(self.cache, numbers), self.cache, None)
+
+    def _shuffled(self, pool: Pool, epoch: int, taught: Taught) -> Examples:
+        order = pool.order.piece(epoch, 0, pool.order.size)
+        return taught.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
+
+
+@dataclass
+class Census:
+    """What a first scan would have told, gathered in the only pass."""
+
+    classes: Array | None
+    rows: int = 0
+    counts: Any = 0
+
+    def add(self, examples: Examples) -> None:
+        """Take note of a piece."""
+        self.rows += examples.target.shape[0]
+        if self.classes is not None:
+            self.counts = self.counts + np.bincount(examples.target, minlength=self.classes.size)
+
+    def contents(self, rows: Rows) -> Contents:
+        """What was found."""
+        if not self.rows:
+            raise FileError("expected rows, found none", expand(rows.source)[0] if isinstance(rows, Parsed) else None)
+        counts = () if self.classes is None else tuple(self.counts.tolist())
+        return replace(rows.contents, rows=self.rows, counts=counts)
+
+
+@dataclass
+class FileSource:
+    """The rows of files, for the training loop."""
+
+    rows: Rows
+    taught: Taught
+    in_turn: bool  # whether rows are visited in the order of the file
+    seed: int = 0  # of the order, where they are not
+    whole = False
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a scan costs no more parsing."""
+        return isinstance(self.rows, Kept)
+
+    @property
+    def facts(self) -> Facts:
+        """What is true of all rows."""
+        return self.taught.facts(self.rows.contents)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """By what an estimator remembers the files."""
+        return {"reading_": self.rows.contents.how, "_contents": self.rows.contents}
+
+    def parts(self, epoch: int) -> Iterator[Examples]:
+        """The rows of a pass, in its order; a pass over rows that nobody counted counts them."""
+        order = None
+        if isinstance(self.rows, Kept) and not self.in_turn:
+            order = Blocks(self.rows.cache.bounds, self.seed)
+        census = None if self.rows.contents.rows else Census(self.taught.classes)
+        for examples in self._pieces(order, epoch):
+            if census is not None:
+                census.add(examples)
+            yield examples
+        if census is not None:
+            self.rows.contents = census.contents(self.rows)
+
+    def _pieces(self, order: Blocks | None, epoch: int) -> Iterator[Examples]:
+        """Pieces that have rows, none of them held on to; nothing is read ahead any more at the end."""
+        pieces = ahead(self.rows.tasks(self.taught, order, epoch), workers=2 if order is None else 1)
+        with closing(pieces):  # type: ignore[type-var]
+            for piece in pieces:
+                if piece.size:
+                    yield piece
+                del piece
+
+    def ask(self, question: Any) -> Iterator[Any]:
+        """The answers of all pieces, in the order of the file."""
+        for examples in self._pieces(None, 0):
+            yield question(examples, 0)

@@ -1,0 +1,265 @@
+"""`fit`: any online learner, from files of any size, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats.byte_sources import CHUNK, expand, spare_inputs, spooled
+from rosenblatt.data.formats.reading import (
+    Contents,
+    Inventory,
+    Piece,
+    Reading,
+    in_bytes,
+    longest_line,
+    looked_through,
+    prepared,
+    reading,
+)
+from rosenblatt.estimators.base.fitting import Wanted, named_classes, train_from
+from rosenblatt.scale.checkpoints import Checkpoint
+from rosenblatt.scale.file_source import FileSource, Kept, Parsed, Rows, strange_label, taught_to
+from rosenblatt.scale.memory import give_back
+from rosenblatt.scale.progress import Progress, followed
+from rosenblatt.scale.read_ahead import ahead
+from rosenblatt.scale.row_cache import cached, fresh
+
+Array = np.ndarray[Any, Any]
+LEAST_MEMORY = 160_000_000
+PIECE = 1 << 24  # bytes of text learned from at once, where no cache is made
+
+
+# -- from files to a source ------------------------------------------------------------------------------------------
+
+
+def _given(contents: Contents, classes: Array) -> Contents:
+    """The contents with the classes that were given, in which all labels must be."""
+    if contents.how.multilabel:
+        raise ValueError("classes are for rows with one label, and these have several.")
+    found = dict(zip(contents.labels or (), contents.counts, strict=True))
+    if contents.labels is None and contents.rows:
+        raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
+    if contents.how.format == "svmlight" and classes.dtype.kind in "biuf":
+        classes = classes.astype(np.float64)  # as labels are read
+    names = classes.tolist()
+    for label in found:
+        if label not in names:
+            raise strange_label(label)
+    return replace(contents, labels=tuple(names), counts=tuple(found.get(name, 0) for name in names))
+
+
+def _unscanned(wanted: Wanted, how: Reading, named: bool) -> Contents | None:
+    """What is known without a first scan, where that is enough for a single pass; the pass itself counts the rows."""
+    numbers = not wanted.classes and how.format == "svmlight"
+    if not (how.known and how.format in ("svmlight", "text") and (named or numbers)):
+        return None
+    if isinstance(wanted.class_weight, str):
+        return None
+    if how.multilabel is None:
+        how = replace(how, multilabel=False)  # a row with several labels is refused when it comes
+    return None if how.multilabel else Contents(how, 0, 0, 0.0, None, (), False)
+
+
+def _rows(source: Any, how: Reading, wanted: Wanted, memory: int, known: Contents | None) -> Rows:
+    """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
+    size, longest = min(CHUNK, memory // 32), longest_line(memory)
+    if not wanted.once:
+        return Kept(cached(source, how, size, longest))
+    found = fresh(source, how)
+    if found is not None:
+        return Kept(found)
+    if known is not None:
+        return Parsed(source, known, min(PIECE, longest), longest)
+    ready = prepared(source, how, size)
+    seen = Inventory()
+    pieces = ahead(looked_through(source, ready, size, longest))
+    with closing(pieces):  # type: ignore[type-var]
+        for piece in pieces:
+            seen.add(piece) if isinstance(piece, Piece) else seen.see(piece)
+    if not seen.rows:
+        raise FileError("expected rows, found none", expand(source)[0])
+    return Parsed(source, seen.contents(seen.settle(ready)), min(PIECE, longest), longest)
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Opening:
+    """Opens a source of files when it is known what an estimator wants of it."""
+
+    source: Any
+    how: Reading
+    memory: int
+    classes: Array | None
+    checkpointed: bool
+    opened: FileSource | None = None
+
+    def __call__(self, wanted: Wanted) -> FileSource:
+        """The rows of the files."""
+        if self.classes is not None and not wanted.classes:
+            raise ValueError(f"{wanted.name} learns numbers: it has no classes.")
+        known = None if self.checkpointed else _unscanned(wanted, self.how, self.classes is not None)
+        rows = _rows(self.source, self.how, wanted, self.memory, known)
+        if self.classes is not None:
+            rows.contents = _given(rows.contents, self.classes)
+        self.opened = FileSource(rows, taught_to(wanted, rows.contents), wanted.in_turn)
+        return self.opened
+
+    def size(self) -> tuple[int, int]:
+        """Rows of a pass, and no shards."""
+        assert self.opened is not None
+        return self.opened.rows.contents.rows, 0
+
+
+def training(
+    estimator: Any,
+    source: Any,
+    *,
+    memory: str | int = "256MB",
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool = False,
+    classes: Any = None,
+    **settings: Any,
+) -> Iterator[Progress]:
+    """`fit`, step by step: yields how far it is after each piece of rows."""
+    limit = in_bytes(memory)
+    if limit < LEAST_MEMORY:
+        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    if checkpoint is not None:
+        spare_inputs(expand(source), [checkpoint])
+    point = Checkpoint.at(checkpoint, resume)
+    named = None if classes is None else named_classes(classes)
+    with ExitStack() as stack, point.named():
+        source = stack.enter_context(spooled(source, stdin=False))
+        how = reading(source, **settings)
+        source = stack.enter_context(spooled(source))
+        opening = Opening(source, how, limit, named, checkpoint is not None)
+        steps = train_from(estimator, opening, save=point.save, resume=point.resume)
+        yield from followed(steps, opening.size, point.epochs)
+    give_back()
+
+
+def fit(
+    estimator: Any,
+    source: Any,
+    *,
+    shards: int | None = None,
+    n_jobs: int = 1,
+    client: Any = None,
+    mixing: str = "uniform",
+    memory: str | int | None = None,
+    deadline: float | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool = False,
+    classes: Any = None,
+    **settings: Any,
+) -> Any:
+    r"""Train an online learner from files of any size, on one machine or on many.
+
+    Without shards the result is the one of `estimator.fit` on the same rows in memory, to the bit, if the order is one
+    that a file can give: "cyclic", or "blocks", which is also what "shuffle" means here. Several passes, shuffled
+    ones, whatever needs max‖x‖ (the bias step "radius", objectives, trees of classes, networks), shards and standard
+    input go through a binary cache, beside the file or in the folder ROSENBLATT_CACHE, which is used again until a
+    file changes. A single pass of others in the order of the file needs none, and its report tells no errors.
+
+    With shards every pass is made over each of them from the same weights, and the results are mixed: iterative
+    parameter mixing (McDonald, Hall and Mann 2010),
+
+        w ← Σ_i μ_i w_i          μ_i = 1/S, or by the mistakes of shard i
+
+    to the same bits for any number of threads or workers.
+
+    Parameters
+    ----------
+    estimator : online learner of rosenblatt
+        Fitted in place. A vote and a pocket need all rows at once and are refused; so are learners with kernels, duals
+        and the batch solver, each with the reason. In shards only planes can be mixed.
+    source : path, pattern of paths, sequence of paths, or "-"
+        As for `rosenblatt.read`. In shards also a Dask DataFrame with its column `label`, a pair of Dask arrays
+        (rows, dense or sparse, and labels), or a pair of arrays in memory.
+    shards : int, optional
+        Into how many parts of about equal size rows are cut: files are dealt out, and cut up where there are fewer
+        than shards. By default there is one, and with a `client` one for each file; a Dask collection has one for
+        each of its blocks or partitions.
+    n_jobs : int, default=1
+        Threads of this process that learn from shards.
+    client : dask.distributed.Client, optional
+        A cluster whose workers learn from shards (extra `cluster`). They read the files themselves, by the same paths.
+    mixing : {"uniform", "mistakes"}, default="uniform"
+    memory : str or int, optional
+        What training may take beside the model, "256MB" by default; on a cluster what each worker may keep of its
+        shards between passes, half of its memory by default.
+    deadline : float, optional
+        Seconds after which a shard that a worker is not through with is given to another; by default ten times what
+        shards take, and at least 60. After three attempts the run ends.
+    checkpoint : path, optional
+        A model file that is written after each epoch.
+    resume : bool, default=False
+        Go on from the checkpoint, if it is there, to exactly the model of an uninterrupted run.
+    classes : array-like, optional
+        All classes to expect, whether or not they are in the files; another label is refused. With `n_features` and
+        `zero_based` too, a single pass in the order of an svmlight file needs no first scan.
+    **settings
+        How to read: see `Reading`.
+
+    Returns
+    -------
+    estimator
+        With `reading_`, a `Reading` that reads other files in the same way.
+
+    Examples
+    --------
+    >>> import rosenblatt, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "rows.svm")
+    >>> _ = path.write_text("+1 1:2 2:1\n-1 1:-1 2:1\n+1 1:3\n-1 2:4\n")
+    >>> model = rosenblatt.fit(rosenblatt.Perceptron(random_state=0), path)
+    >>> model.report_.outcome, model.report_.errors
+    ('converged', 0)
+    >>> X, y = rosenblatt.read(path, like=model.reading_)
+    >>> bool((model.predict(X) == y).all())
+    True
+    >>> mixed = rosenblatt.fit(rosenblatt.Perceptron(random_state=0), path, shards=2, n_jobs=2)
+    >>> mixed.report_.errors, mixed.report_.sharding.rows
+    (0, (2, 2))
+    """
+    for _ in steps(
+        estimator,
+        source,
+        shards=shards,
+        n_jobs=n_jobs,
+        client=client,
+        mixing=mixing,
+        memory=memory,
+        deadline=deadline,
+        checkpoint=checkpoint,
+        resume=resume,
+        classes=classes,
+        **settings,
+    ):
+        pass
+    return estimator
+
+
+def steps(estimator: Any, source: Any, **how: Any) -> Iterator[Progress]:
+    """`fit`, step by step, in shards or not."""
+    from rosenblatt.scale import sharded_source
+
+    if how["shards"] is None and how["client"] is None and how["n_jobs"] != 1:
+        raise ValueError("n_jobs threads learn from shards: say into how many shards the rows are cut.")
+    aside = sharded_source.is_collection(source) or sharded_source.is_arrays(source)
+    if how["shards"] not in (None, 1) or how["client"] is not None or aside:
+        if how.pop("classes", None) is not None:
+            raise ValueError("classes are found by the workers that read the shards: leave classes as it is.")
+        return sharded_source.training(estimator, source, **how)
+    for name in ("shards", "n_jobs", "client", "mixing", "deadline"):
+        how.pop(name)
+    how["memory"] = "256MB" if how["memory"] is None else how["memory"]
+    return training(estimator, source, **how)

@@ -1,0 +1,286 @@
+"""Models on files and collections of any size: answers written shard by shard, and how often they are right."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats import tables
+from rosenblatt.data.formats.byte_sources import STDIN, by_name, expand, flows, spare_inputs
+from rosenblatt.data.formats.reading import Piece, Reading, family, prepared, reading, target
+from rosenblatt.data.safe_writing import replaced
+from rosenblatt.estimators.base.state_checks import is_count, must
+from rosenblatt.scale.sharded_source import groups_of, is_arrays, is_collection, make_engine
+from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
+
+Array = np.ndarray[Any, Any]
+
+
+def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
+    """As the training file was read, but for what is said of this one; by what is said where the model knows nothing.
+
+    What the columns mean, how many features there are and how text is cut stays as it was learned.
+    """
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"This {type(model).__name__} was saved before it was trained: it can say nothing of rows.")
+    known: Reading | None = getattr(model, "reading_", None)
+    if known is not None:
+        kind = settings.get("format") or _kind(known, expand(source)[0])
+        if family(kind) != family(known.format):
+            raise ValueError(f"The model learned from {known.format}, and {kind} cannot take its place.")
+        return replace(known, **{**settings, "format": kind})
+    how = reading(source, **settings)
+    if family(how.format) != "table":
+        how = replace(how, n_features=model.n_features_in_)
+    if how.format == "svmlight" and how.zero_based == "auto":
+        how = replace(how, zero_based=False)
+    return how
+
+
+def _kind(known: Reading, path: str) -> str:
+    """The format that a file's name tells, if it can take the place of the one that was learned from."""
+    told = by_name(path)
+    return told if told is not None and family(told) == family(known.format) else known.format
+
+
+def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[Piece]:
+    for piece in shard.pieces(how, store):
+        if piece.X.shape[1] != model.n_features_in_:
+            raise FileError(f"expected {model.n_features_in_} features, found {piece.X.shape[1]}", shard.name)
+        if piece.rows:
+            yield piece
+
+
+# -- what is asked of a shard ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Predict the rows of shards, each into a file of its own."""
+
+    model: bytes  # pickled
+    how: Reading
+    paths: dict[str, str]
+    scores: bool
+
+    def __call__(self, shard: Shard, store: Store) -> tuple[str, int]:
+        """The file and its rows."""
+        model, path, rows = pickle.loads(self.model), self.paths[shard.name], 0
+        pa = tables.arrow(path)
+        with replaced(path) as file:
+            writer = None
+            for piece in _pieces(shard, model, self.how, store):
+                table = pa.table(self._columns(model, piece))
+                writer = writer or pa.parquet.ParquetWriter(file, table.schema)
+                writer.write_table(table)
+                rows += piece.rows
+            if writer is None:
+                pa.parquet.write_table(pa.table({"prediction": pa.array([], pa.float64())}), file)
+            else:
+                writer.close()
+        return path, rows
+
+    def _columns(self, model: Any, piece: Piece) -> dict[str, Any]:
+        said = model.predict(piece.X)
+        if said.ndim == 2:
+            names = np.array(getattr(getattr(model, "reading_", None), "labels", None) or range(said.shape[1]))
+            columns: dict[str, Any] = {"prediction": [names[np.flatnonzero(row)].tolist() for row in said]}
+        else:
+            columns = {"prediction": said.astype(object) if said.dtype.kind == "U" else said}
+        if self.scores and hasattr(model, "decision_function"):
+            values = model.decision_function(piece.X)
+            if values.ndim == 1:
+                return {**columns, "score": values}
+            columns |= {f"score {name}": values[:, k] for k, name in enumerate(model.classes_)}
+        return columns
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How a model does: rows, those that are right, and for numbers what R² is made of."""
+
+    rows: int = 0
+    right: int = 0
+    mean: float = 0.0
+    spread: float = 0.0  # Σ (y − mean)²
+    missed: float = 0.0  # Σ (y − ŷ)²
+
+    def joined(self, other: Tally) -> Tally:
+        """Both together (Chan, Golub, LeVeque 1979)."""
+        rows = self.rows + other.rows
+        if not rows:
+            return self
+        apart = other.mean - self.mean
+        return Tally(
+            rows,
+            self.right + other.right,
+            self.mean + apart * other.rows / rows,
+            self.spread + other.spread + apart * apart * self.rows * other.rows / rows,
+            self.missed + other.missed,
+        )
+
+
+@dataclass(frozen=True)
+class Compare:
+    """Hold predictions against labels."""
+
+    model: bytes  # pickled
+    how: Reading
+
+    def __call__(self, shard: Shard, store: Store) -> Tally:
+        """How the model does on a shard."""
+        model, total = pickle.loads(self.model), Tally()
+        for piece in _pieces(shard, model, self.how, store):
+            truth = target(piece, self.how)
+            if truth is None:
+                raise FileError("expected labels to compare with, found none", shard.name)
+            said = model.predict(piece.X)
+            if hasattr(model, "classes_"):
+                right = said == truth if said.ndim == 1 else (said == truth).all(axis=1)
+                total = total.joined(Tally(piece.rows, int(np.count_nonzero(right))))
+            else:
+                y = truth.astype(np.float64)
+                spread, missed = float(((y - y.mean()) ** 2).sum()), float(((y - said) ** 2).sum())
+                total = total.joined(Tally(piece.rows, 0, float(y.mean()), spread, missed))
+        return total
+
+
+def _check_answer(paths: dict[str, str], answer: Any, shard: Shard) -> None:
+    must(isinstance(answer, tuple) and len(answer) == 2, "a file and its rows")
+    must(answer[0] == paths[shard.name] and is_count(answer[1]), f"rows in {paths[shard.name]}")
+
+
+def _check_tally(tally: Any, shard: Shard) -> None:
+    must(isinstance(tally, Tally) and is_count(tally.rows) and is_count(tally.right), "numbers of rows")
+    must(tally.right <= tally.rows, "no more rows that are right than rows")
+    amounts = (tally.mean, tally.spread, tally.missed)
+    must(all(isinstance(one, int | float) and not math.isnan(one) for one in amounts), "sums that are numbers")
+
+
+# -- what users call -------------------------------------------------------------------------------------------------
+
+
+def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
+    """A shard for each file or block, and how it is read."""
+    if is_collection(source) or is_arrays(source):
+        alone = not isinstance(source, tuple) and not hasattr(source, "columns")
+        groups, how = groups_of((source, None) if alone else source, None, client, settings)
+        known: Reading | None = getattr(model, "reading_", None)
+        return groups, known if known is not None and known.layout is not None and how.format != "arrays" else how
+    paths = expand(source)
+    if any(path != STDIN and flows(path) for path in paths):
+        raise ValueError("Pipes cannot be read by several workers: give files.")
+    how = prepared(source, how_to_read(model, source, settings))
+    return list(file_groups(paths, len(paths))), how
+
+
+def _carried(model: Any) -> bytes:
+    """What answers take of a model: not what only training needs."""
+    lean = copy.copy(model)
+    for name in ("_state", "report_"):
+        vars(lean).pop(name, None)
+    return pickle.dumps(lean, protocol=5)
+
+
+def predict(
+    model: Any,
+    source: Any,
+    output: str | PathLike[str],
+    *,
+    scores: bool = False,
+    n_jobs: int = 1,
+    client: Any = None,
+    memory: str | int | None = None,
+    deadline: float | None = None,
+    **settings: Any,
+) -> list[Path]:
+    r"""Write predictions as Parquet, a file for each file, block or partition of the source.
+
+    Parameters
+    ----------
+    model : fitted estimator of rosenblatt
+    source : path, pattern of paths, sequence of paths, or collection
+        As for `fit`; a Dask array of rows needs no labels.
+    output : path
+        A folder, made if it is not there; on a cluster one that all workers see. Its files are part-00000.parquet and
+        so on, in the order of the source, a row a row, each replaced whole or not at all.
+    scores : bool, default=False
+        Whether to write scores beside the predictions.
+    n_jobs, client, memory, deadline, **settings
+        As for `fit`.
+
+    Returns
+    -------
+    list of Path
+
+    Examples
+    --------
+    >>> import rosenblatt, tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.svm").write_text("1 1:2\n0 1:-1\n")
+    >>> _ = (folder / "b.svm").write_text("1 1:3\n")
+    >>> model = rosenblatt.fit(rosenblatt.Perceptron(), folder / "a.svm")
+    >>> [path.name for path in rosenblatt.predict(model, str(folder / "*.svm"), folder / "answers")]
+    ['part-00000.parquet', 'part-00001.parquet']
+    """
+    groups, how = _asked(model, source, client, settings)
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {group.name: str(folder / f"part-{k:05d}.parquet") for k, group in enumerate(groups)}
+    spare_inputs(paths_of(groups), paths.values())
+    engine = make_engine(client, n_jobs, memory, deadline)
+    question = Answer(_carried(model), replace(how, multilabel=None), paths, scores)
+    answers = engine.round(question, groups, partial(_check_answer, paths))
+    return [Path(path) for path, _ in answers]
+
+
+def score(
+    model: Any,
+    source: Any,
+    *,
+    n_jobs: int = 1,
+    client: Any = None,
+    memory: str | int | None = None,
+    deadline: float | None = None,
+    **settings: Any,
+) -> float:
+    r"""The accuracy of a classifier, or R² of a regressor, on files or collections of any size.
+
+    Parameters
+    ----------
+    model : fitted estimator of rosenblatt
+    source, n_jobs, client, memory, deadline, **settings
+        As for `fit`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import rosenblatt, tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "rows.svm")
+    >>> _ = path.write_text("1 1:2\n0 1:-1\n")
+    >>> rosenblatt.score(rosenblatt.fit(rosenblatt.Perceptron(), path), path)
+    1.0
+    """
+    groups, how = _asked(model, source, client, settings)
+    engine = make_engine(client, n_jobs, memory, deadline)
+    total = Tally()
+    for one in engine.round(Compare(_carried(model), how), groups, _check_tally):
+        total = total.joined(one)
+    if not total.rows:
+        raise FileError("expected rows, found none", groups[0].name)
+    if hasattr(model, "classes_"):
+        return total.right / total.rows
+    return 1.0 - total.missed / total.spread if total.spread else float(total.missed == 0)

@@ -1,0 +1,401 @@
+"""A compact binary copy of a source, from which later passes read: blocks of rows, and a footer that tells of them.
+
+    magic · block · block · … · table of blocks · footer (JSON) · its length · its SHA-256 · magic
+
+A block holds the values (in single precision where that loses nothing), the columns, the lengths of rows and the
+labels. Where blocks begin is a rule of `learn.orders`, so that a shuffled pass over the file visits rows in the same
+order as one in memory. The footer says of which files the cache is a copy; when one of them has changed since, or
+may have, the cache is made anew. Each block carries a checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+import zlib
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import encode_rows
+from rosenblatt.data.formats.byte_sources import STDIN, Stamp, cache_folder, expand, stamps
+from rosenblatt.data.formats.reading import Contents, Inventory, Piece, Reading, prepared, tasks
+from rosenblatt.data.safe_writing import cannot, replaced
+from rosenblatt.learn.orders import block_bounds
+from rosenblatt.learn.row_gathering import room
+from rosenblatt.persist.encoding import Arrays, decode, encode
+from rosenblatt.scale.memory import give_back
+from rosenblatt.scale.read_ahead import ahead
+
+Array = np.ndarray[Any, Any]
+MAGIC = b"rbcache2"
+RACY = 2_000_000_000  # ns: a file that changed so shortly before it was read may change again unseen
+OFFSET, ROWS, STORED, LABELS, SINGLE, CHECK = range(6)
+DAMAGED = "expected a whole cache, found a damaged one: delete it"
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A cache that is known to be good."""
+
+    path: Path
+    contents: Contents
+    names: tuple[str, ...] | None  # where labels are names: of each code, as stored
+    shift: int  # what is to be taken from columns, as stored
+    table: Array  # one row a block
+
+    @property
+    def bounds(self) -> Array:
+        """The first row of each block, and the end."""
+        return np.concatenate([[0], np.cumsum(self.table[:, ROWS])])
+
+
+class Block(NamedTuple):
+    """Rows as they are stored."""
+
+    values: Array
+    columns: Array  # empty where rows are dense
+    lengths: Array
+    labels: Array  # float64, or int32 codes of names
+    label_counts: Array  # empty where each row has one
+
+
+# -- writing ---------------------------------------------------------------------------------------------------------
+
+
+class _Writer:
+    """Cuts pieces into blocks and writes them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.at = file, 0
+        self.table: list[tuple[int, ...]] = []
+        self.codes: dict[str, int] = {}
+        self.radius2 = 0.0
+        self.dense = False
+        self.pending: Block | None = None
+        self.write(MAGIC)
+
+    def write(self, data: bytes) -> None:
+        self.file.write(data)
+        self.at += len(data)
+
+    def add(self, piece: Piece) -> None:
+        if not piece.rows:
+            return
+        self.radius2 = max(self.radius2, encode_rows(piece.X)[1])
+        block = self._block(piece)
+        if self.pending is not None:
+            block = _joined(self.pending, block)
+        starts = np.concatenate([[0], np.cumsum(block.lengths, dtype=np.int64)])
+        bounds = block_bounds(starts)
+        label_starts = _label_starts(block)
+        for first, end in zip(bounds[:-2].tolist(), bounds[1:-1].tolist(), strict=True):
+            self._put(_cut(block, starts, label_starts, first, end))
+        self.pending = _cut(block, starts, label_starts, int(bounds[-2]), int(bounds[-1]))
+
+    def finish(self) -> None:
+        if self.pending is not None:
+            self._put(self.pending)
+
+    def _block(self, piece: Piece) -> Block:
+        """The piece, its names as codes in the order in which they were first seen."""
+        labels = piece.labels
+        if labels is None:
+            raise FileError("expected a label in every row, found a table without its column")
+        if labels.dtype.kind == "O":
+            for name in labels:
+                self.codes.setdefault(name, len(self.codes))
+            labels = np.array([self.codes[name] for name in labels], np.int32)
+        counts = np.zeros(0, np.uint32) if piece.starts is None else np.diff(piece.starts).astype(np.uint32)
+        if sp.issparse(piece.X):
+            X = piece.X
+            lengths = np.diff(X.indptr).astype(np.uint32)
+            return Block(X.data, X.indices.view(np.uint32), lengths, labels, counts)
+        self.dense = True
+        values = np.ascontiguousarray(piece.X)
+        lengths = np.full(values.shape[0], values.shape[1], np.uint32)
+        return Block(values.ravel(), np.zeros(0, np.uint32), lengths, labels, counts)
+
+    def _put(self, block: Block) -> None:
+        if not block.lengths.size:
+            return
+        single = block.values.astype(np.float32)
+        lossless = bool((single == block.values).all())
+        labels = block.labels if block.labels.dtype == np.int32 else block.labels.astype(np.float64)
+        parts = (single if lossless else block.values, block.columns, block.lengths, labels, block.label_counts)
+        data = b"".join(part.tobytes() for part in parts)
+        several = block.labels.size if block.label_counts.size else -1
+        self.table.append((self.at, block.lengths.size, block.values.size, several, int(lossless), zlib.crc32(data)))
+        self.write(data)
+
+
+def _joined(a: Block, b: Block) -> Block:
+    """Both, one after the other; where one has several labels a row, both are counted."""
+    counts = [block.label_counts for block in (a, b)]
+    if counts[0].size or counts[1].size:
+        counts = [
+            one if one.size else np.ones(block.lengths.size, np.uint32)
+            for one, block in zip(counts, (a, b), strict=True)
+        ]
+    join = np.concatenate
+    return Block(
+        join([a.values, b.values]),
+        join([a.columns, b.columns]),
+        join([a.lengths, b.lengths]),
+        join([a.labels, b.labels]),
+        join(counts),
+    )
+
+
+def _label_starts(block: Block) -> Array:
+    counts = block.label_counts if block.label_counts.size else np.ones(block.lengths.size, np.uint32)
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def cut(block: Block, first: int, end: int) -> Block:
+    """Rows `first` to `end` of a block."""
+    starts = np.concatenate([[0], np.cumsum(block.lengths, dtype=np.int64)])
+    return _cut(block, starts, _label_starts(block), first, end)
+
+
+def _cut(block: Block, starts: Array, label_starts: Array, first: int, end: int) -> Block:
+    inside = slice(int(starts[first]), int(starts[end]))
+    return Block(
+        block.values[inside],
+        block.columns[inside],
+        block.lengths[first:end],
+        block.labels[int(label_starts[first]) : int(label_starts[end])],
+        block.label_counts[first:end],
+    )
+
+
+def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None) -> Cache:
+    """Copy a source into a cache at `path`, in one pass; parsing runs ahead on the other core."""
+    paths = expand(source)
+    plain = [one for one in paths if one != STDIN]
+    taken, before = time.time_ns(), stamps(plain)
+    how = prepared(source, how, size)
+    facts = Inventory()
+    with replaced(path) as file:
+        writer = _Writer(file)
+        for piece in ahead(tasks(source, how, size, longest)):
+            facts.add(piece)
+            writer.add(piece)
+        writer.finish()
+        if not facts.rows:
+            raise FileError("expected rows, found none", paths[0])
+        shift = facts.shift(how)
+        final = facts.settle(how, paths[0])
+        table = np.array(writer.table, dtype=np.int64)
+        footer = {
+            "paths": [os.path.abspath(one) for one in plain],
+            "stamps": [asdict(stamp) for stamp in before],
+            "racy": any(max(stamp.modified, stamp.changed) > taken - RACY for stamp in before),
+            "asked": encode(how, Arrays(), "reading"),
+            "contents": encode(facts.contents(final, writer.radius2, writer.dense), Arrays(), "contents"),
+            "names": list(writer.codes) if writer.codes else None,
+            "shift": shift,
+            "table": writer.at,
+        }
+        writer.write(table.tobytes())
+        text = json.dumps(footer, separators=(",", ":")).encode()
+        writer.write(text)
+        writer.write(len(text).to_bytes(8, "little") + hashlib.sha256(table.tobytes() + text).digest() + MAGIC)
+    del writer
+    give_back()
+    return load_cache(path)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+FOREIGN = "expected a cache of rosenblatt, found something else"
+
+
+def load_cache(path: Path) -> Cache:
+    """The cache at `path`, if it is a whole one."""
+    return _loaded(path)[0]
+
+
+def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(size - 48, 0))
+            tail = file.read(48)
+            length = int.from_bytes(tail[:8], "little")
+            if len(tail) < 48 or tail[40:] != MAGIC or length > size - 48:
+                raise FileError(FOREIGN, path)
+            file.seek(size - 48 - length)
+            text = file.read(length)
+            footer = json.loads(text)
+            file.seek(footer["table"])
+            index = file.read(max(size - 48 - length - footer["table"], 0))
+        if hashlib.sha256(index + text).digest() != tail[8:40]:
+            raise FileError("expected a whole cache, found a damaged one", path)
+        contents = decode(footer["contents"], Arrays())
+        names = None if footer["names"] is None else tuple(footer["names"])
+        cache = Cache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
+        footer["stamps"] = [Stamp(**one) for one in footer["stamps"]]
+        footer["asked"], footer["racy"] = decode(footer["asked"], Arrays()), bool(footer["racy"])
+        if not (_fits_together(cache) and _within(cache, footer["table"]) and _settled(contents.how, footer["asked"])):
+            raise FileError(FOREIGN, path)
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(cannot("read", error), path) from error
+    except Exception as error:  # a forged file may be wrong in any way
+        raise FileError(FOREIGN, path) from error
+    return cache, footer
+
+
+def _fits_together(cache: Cache) -> bool:
+    """Whether what a cache says of its rows is consistent: whoever made it may have meant harm."""
+    about, names, table = cache.contents, cache.names, cache.table
+    if not isinstance(about, Contents) or not isinstance(about.how, Reading):
+        return False
+    width, labels, dense = about.how.n_features, about.labels, about.dense
+    numbers = (about.rows, about.stored, about.most, cache.shift, width, *about.counts)
+    return bool(
+        all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+        and width is not None
+        and 0 < width < 1 << 32
+        and cache.shift in (0, 1)
+        and (about.rows, about.stored) == (table[:, ROWS].sum(), table[:, STORED].sum())
+        and isinstance(dense, bool)
+        and (not dense or (table[:, STORED] == table[:, ROWS] * width).all())
+        and isinstance(about.radius2, float)
+        and about.radius2 >= 0
+        and (names is None or (all(isinstance(name, str) for name in names) and len(set(names)) == len(names)))
+        and _in_order(labels, names is not None)
+        and (labels is None or names is None or set(labels) == set(names))
+        and len(about.counts) == (0 if labels is None else len(labels))
+        and _in_order(about.how.labels, False)
+        and (about.how.multilabel or (table[:, LABELS] < 0).all())
+    )
+
+
+def _in_order(labels: tuple[Any, ...] | None, names: bool) -> bool:
+    """Whether these can be the labels of rows: sorted, each once, names or finite numbers."""
+    if labels is None:
+        return True
+    fine = (isinstance(label, str) if names else math.isfinite(label) for label in labels)
+    return bool(labels) and labels == tuple(sorted(set(labels))) and all(fine)
+
+
+def _within(cache: Cache, end: int) -> bool:
+    """Whether all blocks lie where blocks can lie."""
+    least, most = [0, 1, 0, -1, 0], [end, end, end, end, 1]
+    if not ((least <= cache.table[:, :CHECK]) & (cache.table[:, :CHECK] <= most)).all():
+        return False
+    offset, rows, stored, several, single, _ = cache.table.T
+    a_value, a_label = 8 - 4 * single + (0 if cache.contents.dense else 4), 8 if cache.names is None else 4
+    labels = np.where(several < 0, rows * a_label, several * a_label + 4 * rows)
+    return bool((offset + stored * a_value + 4 * rows + labels <= end).all())
+
+
+def _settled(how: Reading, asked: Reading) -> bool:
+    """Whether a reading is the one that was asked for, but for what only the rows tell."""
+    told = {name: getattr(asked, name) for name in ("n_features", "zero_based", "multilabel", "labels")}
+    return replace(how, **told) == asked
+
+
+def place(source: Any, how: Reading) -> Path:
+    """Where the cache of a source stands: beside the file if that can be, else in a folder of the user's."""
+    paths = [os.path.abspath(one) for one in expand(source)]
+    key = json.dumps([paths, encode(how, Arrays(), "reading")])
+    name = f"{Path(paths[0]).name}.{hashlib.sha256(key.encode()).hexdigest()[:8]}.rbcache"
+    given = os.environ.get("ROSENBLATT_CACHE")
+    if given is None and os.access(Path(paths[0]).parent, os.W_OK):
+        return Path(paths[0]).parent / name
+    return cache_folder() / name
+
+
+def fresh(source: Any, how: Reading) -> Cache | None:
+    """The cache of a source, if there is one and no file has changed since it was made."""
+    path = place(source, how)
+    if not path.exists():
+        return None
+    try:
+        cache, footer = _loaded(path)
+    except FileError:
+        return None
+    if footer["racy"] or footer["stamps"] != list(stamps(expand(source))):
+        return None
+    return cache if replace(footer["asked"], layout=how.layout, n_features=how.n_features) == how else None
+
+
+def cached(source: Any, how: Reading, size: int, longest: int | None = None) -> Cache:
+    """The cache of a source: the one that is there if it is fresh, else a new one."""
+    return fresh(source, how) or convert(source, how, place(source, how), size, longest)
+
+
+def read_blocks(cache: Cache, numbers: Array) -> Block:
+    """These blocks, each checked, as one; nothing of the file is held beside them."""
+    table = cache.table[numbers]
+    rows, stored, single = int(table[:, 1].sum()), int(table[:, 2].sum()), bool(table[:, 4].all())
+    several = bool((table[:, 3] >= 0).any())
+    labels = int(np.where(table[:, 3] < 0, table[:, 1], table[:, 3]).sum())
+    whole = Block(
+        room(stored, np.float32 if single else np.float64),
+        room(0 if cache.contents.dense else stored, np.uint32),
+        np.empty(rows, np.uint32),
+        np.empty(labels, np.float64 if cache.names is None else np.int32),
+        np.ones(rows if several else 0, np.uint32),
+    )
+    ends = [0, 0, 0, 0, 0]
+    try:
+        with open(cache.path, "rb", buffering=0) as file:
+            for number in numbers:
+                for k, part in enumerate(_read_block(cache, file.fileno(), number)):
+                    count = part.size if k < 4 or not several else int(cache.table[number, 1])
+                    whole[k][ends[k] : ends[k] + count] = part if part.size else 1  # no counts: one label a row
+                    ends[k] += count
+    except OSError as error:
+        raise FileError(cannot("read", error), cache.path) from error
+    if not _sound(whole, cache):
+        raise FileError(DAMAGED, cache.path)
+    return whole
+
+
+def _read_block(cache: Cache, file: int, number: int) -> Block:
+    offset, rows, stored, several, single, check = cache.table[number].tolist()
+    labels = rows if several < 0 else several
+    kinds = [
+        (np.dtype(np.float32 if single else np.float64), stored),
+        (np.dtype(np.uint32), 0 if cache.contents.dense else stored),
+        (np.dtype(np.uint32), rows),
+        (np.dtype(np.float64 if cache.names is None else np.int32), labels),
+        (np.dtype(np.uint32), 0 if several < 0 else rows),
+    ]
+    size = sum(kind.itemsize * count for kind, count in kinds)
+    data = os.pread(file, size, offset)
+    if len(data) < size or zlib.crc32(data) != check:
+        raise FileError(DAMAGED, cache.path)
+    parts, at = [], 0
+    for kind, count in kinds:
+        parts.append(np.frombuffer(data, kind, count, at))
+        at += kind.itemsize * count
+    return Block(*parts)
+
+
+def _sound(block: Block, cache: Cache) -> bool:
+    """Whether rows and labels are where the numbers say; a checksum tells damage, not who wrote the block.
+
+    Columns are compared with the number of features where it is known (`Taught.of_blocks`).
+    """
+    values, _, lengths, labels, counts = block
+    if lengths.sum(dtype=np.uint64) != values.size or (counts.size and counts.sum(dtype=np.uint64) != labels.size):
+        return False
+    if cache.contents.dense and (lengths != cache.contents.how.n_features).any():
+        return False
+    if cache.names is None:
+        return bool(np.isfinite(labels).all())
+    return bool(labels.min(initial=0) >= 0 and labels.max(initial=0) < len(cache.names))

@@ -1,0 +1,165 @@
+"""What must hold of the answer of a shard before it reaches the model: see `estimators.base.state_checks`.
+
+A worker may have broken memory, another version of a library, or code of its own. What it answers is therefore checked
+like a model file, and an answer that does not hold is an error that names the shard and the worker.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats.reading import Contents, Reading
+from rosenblatt.data.formats.tables import Seen as SeenColumn
+from rosenblatt.estimators.base.report import Scan
+from rosenblatt.estimators.base.state_checks import check_machine, is_count, is_number, must
+from rosenblatt.learn.evaluation import Evaluation
+from rosenblatt.learn.linear.stochastic import TotalLoss
+from rosenblatt.learn.mixing import OnePass, Part
+from rosenblatt.learn.online.first_order import CLOCK, UPDATES
+from rosenblatt.learn.online.solver import Clean, Errors
+from rosenblatt.learn.online.state import Machine
+from rosenblatt.learn.overflow import Largest
+from rosenblatt.scale.shards import Answered, Found, Shard
+
+Array = np.ndarray[Any, Any]
+Check = Callable[[Any, Shard], None]
+LABELS = (str, bytes, int, float, np.generic)
+
+
+def accepted(answer: Any, check: Check, shard: Shard, worker: str) -> Any:
+    """The answer of a shard, if it holds."""
+    try:
+        check(answer, shard)
+    except Exception as error:  # it may be wrong in any way: each is the same error to the user
+        raise FileError(f"the answer of {worker} cannot be used: {error}", shard.name) from error
+    return answer
+
+
+def _is_amount(value: Any) -> bool:
+    """Whether this is a number that is not below 0; sums of squares may overflow to infinity, which is no fault."""
+    return isinstance(value, int | float | np.integer | np.floating) and bool(value >= 0)
+
+
+def _finite(array: Array) -> bool:
+    """Whether there is neither NaN nor infinity: the extremes, which take no room, tell."""
+    return not array.size or bool(math.isfinite(array.min()) and math.isfinite(array.max()))
+
+
+# -- what shards hold ------------------------------------------------------------------------------------------------
+
+
+def check_survey(seen: Any, shard: Shard) -> None:
+    """What columns hold."""
+    must(isinstance(seen, dict) and all(isinstance(name, str) for name in seen), "columns by their names")
+    for one in seen.values():
+        must(isinstance(one, SeenColumn) and is_count(one.numbers) and is_count(one.total, one.numbers), "a column")
+        must(isinstance(one.whole, bool) and isinstance(one.rounded, bool), "what numbers a column holds")
+        must(one.first is None or (isinstance(one.first, tuple) and len(one.first) == 3), "where the first name is")
+
+
+def check_vocabulary(columns: Sequence[str], found: Any, shard: Shard) -> None:
+    """The names in these columns."""
+    must(isinstance(found, dict) and set(found) == set(columns), "the columns that were asked for")
+    for words in found.values():
+        must(isinstance(words, set) and all(isinstance(word, str) for word in words), "names that are text")
+
+
+def check_found(found: Any, shard: Shard) -> None:
+    """What a shard holds."""
+    must(isinstance(found, Found) and isinstance(found.single, bool), "what the shard holds")
+    held = found.contents
+    must(isinstance(held, Contents) and isinstance(held.how, Reading), "what the shard holds")
+    must(is_count(held.rows) and is_count(held.stored) and is_count(held.most, -1), "numbers of rows and columns")
+    must(_is_amount(held.radius2), "a radius")
+    must(isinstance(held.dense, bool) and isinstance(held.zero, bool), "how rows are stored")
+    labels = () if held.labels is None else held.labels
+    must(isinstance(labels, tuple) and isinstance(held.counts, tuple), "labels and their numbers")
+    must(all(isinstance(label, LABELS) for label in labels), "labels that are names or numbers")
+    must(len(labels) == len(held.counts) and all(is_count(count) for count in held.counts), "a number for each label")
+
+
+# -- what they learned -----------------------------------------------------------------------------------------------
+
+
+def check_answered(
+    question: Any, sizes: Sequence[int], places: dict[str, int], features: int, answered: Any, shard: Shard
+) -> None:
+    """The answer to a question about the examples of a shard."""
+    must(isinstance(answered, Answered) and _is_amount(answered.reading), "an answer")
+    CHECKS[type(question)](question, answered.value, sizes[places[shard.name]], features)
+
+
+def _check_part(question: OnePass, part: Any, rows: int, features: int) -> None:
+    """One pass, from the weights of the question on."""
+    start = question.solver.state
+    must(isinstance(part, Part) and isinstance(part.machines, tuple), "what was learned")
+    must(len(part.machines) == len(part.losses) == len(start.machines), f"{len(start.machines)} machines")
+    for machine, begin in zip(part.machines, start.machines, strict=True):
+        must(isinstance(machine, Machine), "machines")
+        _check_pass(machine, begin, start.keep, features)
+    made = sum(machine.updates for machine in part.machines) - start.updates
+    must(is_count(part.updates) and part.updates == made, "as many updates as its machines made")
+    must(is_count(part.rows) and part.rows == rows, f"a pass over {rows:,} rows")
+    must(all(is_number(loss) for loss in part.losses) and _is_amount(part.violations), "finite losses")
+    must(_is_amount(part.radius2) and is_number(part.bias) and isinstance(part.whole, bool), "a radius and a bias")
+    must(_is_amount(part.seconds), "the seconds that it took")
+
+
+def _check_pass(machine: Machine, begin: Machine, keep: str, features: int) -> None:
+    """A machine that can be mixed with others that began alike."""
+    check_machine(machine, begin.intercept.size, features, bool(begin.spread.size))
+    must(machine.coef.dtype == begin.coef.dtype, f"weights of {begin.coef.dtype}")
+    must(machine.spread.ndim == begin.spread.ndim, "the same covariance")
+    summed = keep == "average" or begin.total_b.size > 0  # else those of an L1 penalty come with the first pass
+    must(machine.total_b.size or not summed, "the sums of an average or a penalty")
+    arrays = (machine.coef, machine.intercept, machine.total, machine.total_b, machine.spread, machine.spread_b)
+    must(all(map(_finite, (*arrays, machine.tally, machine.moves))), "finite weights, found NaN or infinity")
+    must(all(machine.tally[k] >= begin.tally[k] for k in (CLOCK, UPDATES)), "counts that do not fall")
+    if machine.spread.size:
+        variances = np.diagonal(machine.spread, axis1=-2, axis2=-1) if machine.spread.ndim == 3 else machine.spread
+        must(variances.min() > 0 and machine.spread_b.min(initial=1) > 0, "variances above 0")
+
+
+def _check_scan(question: Scan, scans: Any, rows: int, features: int) -> None:
+    planes = question.planes
+    count = planes.scheme.machines(planes.classes)
+    must(isinstance(scans, list) and len(scans) in (0, count), f"{count} scans")
+    for one in scans:
+        must(isinstance(one, Evaluation) and isinstance(one.lows, np.ndarray), "a scan of each machine")
+        must(one.lows.dtype.kind == "f" and one.lows.shape in ((1,), (planes.classes,)), "the smallest margins")
+        must(not np.isnan(one.lows).any(), "margins that are numbers")
+        must(is_count(one.violations) and is_count(one.errors), "numbers of rows")
+        must(max(one.violations, one.errors) <= rows, f"at most {rows:,} rows")
+
+
+def _check_errors(question: Errors, errors: Any, rows: int, features: int) -> None:
+    must(is_count(errors) and errors <= rows, f"at most {rows:,} errors")
+
+
+def _check_clean(question: Clean, clean: Any, rows: int, features: int) -> None:
+    must(isinstance(clean, bool), "yes or no")
+
+
+def _check_loss(question: TotalLoss, loss: Any, rows: int, features: int) -> None:
+    must(isinstance(loss, tuple) and len(loss) == 2 and is_number(loss[0]) and _is_amount(loss[1]), "a finite loss")
+
+
+def _check_place(question: Largest, place: Any, rows: int, features: int) -> None:
+    must(isinstance(place, tuple) and len(place) == 4 and place[3] == rows, "a row, a column and a value")
+    must(all(is_count(one) for one in place[:2]) and is_number(place[2]), "a row, a column and a value")
+    must(place[0] < max(rows, 1) and place[1] < features, f"a place in {rows:,} rows of {features:,} columns")
+
+
+CHECKS: dict[type, Callable[[Any, Any, int, int], None]] = {
+    OnePass: _check_part,
+    Largest: _check_place,
+    Scan: _check_scan,
+    Errors: _check_errors,
+    Clean: _check_clean,
+    TotalLoss: _check_loss,
+}

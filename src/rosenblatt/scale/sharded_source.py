@@ -1,0 +1,293 @@
+"""Training in shards: the same learners, mixed after every pass (`learn.mixing`), by threads or on a cluster.
+
+An engine puts a question to every shard and gives the answers in the order of the shards. `Threads` is one, Dask's
+workers (`scale.dask_cluster`) are another; nothing else differs between them, so the bits do not either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from os import PathLike
+from typing import Any, Protocol
+
+import numpy as np
+
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats import tables
+from rosenblatt.data.formats.byte_sources import expand, flows, spare_inputs
+from rosenblatt.data.formats.reading import HASHED_NAMES, Contents, Reading, in_bytes, reading, united
+from rosenblatt.estimators.base.fitting import Wanted, train_from
+from rosenblatt.learn.mixing import MIXINGS, Spent
+from rosenblatt.scale.checkpoints import Checkpoint
+from rosenblatt.scale.file_source import taught_to
+from rosenblatt.scale.fit_from_files import LEAST_MEMORY
+from rosenblatt.scale.progress import Progress, followed
+from rosenblatt.scale.read_ahead import ahead
+from rosenblatt.scale.shard_answer_checks import (
+    Check,
+    accepted,
+    check_answered,
+    check_found,
+    check_survey,
+    check_vocabulary,
+)
+from rosenblatt.scale.shards import (
+    TABLES,
+    AskExamples,
+    Contain,
+    FileShard,
+    Found,
+    Opening,
+    Shard,
+    Store,
+    Survey,
+    Vocabulary,
+    array_shards,
+    cut_up,
+    file_groups,
+    paths_of,
+)
+
+Array = np.ndarray[Any, Any]
+MEMORY = "256MB"
+
+
+class Engine(Protocol):
+    """Where shards are worked on."""
+
+    sent_again: int
+    bytes_moved: int
+
+    @property
+    def slots(self) -> int:
+        """How many shards are worked on at once."""
+
+    def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
+        """The answer of each shard that passes the check, in their order."""
+
+
+class Threads:
+    """Shards worked on by threads of this process; compiled code lets them run side by side."""
+
+    sent_again = bytes_moved = 0
+
+    def __init__(self, slots: int, store: Store) -> None:
+        self._slots, self.store = slots, store
+
+    @property
+    def slots(self) -> int:
+        """How many shards are worked on at once."""
+        return self._slots
+
+    def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
+        """The answer of each shard that passes the check, in their order."""
+        answers = ahead((partial(question, shard, self.store) for shard in shards), workers=self._slots)
+        with closing(answers):  # type: ignore[type-var]
+            for shard, answer in zip(shards, answers, strict=True):
+                yield accepted(answer, check, shard, "this process")
+
+
+# -- what the shards hold --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A source, cut into shards, and what they hold together."""
+
+    shards: list[Shard]
+    sizes: list[int]  # rows of each
+    contents: Contents
+    asked: Reading
+    shift: int
+    single: bool
+    heaviest: float  # bytes of the rows of the largest shard
+
+
+def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
+    """The reading with what is true of the columns of all tables."""
+    if how.format not in TABLES or how.layout is not None:
+        return how
+    names = [group.name for group in groups]
+    seen = tables.together(list(zip(names, engine.round(Survey(how), groups, check_survey), strict=True)))
+    target = tables.label_of(how.label, list(seen), names[0])
+    columns = tuple(tables.columns_of_names(seen, target))
+    words: dict[str, set[str]] = {name: set() for name in columns}
+    if columns and how.categorical == "onehot":
+        for found in engine.round(Vocabulary(how, columns), groups, partial(check_vocabulary, columns)):
+            for name in columns:
+                words[name] |= found[name]
+    hashed = (how.n_features or HASHED_NAMES) if how.categorical == "hash" else 0
+    layout = tables.settled(seen, target, words, hashed, names[0])
+    return replace(how, layout=layout, n_features=layout.n_features)
+
+
+def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: int | None) -> Cut:
+    """Look through all groups once, side by side, and cut them into shards."""
+    asked = laid_out(engine, groups, how)
+    found: list[Found] = list(engine.round(Contain(asked), groups, check_found))
+    parts = [one.contents for one in found]
+    if not any(part.rows for part in parts):
+        raise FileError("expected rows, found none", groups[0].name)
+    try:
+        contents, shift = united(parts, asked)
+    except FileError as error:
+        widest = int(np.argmax([part.most for part in parts]))
+        raise FileError(error.what, groups[widest].name) from error
+    rows = [part.rows for part in parts]
+    files = [group for group in groups if isinstance(group, FileShard)]
+    if files:
+        pieces, sizes = cut_up(files, rows, max(shards or 0, len(files)))
+    else:
+        pieces = [group for group, count in zip(groups, rows, strict=True) if count]
+        sizes = [count for count in rows if count]
+    a_value = 8 if contents.dense else 12
+    share = -(-(shards or 1) // len(groups))
+    heaviest = max(part.stored for part in parts) * a_value / max(share, 1)
+    single = all(one.single for one in found if one.contents.rows)
+    return Cut(pieces, sizes, contents, asked, shift, single, heaviest)
+
+
+# -- shards as a source ----------------------------------------------------------------------------------------------
+
+
+class ShardSource:
+    """Shards, for the training loop: their rows are never here, questions go to them."""
+
+    whole, lasting = False, True
+
+    def __init__(self, engine: Engine, cut: Cut, wanted: Wanted) -> None:
+        taught = taught_to(wanted, cut.contents)
+        self.engine, self.cut = engine, cut
+        self.opening = Opening(taught, cut.asked, cut.shift, cut.single).named()
+        self.places = {shard.name: k for k, shard in enumerate(cut.shards)}
+        self.facts = taught.facts(cut.contents, self.opening.dtype)
+        self.sizes, self.reading = tuple(cut.sizes), 0.0
+        self.described: dict[str, Any] = {"_contents": cut.contents}
+        if cut.contents.how.format != "arrays":
+            self.described["reading_"] = cut.contents.how
+
+    def parts(self, epoch: int) -> Iterator[Any]:
+        """Rows of shards do not travel."""
+        raise TypeError("Shards are asked, not read.")
+
+    def ask(self, question: Any) -> Iterator[Any]:
+        """The answer of each shard, in their order."""
+        check = partial(check_answered, question, self.cut.sizes, self.places, self.facts.n_features)
+        answers = self.engine.round(AskExamples(self.opening, question, self.places), self.cut.shards, check)
+        with closing(answers):  # type: ignore[type-var]
+            for answered in answers:
+                self.reading += answered.reading
+                yield answered.value
+
+    def spent(self) -> Spent:
+        """What shards have cost so far."""
+        return Spent(self.engine.sent_again, self.engine.bytes_moved, self.reading, self.engine.slots)
+
+
+# -- training --------------------------------------------------------------------------------------------------------
+
+
+def is_collection(source: Any) -> bool:
+    """Whether the source is a collection of Dask's, or a pair of them; without importing Dask."""
+    several = source if isinstance(source, tuple) else (source,)
+    return any(hasattr(one, "__dask_graph__") for one in several)
+
+
+def is_arrays(source: Any) -> bool:
+    """Whether the source is a pair of rows and labels in memory."""
+    return isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape") and not is_collection(source)
+
+
+def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
+    """What is looked through side by side, and how it is read."""
+    if is_collection(source):
+        from rosenblatt.scale.dask_cluster import collection_shards
+
+        if shards is not None:
+            raise ValueError(
+                "A collection of Dask's has a shard for each of its blocks: repartition it, without shards."
+            )
+        return collection_shards(source, settings)
+    if is_arrays(source):
+        if client is not None:
+            raise ValueError("Arrays in memory stay here: give the cluster files, or dask.array.from_array(X, chunks).")
+        X, y = source
+        if len(X.shape) != 2:
+            raise FileError(f"X must be a table of rows and columns, got an array of {len(X.shape)} dimensions.")
+        how = Reading("arrays", n_features=int(X.shape[1]), zero_based=True, multilabel=False)
+        return list(array_shards(X, y, shards or 1)), how
+    paths = expand(source)
+    if any(flows(path) for path in paths):
+        raise ValueError("Standard input and pipes cannot be cut into shards: give files.")
+    how = reading(source, **settings)
+    return list(file_groups(paths, shards or len(paths))), how
+
+
+def _threads(n_jobs: int, memory: str | int | None) -> Threads:
+    limit = in_bytes(MEMORY if memory is None else memory)
+    if limit < LEAST_MEMORY:
+        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    return Threads(n_jobs, Store(limit))
+
+
+def make_engine(client: Any, n_jobs: int, memory: str | int | None, deadline: float | None) -> Engine:
+    """Where shards are worked on: the workers of a client, or threads of this process."""
+    if not (isinstance(n_jobs, int) and n_jobs >= 1):
+        raise ValueError(f"n_jobs is a number of threads, at least 1, got {n_jobs!r}.")
+    if client is None:
+        return _threads(n_jobs, memory)
+    from rosenblatt.scale.dask_cluster import Cluster
+
+    if n_jobs != 1:
+        raise ValueError("n_jobs are threads of this process; the workers of a cluster have their own.")
+    return Cluster(client, None if memory is None else in_bytes(memory), deadline)
+
+
+def training(
+    estimator: Any,
+    source: Any,
+    *,
+    shards: int | None = None,
+    n_jobs: int = 1,
+    client: Any = None,
+    mixing: str = "uniform",
+    memory: str | int | None = None,
+    deadline: float | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    resume: bool = False,
+    **settings: Any,
+) -> Iterator[Progress]:
+    """`fit` in shards, step by step: yields how far it is after each shard."""
+    if shards is not None and not (isinstance(shards, int) and shards >= 1):
+        raise ValueError(f"shards is a whole number, at least 1, got {shards!r}.")
+    if mixing not in MIXINGS:
+        raise ValueError(f"mixing is one of {MIXINGS}, got {mixing!r}.")
+    point = Checkpoint.at(checkpoint, resume)
+    engine, opened = make_engine(client, n_jobs, memory, deadline), list[ShardSource]()
+
+    def open_source(wanted: Wanted) -> ShardSource:
+        groups, how = groups_of(source, shards, client, settings)
+        if checkpoint is not None:
+            spare_inputs(paths_of(groups), [checkpoint])
+        cut = cut_source(engine, groups, how, shards)
+        if isinstance(engine, Threads) and isinstance(cut.shards[0], FileShard):
+            _fits(engine, cut)
+        opened.append(ShardSource(engine, cut, wanted))
+        return opened[0]
+
+    with point.named():
+        steps = train_from(estimator, open_source, mixing=mixing, save=point.save, resume=point.resume)
+        yield from followed(steps, lambda: (sum(opened[0].sizes), len(opened[0].sizes)), point.epochs)
+
+
+def _fits(engine: Threads, cut: Cut) -> None:
+    """Refuse shards that are too large for the memory that was granted."""
+    needed = int(cut.heaviest * engine.slots)
+    if needed > engine.store.limit:
+        raise ValueError(
+            f"The largest of {len(cut.shards)} shards takes {cut.heaviest / 1e6:,.0f}MB, and {engine.slots} are "
+            f"learned from at once: more than {engine.store.limit / 1e6:,.0f}MB. Cut more shards, or grant more memory."
+        )

@@ -1,0 +1,66 @@
+"""The arithmetic of a step, as a lecturer writes it on the board."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.show.lab.runs import Run, Settings
+from rosenblatt.show.number_format import vector, written
+
+Array = np.ndarray[Any, Any]
+FEW = 4  # products are written out up to so many features
+
+
+def _signed(value: float) -> str:
+    return f"({written(value)})" if value < 0 else written(value)
+
+
+def _score(w: Array, x: Array, b: float, bias: bool) -> str:
+    """F = w·x + b = 1·0 + 2·(−1) + 3 = 1."""
+    f = float(w @ x + b)
+    head = "f = w·x + b" if bias else "f = w·x"
+    if w.size > FEW:
+        return f"{head} = {written(f)}"
+    terms = " + ".join(f"{_signed(p)}·{_signed(q)}" for p, q in zip(w, x, strict=True))
+    return f"{head} = {terms}{' + ' + _signed(b) if bias else ''} = {written(f)}"
+
+
+def board(run: Run, k: int, X: Array, y: Array, settings: Settings, radius2: float) -> str:
+    """The lines for update k of a run (k = 0: the start), as HTML."""
+    bias = settings.bias != "none" or bool(run.b[0])
+    if k == 0:
+        where = f"w = {vector(run.W[0])}" + (f", b = {written(run.b[0])}" if bias else "")
+        lines = [f"<b>Start</b>: {where}"]
+        if run.updates:
+            lines.append(f"Row {run.rows[0]} is the first that it has on the wrong side.")
+    else:
+        row, side = int(run.rows[k - 1]), 1 if y[run.rows[k - 1]] else -1
+        w, b, x = run.W[k - 1], float(run.b[k - 1]), X[run.rows[k - 1]]
+        f, sign = float(w @ x + b), "+1" if side > 0 else "−1"
+        eta = "" if settings.rate == 1 else f"{written(settings.rate)}·"
+        shift = {"none": 0.0, "unit": 1.0, "radius": radius2}[settings.bias]
+        lines = [
+            f"<b>Update {k} of {run.updates}</b>: row {row}, x = {vector(x)}, y = {sign}",
+            _score(w, x, b, bias),
+            f"y·f = {written(side * f)} ≤ {written(settings.margin)}: "
+            + ("a mistake" if side * f <= 0 else "less than the margin asked for"),
+            f"w ← {vector(w)} + {eta}({sign})·{vector(x)} = <b>{vector(run.W[k])}</b>",
+        ]
+        if shift:
+            by = "" if settings.bias == "unit" else f"·{written(shift)}"
+            lines.append(f"b ← {written(b)} + {eta}({sign}){by} = <b>{written(run.b[k])}</b>")
+    if k == run.updates:
+        end = "Every row is on its right side: it has converged."
+        lines.append(end if run.converged else "It has not converged, and never will if no plane separates the rows.")
+    return "".join(f"<div>{line}</div>" for line in lines)
+
+
+def against_bound(run: Run, k: int) -> str:
+    """Updates so far against the bound, in words."""
+    count = f"{k} update{'' if k == 1 else 's'}"
+    if run.bound is None:
+        return escape(f"{count}; no bound holds for this run.")
+    return escape(f"{count} of at most {written(run.bound)} by the bound.")
