@@ -1,5 +1,6 @@
 """The lab without a browser: its points, runs, boards and pages, driven as the browser would."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,12 @@ def prepared():
 @pytest.fixture
 def page():
     return app.Lab()
+
+
+def test_the_pages_use_nothing_deprecated():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        app.Lab()
 
 
 # -- points ----------------------------------------------------------------------------------------------------------
@@ -226,9 +233,9 @@ def played(monkeypatch, toggle, button, on, off):
         pn.state, "add_periodic_callback", lambda *rest, **more: tickers.append(Ticker()) or tickers[-1]
     )
     toggle()
-    assert button.name == on
+    assert button.label == on
     toggle()
-    assert button.name == off
+    assert button.label == off
     assert tickers[-1].stopped
 
 

@@ -198,7 +198,7 @@ def test_a_network_stops_to_learn(page, monkeypatch):
     net.running = Stopped()
     for _ in range(5):
         net.tick()
-    assert (net.epochs, net.running, net.start.name) == (25, None, "Learn")
+    assert (net.epochs, net.running, net.start.label) == (25, None, "Learn")
     monkeypatch.setattr(network_page, "MOST_EPOCHS", 10_000)
     monkeypatch.setattr(network_page, "MOST_VISITS", 4 * 30)
     net.learn(1_000)

@@ -1,6 +1,8 @@
 """Pictures: what they show, not only that they are there."""
 
 import builtins
+import gc
+import warnings
 
 import matplotlib
 
@@ -204,6 +206,19 @@ def test_mp4_needs_ffmpeg(run, tmp_path, monkeypatch, available):
     else:
         with pytest.raises(RuntimeError, match="ffmpeg"):
             rb.animate(run, tmp_path / "run.mp4")
+
+
+@pytest.mark.parametrize("name", ["run.avi", "run.mp4"])
+def test_a_refused_file_name_builds_no_animation(run, tmp_path, monkeypatch, name):
+    from matplotlib.animation import FFMpegWriter
+
+    monkeypatch.setattr(FFMpegWriter, "isAvailable", lambda: False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises((ValueError, RuntimeError)):
+            rb.animate(run, tmp_path / name)
+        gc.collect()  # matplotlib warns when it deletes an animation that was never drawn
+    assert [str(warning.message) for warning in caught] == []
 
 
 def test_epochs(model):

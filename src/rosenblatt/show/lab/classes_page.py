@@ -45,15 +45,15 @@ class ClassesPage:
 
     def _make_controls(self) -> None:
         wide = {"sizing_mode": "stretch_width"}
-        self.loss = pn.widgets.Select(name="Loss", options=list(LOSSES), **wide)
-        self.penalty = pn.widgets.Select(name="Penalty", options=list(PENALTIES), **wide)
-        self.strength = pn.widgets.FloatInput(name="λ", value=0.1, start=0.0, step=0.01, **wide)
-        self.rate = pn.widgets.FloatInput(name="Step size", value=0.1, start=0.001, step=0.05, **wide)
+        self.loss = pn.widgets.Select(label="Loss", options=list(LOSSES), **wide)
+        self.penalty = pn.widgets.Select(label="Penalty", options=list(PENALTIES), **wide)
+        self.strength = pn.widgets.FloatInput(label="λ", value=0.1, start=0.0, step=0.01, **wide)
+        self.rate = pn.widgets.FloatInput(label="Step size", value=0.1, start=0.001, step=0.05, **wide)
         self.label = pn.widgets.RadioButtonGroup(options={"0": "0", "1": "1", "2": "2"}, value="0")
-        self.once = pn.widgets.Button(name="One step down the gradient", css_classes=["descend"])
-        self.start = pn.widgets.Button(name="Run gradient descent", button_type="primary", css_classes=["descent"])
-        self.shuffle = pn.widgets.Button(name="Random W, b")
-        self.reset = pn.widgets.Button(name="As in the lecture")
+        self.once = pn.widgets.Button(label="One step down the gradient", css_classes=["descend"])
+        self.start = pn.widgets.Button(label="Run gradient descent", color="primary", css_classes=["descent"])
+        self.shuffle = pn.widgets.Button(label="Random W, b")
+        self.reset = pn.widgets.Button(label="As in the lecture")
         for widget in (self.loss, self.penalty, self.strength):
             widget.param.watch(lambda event: self.draw(), "value")
         self.label.param.watch(lambda event: self.canvas.tool.update(empty_value=event.new), "value")
@@ -68,7 +68,7 @@ class ClassesPage:
                 self.cells[k, j] = pn.pane.HTML("", css_classes=["cell"], width=74)
                 for sign in (-1, 1):
                     button = pn.widgets.Button(
-                        name="+" if sign > 0 else "−",
+                        label="+" if sign > 0 else "−",
                         width=30,
                         css_classes=[f"nudge-{k}-{j}-{'up' if sign > 0 else 'down'}"],
                     )
@@ -116,7 +116,7 @@ class ClassesPage:
         else:
             self.running.stop()
             self.running = None
-        self.start.name = "Run gradient descent" if self.running is None else "Stop"
+        self.start.label = "Run gradient descent" if self.running is None else "Stop"
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 

@@ -37,13 +37,13 @@ class NetworkPage:
         self.canvas.listen(session.moved)
         self.machine = Canvas(session.source, title="Mark I", height=400, draggable=False)
         wide = {"sizing_mode": "stretch_width"}
-        self.units = pn.widgets.IntSlider(name="Hidden units", start=1, end=24, value=8, **wide)
-        self.activation = pn.widgets.Select(name="Units", options=["tanh", "logistic", "relu"], **wide)
-        self.rate = pn.widgets.FloatInput(name="Learning rate", value=0.05, start=0.0001, step=0.01, **wide)
-        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, end=state_limits.LARGEST_SEED, **wide)
-        self.start = pn.widgets.Button(name="Learn", button_type="primary", css_classes=["learn"])
-        self.again = pn.widgets.Button(name="Start again")
-        self.xor = pn.widgets.Button(name="Load XOR", css_classes=["load-xor"])
+        self.units = pn.widgets.IntSlider(label="Hidden units", start=1, end=24, value=8, **wide)
+        self.activation = pn.widgets.Select(label="Units", options=["tanh", "logistic", "relu"], **wide)
+        self.rate = pn.widgets.FloatInput(label="Learning rate", value=0.05, start=0.0001, step=0.01, **wide)
+        self.seed = pn.widgets.IntInput(label="Seed", value=0, start=0, end=state_limits.LARGEST_SEED, **wide)
+        self.start = pn.widgets.Button(label="Learn", color="primary", css_classes=["learn"])
+        self.again = pn.widgets.Button(label="Start again")
+        self.xor = pn.widgets.Button(label="Load XOR", css_classes=["load-xor"])
         self.words = pn.pane.HTML("", css_classes=["board", "network"], sizing_mode="stretch_width")
         self.mark_words = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
         self.hint = pn.pane.HTML("", css_classes=["hint"])
@@ -71,7 +71,7 @@ class NetworkPage:
         else:
             self.running.stop()
             self.running = None
-        self.start.name = "Learn" if self.running is None else "Pause"
+        self.start.label = "Learn" if self.running is None else "Pause"
 
     def tick(self) -> None:
         """Some epochs more."""

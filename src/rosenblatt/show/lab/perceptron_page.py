@@ -48,27 +48,27 @@ class PerceptronPage:
 
     def _make_controls(self) -> None:
         wide = {"sizing_mode": "stretch_width"}
-        self.example = pn.widgets.Select(name="Lecture's example", options=[*LECTURES, OWN], **wide)
-        self.generator = pn.widgets.Select(name="Generator", options=list(GENERATORS), **wide)
-        self.size = pn.widgets.IntSlider(name="Points", start=4, end=200, value=40, **wide)
-        self.gap = pn.widgets.FloatSlider(name="Margin", start=0.0, end=1.0, step=0.05, value=0.2, **wide)
-        self.seed = pn.widgets.IntInput(name="Seed", value=0, start=0, end=LARGEST_SEED, **wide)
-        self.make = pn.widgets.Button(name="Make points", button_type="primary", **wide)
+        self.example = pn.widgets.Select(label="Lecture's example", options=[*LECTURES, OWN], **wide)
+        self.generator = pn.widgets.Select(label="Generator", options=list(GENERATORS), **wide)
+        self.size = pn.widgets.IntSlider(label="Points", start=4, end=200, value=40, **wide)
+        self.gap = pn.widgets.FloatSlider(label="Margin", start=0.0, end=1.0, step=0.05, value=0.2, **wide)
+        self.seed = pn.widgets.IntInput(label="Seed", value=0, start=0, end=LARGEST_SEED, **wide)
+        self.make = pn.widgets.Button(label="Make points", color="primary", **wide)
         self.upload = pn.widgets.FileInput(accept=".csv,text/csv", **wide)
-        self.target = pn.widgets.Select(name="Label column", options=[], visible=False, **wide)
-        self.first = pn.widgets.Select(name="Horizontal", options=[], visible=False, **wide)
-        self.second = pn.widgets.Select(name="Vertical", options=[], visible=False, **wide)
-        self.scaled = pn.widgets.Checkbox(name="Standardise columns", visible=False, **wide)
+        self.target = pn.widgets.Select(label="Label column", options=[], visible=False, **wide)
+        self.first = pn.widgets.Select(label="Horizontal", options=[], visible=False, **wide)
+        self.second = pn.widgets.Select(label="Vertical", options=[], visible=False, **wide)
+        self.scaled = pn.widgets.Checkbox(label="Standardise columns", visible=False, **wide)
         self.message = pn.pane.HTML("", css_classes=["message"], **wide)
-        self.label = pn.widgets.RadioButtonGroup(name="New points", options={"−": "0", "+": "1"}, value="1")
-        self.relabel = pn.widgets.Button(name="Change class")
-        self.delete = pn.widgets.Button(name="Delete")
-        self.clear = pn.widgets.Button(name="Clear")
-        self.bias = pn.widgets.Select(name="Bias step", options=list(BIASES), **wide)
-        self.rate = pn.widgets.FloatInput(name="Learning rate η", value=1.0, start=0.001, step=0.1, **wide)
-        self.margin = pn.widgets.FloatInput(name="Margin asked τ", value=0.0, start=0.0, step=0.1, **wide)
-        self.order = pn.widgets.Select(name="Order", options=list(ORDERS), **wide)
-        self.rows = pn.widgets.TextInput(name="These rows", placeholder="4, 2, 0", visible=False, **wide)
+        self.label = pn.widgets.RadioButtonGroup(label="New points", options={"−": "0", "+": "1"}, value="1")
+        self.relabel = pn.widgets.Button(label="Change class")
+        self.delete = pn.widgets.Button(label="Delete")
+        self.clear = pn.widgets.Button(label="Clear")
+        self.bias = pn.widgets.Select(label="Bias step", options=list(BIASES), **wide)
+        self.rate = pn.widgets.FloatInput(label="Learning rate η", value=1.0, start=0.001, step=0.1, **wide)
+        self.margin = pn.widgets.FloatInput(label="Margin asked τ", value=0.0, start=0.0, step=0.1, **wide)
+        self.order = pn.widgets.Select(label="Order", options=list(ORDERS), **wide)
+        self.rows = pn.widgets.TextInput(label="These rows", placeholder="4, 2, 0", visible=False, **wide)
         self.example.param.watch(lambda event: self._choose(event.new), "value")
         self.make.on_click(lambda event: self._generate())
         self.upload.param.watch(lambda event: self._read(event.new), "value")
@@ -173,12 +173,12 @@ class PerceptronPage:
     # -- playing -----------------------------------------------------------------------------------------------------
 
     def _make_player(self) -> None:
-        self.rewind = pn.widgets.Button(name="|◀ Rewind", css_classes=["rewind"])
-        self.back = pn.widgets.Button(name="◀ Back", css_classes=["back"])
-        self.play = pn.widgets.Button(name="▶ Play", button_type="primary", css_classes=["play"])
-        self.step = pn.widgets.Button(name="Step ▶", css_classes=["step"])
-        self.end = pn.widgets.Button(name="End ▶|", css_classes=["end"])
-        self.slider = pn.widgets.IntSlider(name="Update", start=0, end=1, value=0, sizing_mode="stretch_width")
+        self.rewind = pn.widgets.Button(label="|◀ Rewind", css_classes=["rewind"])
+        self.back = pn.widgets.Button(label="◀ Back", css_classes=["back"])
+        self.play = pn.widgets.Button(label="▶ Play", color="primary", css_classes=["play"])
+        self.step = pn.widgets.Button(label="Step ▶", css_classes=["step"])
+        self.end = pn.widgets.Button(label="End ▶|", css_classes=["end"])
+        self.slider = pn.widgets.IntSlider(label="Update", start=0, end=1, value=0, sizing_mode="stretch_width")
         session = self.session
         self.rewind.on_click(lambda event: session.go(0))
         self.back.on_click(lambda event: session.go(session.step - 1))
@@ -196,7 +196,7 @@ class PerceptronPage:
             if self.session.step == self.session.run.updates:
                 self.session.go(0)
             self.playing = repeat(self.tick, PERIOD_MS, self.toggle, most=VISITS)
-        self.play.name = "▶ Play" if self.playing is None else "Pause"
+        self.play.label = "▶ Play" if self.playing is None else "Pause"
 
     def tick(self) -> None:
         """One step of playing."""

@@ -69,7 +69,7 @@ class RulesPage:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.choice = pn.widgets.MultiChoice(
-            name="Learners, on the same points in the same order (the order of the first page)",
+            label="Learners, on the same points in the same order (the order of the first page)",
             options=list(LEARNERS),
             value=DEFAULT,
             sizing_mode="stretch_width",

@@ -26,9 +26,9 @@ class SharePage:
     ) -> None:
         self.session, self.take, self.restore, self.address = session, take, restore, address
         self.shown = False
-        self.link = pn.widgets.TextInput(name="Link", css_classes=["link"], sizing_mode="stretch_width")
+        self.link = pn.widgets.TextInput(label="Link", css_classes=["link"], sizing_mode="stretch_width")
         self.code = pn.widgets.TextAreaInput(
-            name="Python that reproduces it",
+            label="Python that reproduces it",
             rows=12,
             css_classes=["code"],
             sizing_mode="stretch_width",
@@ -38,7 +38,7 @@ class SharePage:
         self.message = pn.pane.HTML("", css_classes=["message"])
         self.upload = pn.widgets.FileInput(accept=".json", css_classes=["restore"])
         self.upload.param.watch(lambda event: self._open(event.new), "value")
-        button = {"button_type": "default", "width": 190}
+        button = {"width": 190}
         self.files = {
             "state": pn.widgets.FileDownload(
                 callback=self.state_file, filename="lab.json", label="State (lab.json)", **button

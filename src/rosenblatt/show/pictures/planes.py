@@ -312,27 +312,28 @@ def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
     plt = matplotlib()
     from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
-    shown = RunDisplay._of(trace)
+    kind = None if path is None else Path(path).suffix.lower()
+    if kind not in (None, ".gif", ".mp4", ".html"):
+        raise ValueError(f"{str(path)!r} must end in .gif, .mp4 or .html.")
+    if kind == ".mp4" and not FFMpegWriter.isAvailable():
+        raise RuntimeError("An MP4 needs ffmpeg on the path; a .gif or .html file needs nothing.")
+    display = RunDisplay._of(trace)
     figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
 
     def draw(k: int) -> list[Any]:
         ax.clear()
-        shown.plot(ax, until=k)
+        display.plot(ax, until=k)
         return []
 
-    movie: Any = FuncAnimation(figure, draw, frames=len(shown.rows) + 1, interval=1000 * seconds, init_func=lambda: [])
-    if path is not None:
-        kind, rate = Path(path).suffix.lower(), cast(Any, 1 / seconds)
-        if kind == ".html":
-            Path(path).write_text(movie.to_jshtml(), encoding="utf-8")
-        elif kind == ".gif":
-            movie.save(path, writer=PillowWriter(fps=rate))
-        elif kind == ".mp4":
-            if not FFMpegWriter.isAvailable():
-                raise RuntimeError("An MP4 needs ffmpeg on the path; a .gif or .html file needs nothing.")
-            movie.save(path, writer=FFMpegWriter(fps=rate))
-        else:
-            raise ValueError(f"{str(path)!r} must end in .gif, .mp4 or .html.")
-        movie._draw_was_started = True  # saved: no warning that it was never shown
-        plt.close(figure)
+    frames = len(display.rows) + 1
+    movie: Any = FuncAnimation(figure, draw, frames=frames, interval=1000 * seconds, init_func=lambda: [])
+    if path is None:
+        return movie
+    if kind == ".html":
+        Path(path).write_text(movie.to_jshtml(), encoding="utf-8")
+    else:
+        writer = PillowWriter if kind == ".gif" else FFMpegWriter
+        movie.save(path, writer=writer(fps=cast(Any, 1 / seconds)))
+    movie._draw_was_started = True  # saved: matplotlib need not warn that it was never shown
+    plt.close(figure)
     return movie
