@@ -139,9 +139,9 @@ def test_an_edited_text_is_refused():
         Separability.from_json(json.dumps(document))
     with pytest.raises(CertificateError, match="not a"):
         SeparabilityByClass.from_json(text)
-    with pytest.raises(TypeError, match="labels are numbers or names"):
+    with pytest.raises(TypeError, match="labels must be numbers or text"):
         dataclasses.replace(verdict, positive=object()).to_json()
-    with pytest.raises(CertificateError, match="no certificate"):
+    with pytest.raises(CertificateError, match="not a certificate"):
         Separability.from_json("[")
 
 

@@ -123,8 +123,8 @@ def test_sparse(monkeypatch, fit_intercept):
     monkeypatch.setattr("rosenblatt.prove.exact.labelled_rows.DENSE_VALUES", 0)
     plane = checked(sp.csr_matrix(X), y == 0, fit_intercept=fit_intercept)
     assert plane.margin == pytest.approx(dense.margin, rel=1e-9)
-    monkeypatch.setattr("rosenblatt.prove.max_margin.hulls.ALL_AT_ONCE", 0)
-    monkeypatch.setattr("rosenblatt.prove.max_margin.hulls.POOL", 3)
+    monkeypatch.setattr("rosenblatt.prove.max_margin.hulls.SMALL_PROBLEM", 0)
+    monkeypatch.setattr("rosenblatt.prove.max_margin.hulls.FIRST_POOL", 3)
     assert checked(sp.csr_matrix(X), y == 0, fit_intercept=fit_intercept).gap <= 1e-6
 
 
@@ -183,10 +183,10 @@ def thin():
 def unknown(monkeypatch):
     """Sparse rows on which the search is cut short."""
     monkeypatch.setattr("rosenblatt.prove.exact.labelled_rows.DENSE_VALUES", 0)
-    monkeypatch.setattr("rosenblatt.prove.separation.search.WIDE", 4)
-    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.EPOCHS", 1)
-    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.VISITS", 0)
-    monkeypatch.setattr("rosenblatt.prove.separation.search.VERY_LARGE", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.search.MANY_COLUMNS", 4)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.MIN_EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.VALUE_VISITS", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.search.MAX_HULL_VALUES", 0)
     rng = np.random.default_rng(0)
     return sp.csr_matrix(rng.integers(1, 50, (60, 8)).astype(float)), rng.integers(0, 2, 60)
 
@@ -202,11 +202,11 @@ def test_no_plane_found_is_not_no_plane(monkeypatch):
     assert (model.report_.outcome, model.report_.witness) == ("undecided", None)
     assert "none is ruled out" in str(model.report_)
     X, y = unknown(monkeypatch)
-    with pytest.raises(UndecidedError, match="not found out") as caught:
+    with pytest.raises(UndecidedError, match="could not be decided") as caught:
         max_margin(X, y)
     assert caught.value.verdict.separable is None
     assert pickle.loads(pickle.dumps(caught.value)).verdict == caught.value.verdict
-    with pytest.warns(ConvergenceWarning, match="not found out"):
+    with pytest.warns(ConvergenceWarning, match="could not be decided"):
         assert MaxMargin().fit(X, y).report_.outcome == "undecided"
 
 

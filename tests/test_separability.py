@@ -54,19 +54,19 @@ def test_sparse_rows_too_many_to_be_read_as_an_array(data, fit_intercept):
 @given(st.integers(0, 10_000))
 def test_whole_numbers_alone_agree_with_floats(seed):
     from rosenblatt.prove.exact.arithmetic import row_space
-    from rosenblatt.prove.exact.certificates import signed
-    from rosenblatt.prove.exact.labelled_rows import read_table
-    from rosenblatt.prove.separation.projected_rows import whole_problem
-    from rosenblatt.prove.separation.search import Plane, in_wholes
+    from rosenblatt.prove.exact.certificates import signed_rows
+    from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
+    from rosenblatt.prove.separation.projected_rows import rows_on_columns
+    from rosenblatt.prove.separation.search import SeparatingPlane, solve_exactly
 
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, (int(rng.integers(2, 12)), 3)).astype(float)
     y = np.arange(len(X)) % 2 if seed % 2 else (X[:, 0] + X[:, 1] > 0).astype(int)
-    z = signed(read_table(X, y), y.max(), True)
-    q = whole_problem(z, row_space(z).columns)
+    z = signed_rows(read_labelled_rows(X, y), y.max(), True)
+    q = rows_on_columns(z, row_space(z).columns)
     if len(set(y.tolist())) == 2:
-        found = in_wholes(q, np.zeros(1, dtype=np.int64))
-        assert isinstance(found, Plane) == (exact.verdict(X.tolist(), y.tolist()) == "complete")
+        found = solve_exactly(q, np.zeros(1, dtype=np.int64))
+        assert isinstance(found, SeparatingPlane) == (exact.verdict(X.tolist(), y.tolist()) == "complete")
 
 
 # -- known cases -----------------------------------------------------------------------------------------------------
@@ -288,48 +288,48 @@ def test_roots_of_fractions():
 
 
 def test_floats_prove_no_false_witness():
-    from rosenblatt.prove.exact.certificates import signed
-    from rosenblatt.prove.exact.labelled_rows import read_table
-    from rosenblatt.prove.separation.projected_rows import proven, whole_problem
+    from rosenblatt.prove.exact.certificates import signed_rows
+    from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
+    from rosenblatt.prove.separation.projected_rows import prove_witness, rows_on_columns
 
     X, y = [[0.0], [2.0], [1.0], [1.0], [3.0]], [0, 0, 1, 1, 0]
-    q = whole_problem(signed(read_table(X, y), 1, True), (0, 1))
-    assert proven(q, np.array([0, 1, 2])) == []
-    assert proven(q, np.array([1, 2, 4])) is None  # a weight is negative
-    assert proven(q, np.array([2, 3, 0])) is None  # singular
-    assert proven(q, np.array([0, 1])) is None  # not square
+    q = rows_on_columns(signed_rows(read_labelled_rows(X, y), 1, True), (0, 1))
+    assert prove_witness(q, np.array([0, 1, 2])) == []
+    assert prove_witness(q, np.array([1, 2, 4])) is None  # a weight is negative
+    assert prove_witness(q, np.array([2, 3, 0])) is None  # singular
+    assert prove_witness(q, np.array([0, 1])) is None  # not square
 
 
 def test_the_simplex_gives_up_where_it_must():
-    from rosenblatt.prove.separation.simplex import Floats
+    from rosenblatt.prove.separation.simplex import FloatSimplex
 
-    empty = Floats(np.array([1.0, -1.0]), np.ones(2))
+    empty = FloatSimplex(np.array([1.0, -1.0]), np.ones(2))
     assert empty.run(5)
-    assert empty.missing() == pytest.approx(2.0)
-    singular = Floats(np.ones(2), np.ones(2))
+    assert empty.infeasibility() == pytest.approx(2.0)
+    singular = FloatSimplex(np.ones(2), np.ones(2))
     singular.extend(np.ones((2, 2)))
     singular.basis[:] = 0, 1
-    assert not singular.refresh()
-    short = Floats(np.ones(2), np.ones(2))
+    assert not singular.refactorise()
+    short = FloatSimplex(np.ones(2), np.ones(2))
     short.extend(np.eye(2))
     assert not short.run(1)
     assert not short._pivot(0, 0.0) or short.pivots > 0
 
 
 def test_a_maximiser_that_is_too_dear(monkeypatch):
-    monkeypatch.setattr("rosenblatt.prove.separation.quasi_complete.WORK", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.quasi_complete.MAX_WORK", 0)
     for X, y in (QUASI, APART, ([[0, 0, 0], [0, 0, 0], [1, 0, 2], [0, 1, 1], [1, 1, 0]], [0, 1, 1, 1, 1])):
         assert checked(X, y).infinite
 
 
 @pytest.mark.parametrize("fail", ["run", "missing"])
 def test_whole_numbers_decide_where_floats_fail(monkeypatch, fail):
-    from rosenblatt.prove.separation.simplex import Floats
+    from rosenblatt.prove.separation.simplex import FloatSimplex
 
     if fail == "run":
-        monkeypatch.setattr(Floats, "run", lambda self, most, tolerance=0: False)
+        monkeypatch.setattr(FloatSimplex, "run", lambda self, most, tolerance=0: False)
     else:
-        monkeypatch.setattr("rosenblatt.prove.separation.search.proven", lambda q, rows: None)
+        monkeypatch.setattr("rosenblatt.prove.separation.search.prove_witness", lambda q, rows: None)
     for X, y in (XOR, QUASI, APART):
         assert checked(X, y).verdict == exact.verdict(X, y)
 
@@ -387,14 +387,14 @@ def test_the_intercept_has_a_name_of_its_own():
         (np.zeros((2, 0)), [0, 1], "0 columns"),
         ([["a"]], [0], "numbers"),
         ([[1j]], [0], "Complex"),
-        ([[2**53 + 1]], [0], "no double holds"),
-        (np.array([[1 << 60 | 1]], dtype=object), [0], "no double holds"),
+        ([[2**53 + 1]], [0], "a double cannot represent"),
+        (np.array([[1 << 60 | 1]], dtype=object), [0], "a double cannot represent"),
         ([[1.0], [2.0]], [0, math.nan], "NaN at row 1"),
         ([[1.0], [2.0]], [0.5, 1], "continuous"),
         ([[1.0], [2.0]], None, "None"),
         ([[1.0], [2.0]], np.array(["2001-02-03", "2001-02-04"], dtype="datetime64[D]"), "label type: datetime64"),
         ([[1.0], [2.0]], [date(2001, 2, 3), date(2001, 2, 4)], "label type: date"),
-        ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label a row"),
+        ([[1.0], [2.0]], [[0, 1], [1, 0]], "one label per row"),
     ],
 )
 def test_bad_input(X, y, message):
@@ -428,15 +428,15 @@ def text_like(n, d, noise=0.0, seed=0, words=12):
 
 
 def test_wide_sparse_core_of_many_columns(monkeypatch):
-    import rosenblatt.prove.separation.many_columns as wide
+    from rosenblatt.prove.separation import many_columns
 
     X, y = text_like(500, 3000, words=60)
     easy = sp.csr_matrix((np.ones(1500), (np.arange(1500), 3000 + np.arange(1500))), shape=(1500, 4500))
     X = sp.vstack([sp.hstack([X, sp.csr_matrix((500, 1500))]), easy], format="csr")
     y = np.append(y, np.arange(1500) % 2)
-    found = wide.descended
+    found = many_columns.dual_descent_plane
     monkeypatch.setattr(
-        "rosenblatt.prove.separation.search.descended", lambda z, i: found(z, i) if i.size < z.n else None
+        "rosenblatt.prove.separation.search.dual_descent_plane", lambda z, i: found(z, i) if i.size < z.n else None
     )
     assert checked(X, y).verdict == "complete"
 
@@ -459,8 +459,8 @@ def test_sparse_rows_are_given_the_epochs_that_they_are_worth(n):
 
 @pytest.mark.compiled
 def test_sparse_rows_that_are_not_very_many_are_given_the_corral(monkeypatch):
-    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.EPOCHS", 1)
-    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.VISITS", 0)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.MIN_EPOCHS", 1)
+    monkeypatch.setattr("rosenblatt.prove.separation.many_columns.VALUE_VISITS", 0)
     X = sp.random(3000, 1600, density=0.01, random_state=0, format="csr")
     f = X @ np.random.default_rng(1).standard_normal(1600)
     keep = np.abs(f) > 0.05
@@ -479,10 +479,10 @@ def test_wide_sparse_twins():
 
 @pytest.mark.parametrize("epochs", [28, 0])
 def test_wide_sparse_with_a_core(monkeypatch, epochs):
-    import rosenblatt.prove.separation.many_columns as wide
+    from rosenblatt.prove.separation import many_columns
 
-    monkeypatch.setattr(wide, "EPOCHS", epochs)
-    monkeypatch.setattr(wide, "VISITS", 0)
+    monkeypatch.setattr(many_columns, "MIN_EPOCHS", epochs)
+    monkeypatch.setattr(many_columns, "VALUE_VISITS", 0)
     rng = np.random.default_rng(0)
     core = rng.integers(0, 2, (2500, 6)).astype(float)
     core_labels = core[:, 0].astype(int)
@@ -497,10 +497,10 @@ def test_wide_sparse_with_a_core(monkeypatch, epochs):
 
 
 def test_wide_sparse_undecided(monkeypatch):
-    import rosenblatt.prove.separation.many_columns as wide
+    from rosenblatt.prove.separation import many_columns
 
-    monkeypatch.setattr(wide, "EPOCHS", 1)
-    monkeypatch.setattr(wide, "VISITS", 0)
+    monkeypatch.setattr(many_columns, "MIN_EPOCHS", 1)
+    monkeypatch.setattr(many_columns, "VALUE_VISITS", 0)
     X, y = text_like(9000, 1600, noise=0.3, words=40)
     verdict = checked(X, y)
     assert (verdict.verdict, verdict.separable, verdict.rows) == ("undecided", None, None)

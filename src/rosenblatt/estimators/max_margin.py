@@ -23,9 +23,9 @@ from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.linear.squared_hinge_newton import squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import decide
-from rosenblatt.prove.exact.certificates import Separability, WidestPlane, label, signed
-from rosenblatt.prove.exact.labelled_rows import Table, check_nameable, read_rows, told_apart
-from rosenblatt.prove.max_margin.search import unfound, widest
+from rosenblatt.prove.exact.certificates import Separability, WidestPlane, plain_label, signed_rows
+from rosenblatt.prove.exact.labelled_rows import LabelledRows, check_label_types, dense_if_small, unique_column_names
+from rosenblatt.prove.max_margin.search import why_no_plane, widest_plane
 
 Array = np.ndarray[Any, Any]
 
@@ -113,7 +113,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         self._warn()
         return self
 
-    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, Array]:
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelledRows, Array]:
         if y is None:
             raise ValueError("MaxMargin requires y to be passed, but the target y is None.")
         X = self._checked(X, reset=True)
@@ -126,30 +126,30 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         rows, radius2 = encode_rows(X)
         classes = distinct(y)
         check_labels(y, classes)
-        check_nameable(classes)
+        check_label_types(classes)
         if classes.size < 2:
             raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
-        X, rows = read_rows(rows, X.shape[1])
-        names = told_apart(getattr(self, "feature_names_in_", None))
-        table = Table(X, rows, radius2, names, classes, encode_labels(y, classes))
+        X, rows = dense_if_small(rows, X.shape[1])
+        names = unique_column_names(getattr(self, "feature_names_in_", None))
+        table = LabelledRows(X, rows, radius2, names, classes, encode_labels(y, classes))
         return table, np.ones(X.shape[0]) if weights is None else weights
 
     def _checked(self, X: Any, reset: bool) -> Any:
         return validated(self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, order="C",
                              dtype=[np.float64, np.float32], ensure_all_finite=False)  # fmt: skip
 
-    def _plane(self, table: Table, name: Any, weights: Array) -> tuple[Array, float, Any, float, int]:
+    def _plane(self, table: LabelledRows, name: Any, weights: Array) -> tuple[Array, float, Any, float, int]:
         """One class against the rest: coef, intercept, certificate, gap, steps."""
-        found, steps = widest(table, name, self.fit_intercept, self.tol)
+        found, steps = widest_plane(table, name, self.fit_intercept, self.tol)
         if isinstance(found, WidestPlane):
             return found.coef, found.intercept, found, found.gap, steps
-        sides = signed(table, name, self.fit_intercept).sides.astype(np.float64)
+        sides = signed_rows(table, name, self.fit_intercept).sides.astype(np.float64)
         soft = squared_hinge(table.X, sides, weights, self.fit_intercept)
         if not all_finite(np.append(soft.w, (soft.b, soft.gap))):
             raise NotFiniteError("The squared hinge overflows on these rows")
         return soft.w, soft.b, found, soft.gap, soft.steps
 
-    def _report(self, table: Table, gap: float, seconds: float) -> Report:
+    def _report(self, table: LabelledRows, gap: float, seconds: float) -> Report:
         without = [one for one in self.certificates_ if isinstance(one, Separability)]
         refused = [one for one in without if one.separable is False]
         outcome = "inseparable" if refused else "undecided" if without else "gap" if gap <= self.tol else "budget"
@@ -174,9 +174,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     def _warn(self) -> None:
         without = [one for one in self.certificates_ if isinstance(one, Separability)]
         if without:
-            which = ", ".join(repr(label(one.positive)) for one in without if one.separable is False)
+            which = ", ".join(repr(plain_label(one.positive)) for one in without if one.separable is False)
             why = [f"No plane separates {which} from the rest (report_.witness has the proof)"] if which else []
-            why += [unfound(one) for one in without if one.separable is not False]
+            why += [why_no_plane(one) for one in without if one.separable is not False]
             warn(f"{'. '.join(why)}: the squared hinge with C = 1 was minimised instead.")
         elif self.report_.outcome == "budget":
             warn(

@@ -1,6 +1,6 @@
-"""Bounds on the error of a model on rows it has not seen, each saying when it says nothing.
+"""Bounds on the error of a model on new rows, each of which says when it is vacuous.
 
-All hold with probability 1 − δ over n rows drawn independently from what the new rows come from.
+All hold with probability 1 − δ over n rows drawn independently from the distribution of the new rows.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from scipy.special import betaincinv, gammaln
 
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.prove.exact.certificates import WidestPlane
-from rosenblatt.prove.margins import linear_of, margins
+from rosenblatt.prove.margins import linear_model_of, margins
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class GeneralisationBound:
-    """An upper bound on the error, and what it rests on.
+    """An upper bound on the error, and the counts it is based on.
 
     Attributes
     ----------
     name : str
     value : float
-        May be 1 or more: then it is vacuous.
+        The bound; it is vacuous if it is 1 or more.
     basis : str
-        What was counted.
+        What the bound was computed from.
     """
 
     name: str
@@ -38,16 +38,16 @@ class GeneralisationBound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether it says nothing: an error is never above 1."""
+        """Whether the bound says nothing, because an error rate is at most 1."""
         return not self.value < 1.0
 
     def __str__(self) -> str:
-        """The bound in words."""
+        """The bound as text."""
         return f"{self.name}: error at most {self.value:.4g}{' (vacuous)' if self.vacuous else ''}, from {self.basis}"
 
 
 def clopper_pearson(errors: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact two-sided interval for the error, from `errors` among n rows not learned from.
+    """The exact two-sided confidence interval for the error rate, from `errors` mistakes on n held-out rows.
 
     The ends solve P(≥ errors) = δ/2 and P(≤ errors) = δ/2 for a binomial count (C. Clopper, E. Pearson, 1934).
 
@@ -65,20 +65,20 @@ def clopper_pearson(errors: int, n: int, confidence: float = 0.95) -> tuple[floa
 
 
 def held_out_bound(errors: int, n: int, confidence: float = 0.95) -> float:
-    """The one-sided Clopper–Pearson bound: the largest error under which so few errors are not too unlikely."""
+    """The one-sided Clopper–Pearson upper bound on the error rate, from `errors` mistakes on n held-out rows."""
     _check_counts(errors, n, confidence)
     return 1.0 if errors == n else float(betaincinv(errors + 1, n - errors, confidence))
 
 
 def _check_counts(errors: int, n: int, confidence: float) -> None:
     if not (0 <= errors <= n and n > 0 and errors == int(errors) and n == int(n)):
-        raise ValueError(f"errors={errors} of n={n} rows: not a count of errors.")
+        raise ValueError(f"errors={errors} is not a count of errors on n={n} rows: it must be an integer from 0 to n.")
     _check_confidence(confidence)
 
 
 def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}.")
 
 
 def compression_bound(k: int, n: int, confidence: float = 0.95) -> float:
@@ -91,7 +91,7 @@ def compression_bound(k: int, n: int, confidence: float = 0.95) -> float:
     0.0645
     """
     if not (0 <= k <= n and n > 0):
-        raise ValueError(f"k={k} of n={n} rows.")
+        raise ValueError(f"k={k} must be from 0 to n={n}, the number of rows.")
     if k == n:
         return math.inf
     ways = float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
@@ -104,10 +104,10 @@ def online_bound(mistakes: int, n: int, confidence: float = 0.95) -> float:
 
 
 def margin_bound(geometric: Array, radius: float, confidence: float = 0.95) -> tuple[float, float]:
-    """The best of err_ρ + 2R/(ρ√n) + √(ln(1/δ_k)/(2n)) over ρ = R/2^k, δ_k = δ/(k(k + 1)); and its ρ.
+    """The smallest err_ρ + 2R/(ρ√n) + √(ln(1/δ_k)/(2n)) over ρ = R/2^k, δ_k = δ/(k(k + 1)); and its ρ.
 
     err_ρ is the share of rows with geometric margin below ρ (‖w‖ = 1; Bartlett, Mendelson 2002). The δ_k sum to δ, so
-    that ρ may be chosen after the rows are seen.
+    ρ may be chosen after seeing the rows.
     """
     n, best = geometric.size, (math.inf, radius)
     for k in range(1, 60):
@@ -121,17 +121,17 @@ def margin_bound(geometric: Array, radius: float, confidence: float = 0.95) -> t
 def generalisation_bounds(
     model: Any, X: Any, y: Any, *, held_out: tuple[Any, Any] | None = None, confidence: float = 0.95
 ) -> tuple[GeneralisationBound, ...]:
-    """What is known of a model's error on new rows: the held-out figure first, then bounds from the training rows.
+    """Bounds on a model's error on new rows: from held-out rows first, then from the training rows.
 
     Parameters
     ----------
     model : fitted linear classifier or WidestPlane
-    X, y : the rows it learned from
+    X, y : the training rows
     held_out : pair (X, y), optional
-        Rows it did not learn from. Their bound (Clopper and Pearson) is the one to believe; the others are often
-        vacuous, and say so.
+        Rows that were not used in training. Their bound (Clopper and Pearson) is usually the tightest; the others are
+        often vacuous, and say so.
     confidence : float, default=0.95
-        1 − δ, of each bound alone.
+        1 − δ, for each bound separately.
 
     Returns
     -------
@@ -159,41 +159,47 @@ def generalisation_bounds(
     seen = margins(model, X, y)
     n, found = seen.functional.size, []
     if held_out is not None:
-        wrong, rows = _errors(model, *held_out)
+        wrong, rows = _count_errors(model, *held_out)
         value = held_out_bound(wrong, rows, confidence)
         found.append(GeneralisationBound("held out", value, f"{wrong} errors on {rows} rows"))
-    k, what = _compressed(model)
+    k, what = _compression_size(model)
     if k is not None and seen.errors == 0:
         found.append(GeneralisationBound("compression", compression_bound(min(k, n), n, confidence), what))
     epochs = getattr(getattr(model, "report_", None), "epochs", ())
-    if epochs and epochs[0].epoch == 1 and _by_rows(model, "shuffle", "cyclic"):
+    if epochs and epochs[0].epoch == 1 and _updates_by_single_rows(model, "shuffle", "cyclic"):
         made = min(epochs[0].updates, n)
         value = online_bound(made, n, confidence)
         found.append(
-            GeneralisationBound("online to batch", value, f"{made} updates in the first pass (mean of its models)")
+            GeneralisationBound(
+                "online to batch", value, f"{made} updates in the first epoch (for the average of its models)"
+            )
         )
-    if linear_of(model).coef.shape[0] == 1:
-        found.append(_by_margin(model, X, y, confidence))
+    if linear_model_of(model).coef.shape[0] == 1:
+        found.append(_margin_bound_of(model, X, y, confidence))
     return tuple(found)
 
 
-def _compressed(model: Any) -> tuple[int | None, str]:
-    """How many rows determine the model, at most."""
+def _compression_size(model: Any) -> tuple[int | None, str]:
+    """An upper bound on the number of rows that determine the model, or None if none is known; and its basis."""
     if isinstance(model, WidestPlane):
-        return len(model.support), f"{len(model.support)} rows in the support"
+        return len(model.support), f"{len(model.support)} support rows"
     planes = [one for one in getattr(model, "certificates_", ()) if isinstance(one, WidestPlane)]
     if planes and len(planes) == len(model.certificates_):
         rows = len({row for one in planes for row in one.support})
-        return rows, f"{rows} rows in the support"
+        return rows, f"{rows} support rows"
     report = getattr(model, "report_", None)
     orders = ("shuffle", "cyclic", "blocks", "first", "worst")
-    if getattr(report, "outcome", None) == "converged" and report is not None and _by_rows(model, *orders):
-        return report.updates, f"at most {report.updates} rows that made an update"
+    if (
+        getattr(report, "outcome", None) == "converged"
+        and report is not None
+        and _updates_by_single_rows(model, *orders)
+    ):
+        return report.updates, f"at most {report.updates} rows that caused an update"
     return None, ""
 
 
-def _by_rows(model: Any, *orders: str) -> bool:
-    """Whether each update was made by one row, rows being visited in one of these orders."""
+def _updates_by_single_rows(model: Any, *orders: str) -> bool:
+    """Whether each update was caused by a single row, with rows visited in one of these orders."""
     if not {"order", "max_epochs"} <= set(model.get_params(deep=False)):
         return False
     order = model.order
@@ -201,13 +207,13 @@ def _by_rows(model: Any, *orders: str) -> bool:
         isinstance(order, str)
         and order in orders
         and getattr(model, "update", "online") == "online"
-        and not hasattr(model, "solver")  # descent: a step needs no mistake
+        and not hasattr(model, "solver")  # a gradient step needs no mistake
         and not hasattr(model, "batch_size")
     )
 
 
-def _errors(model: Any, X: Any, y: Any) -> tuple[int, int]:
-    """How many rows are answered wrongly, by the model itself where it predicts, and how many there are."""
+def _count_errors(model: Any, X: Any, y: Any) -> tuple[int, int]:
+    """The number of errors, by the model's own `predict` if it has one, and the number of rows."""
     if hasattr(model, "predict"):
         said = np.asarray(model.predict(well_formed(X)))
         return int(np.count_nonzero(said != np.asarray(y))), said.shape[0]
@@ -215,9 +221,9 @@ def _errors(model: Any, X: Any, y: Any) -> tuple[int, int]:
     return seen.errors, seen.functional.size
 
 
-def _by_margin(model: Any, X: Any, y: Any, confidence: float) -> GeneralisationBound:
+def _margin_bound_of(model: Any, X: Any, y: Any, confidence: float) -> GeneralisationBound:
     """The margin bound in the space of (x, 1), where the plane passes through the origin."""
-    linear = linear_of(model)
+    linear = linear_model_of(model)
     seen = margins(model, X, y)
     norm = math.hypot(float(np.linalg.norm(linear.coef)), float(linear.intercept[0]))
     squares = (
@@ -227,4 +233,4 @@ def _by_margin(model: Any, X: Any, y: Any, confidence: float) -> GeneralisationB
     if norm == 0:
         return GeneralisationBound("margin", math.inf, "w = 0")
     value, rho = margin_bound(seen.functional / norm, radius, confidence)
-    return GeneralisationBound("margin", value, f"the rows with a margin below {rho:.4g}")
+    return GeneralisationBound("margin", value, f"the rows with margin below {rho:.4g}")

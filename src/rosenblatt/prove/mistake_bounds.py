@@ -1,4 +1,4 @@
-"""Mistake bounds: how many updates a perceptron can make before it has converged."""
+"""Mistake bounds: the most updates a perceptron can make before it converges."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.prove.exact.labelled_rows import read_table
-from rosenblatt.prove.margins import linear_of, margins
+from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
+from rosenblatt.prove.margins import linear_model_of, margins
 from rosenblatt.prove.max_margin.search import max_margin
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
-# -- the three forms of the lectures ---------------------------------------------------------------------------------
+# -- the three forms of Novikoff's bound -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MistakeBound:
-    """How many updates a perceptron that starts at zero can make at most, by one form of the theorem.
+    """The most updates that a perceptron starting at zero can make, by one form of Novikoff's theorem.
 
     Attributes
     ----------
     form : {"origin", "unit", "radius"}
-        Through the origin (R/γ)²; bias step 1, (1 + R²)(1 + b²)/γ²; bias step R², (2R/γ)².
+        "origin", without bias: (R/γ)². "unit", bias step 1: (1 + R²)(1 + b²)/γ². "radius", bias step R²: (2R/γ)².
     value : float
     radius : float
         R = max‖x‖.
     margin : float
-        γ of a plane of unit normal.
+        γ, for a plane with unit normal.
     source : {"achieved", "widest"}
-        Whether γ is that of the model's own plane or the largest there is.
+        Whether γ is the margin of the model's own plane or the largest possible one.
     share : float or None
-        updates/value, for the form that the model was trained by.
+        updates/value, for the form that applies to the model's training.
     """
 
     form: str
@@ -43,7 +43,7 @@ class MistakeBound:
     share: float | None
 
     def __str__(self) -> str:
-        """The bound in words."""
+        """The bound as text."""
         used = "" if self.share is None else f", {100 * self.share:.3g} % of it used"
         where = {"origin": "no bias", "unit": "bias step 1", "radius": "bias step R²"}[self.form]
         source = f"R = {self.radius:.6g}, {self.source} γ = {self.margin:.6g}"
@@ -51,7 +51,7 @@ class MistakeBound:
 
 
 def novikoff(form: str, radius: float, margin: float, bias: float = 0.0, *, tau: float = 0.0) -> float:
-    """The bound by its form, from R, γ and the b of a plane with unit normal; tau is τ/η, the margin asked for.
+    """The bound in one of its forms, from R, γ and b of a plane with unit normal; tau is τ/η, the required margin.
 
     Examples
     --------
@@ -65,19 +65,19 @@ def novikoff(form: str, radius: float, margin: float, bias: float = 0.0, *, tau:
 
 
 def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
-    """Novikoff's bound in the three forms of the lectures, from the margin achieved and from the largest there is.
+    """Novikoff's bound in its three forms, from the margin achieved and from the largest margin.
 
     Parameters
     ----------
     model : fitted two-class linear model
-        Of a `Perceptron` the share of the bound that its updates used is told.
-    X, y : the rows it learned from
-        They must be separable for the bounds from the largest margin, separated by the model for the others.
+        For a `Perceptron`, `share` is set: the fraction of the bound that its updates used.
+    X, y : the training rows
+        Bounds from the largest margin need separable rows; the others need rows that the model separates.
 
     Returns
     -------
     tuple of MistakeBound
-        Those that hold; none where no plane separates the rows.
+        The bounds that hold; empty if no plane separates the rows.
 
     References
     ----------
@@ -92,17 +92,17 @@ def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
     >>> print(mistake_bounds(model, X, y)[0])
     no bias: at most 2 updates (R = 1, achieved γ = 0.707107), 100 % of it used
     """
-    linear = linear_of(model)
+    linear = linear_model_of(model)
     if linear.coef.shape[0] != 1:
         raise ValueError(
-            "mistake_bounds holds two classes apart; for more, pass a model of one class against the rest."
+            "mistake_bounds needs a model of two classes; for more, pass a model of one class against the rest."
         )
-    radius = math.sqrt(read_table(X, y).radius2)
-    trained, updates, tau = _trained(model)
+    radius = math.sqrt(read_labelled_rows(X, y).radius2)
+    trained, updates, tau = _training_form(model)
     found = []
 
     def tell(source: str, plane: Any) -> None:
-        seen, line = margins(plane, X, y), linear_of(plane)
+        seen, line = margins(plane, X, y), linear_model_of(plane)
         length, b = math.sqrt(float(line.coef[0] @ line.coef[0])), float(line.intercept[0])
         if not (seen.margin > 0 and length > 0):
             return
@@ -125,8 +125,8 @@ def _has_bias(model: Any) -> bool:
     return bool(getattr(model, "fit_intercept", False))
 
 
-def _trained(model: Any) -> tuple[str | None, int | None, float]:
-    """The form that a perceptron's training falls under, its updates, and the margin it asked for, τ/η."""
+def _training_form(model: Any) -> tuple[str | None, int | None, float]:
+    """The form that applies to a perceptron's training, its number of updates, and its required margin τ/η."""
     report = getattr(model, "report_", None)
     if report is None or report.bound is None:
         return None, None, 0.0
@@ -136,13 +136,13 @@ def _trained(model: Any) -> tuple[str | None, int | None, float]:
 
 @dataclass(frozen=True)
 class PAUMBounds:
-    """The most updates of a perceptron with uneven margins, and the margin each class ends with at least.
+    """For a perceptron with uneven margins: the most updates, and the smallest margin that each class ends with.
 
     Attributes
     ----------
     updates : float
     margins : tuple of float
-        Of the classes, in the order in which their τ were given.
+        One per class, in the order of `tau`.
     """
 
     updates: float
@@ -152,7 +152,7 @@ class PAUMBounds:
 def paum_bounds(
     radius: float, margin: float, tau: tuple[float, float], *, learning_rate: float = 1.0, fit_intercept: bool = True
 ) -> PAUMBounds:
-    """What the perceptron with uneven margins is bound to do on rows with R = radius and γ = margin.
+    """Guarantees for the perceptron with uneven margins on rows with R = radius and γ = margin.
 
     With τ = max(τ₋, τ₊), bias step R²: updates ≤ (2R/γ)²(1 + τ/(ηR²)), margin of a class ≥ γτ_y/(√8(τ + ηR²)). Without
     bias: updates ≤ (R² + 2τ/η)/γ², margin ≥ γτ_y/(2τ + ηR²) (Li et al. 2002).
@@ -164,10 +164,11 @@ def paum_bounds(
     PAUMBounds(updates=12.0, margins=(0.16666666666666666, 0.16666666666666666))
     """
     if np.shape(tau) != (2,) or np.asarray(tau).dtype.kind not in "iuf":
-        raise ValueError(f"tau is a pair of numbers, for the negative and the positive class, got {tau!r}.")
+        raise ValueError(f"tau must be two numbers, for the negative and the positive class, got {tau!r}.")
     if not (radius > 0 and margin > 0 and learning_rate > 0 and min(tau) >= 0):
         raise ValueError(
-            f"radius={radius}, margin={margin} and learning_rate={learning_rate} must be above 0, tau not below."
+            f"radius={radius}, margin={margin} and learning_rate={learning_rate} must be positive, "
+            f"and tau={tau} must not be negative."
         )
     most, step2 = max(tau), learning_rate * radius * radius
     plane = Separator(margin, 1.0, 0.0)

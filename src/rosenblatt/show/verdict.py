@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.prove.exact.certificates import Separability, WidestPlane
-from rosenblatt.prove.exact.labelled_rows import read_table
+from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
 from rosenblatt.prove.margins import margins
-from rosenblatt.prove.max_margin.search import widest
+from rosenblatt.prove.max_margin.search import widest_plane
 
 Array = np.ndarray[Any, Any]
 GAP = 1e-6  # between the margin of the widest plane and the largest that there could be
@@ -88,8 +88,8 @@ def look(X: Any, y: Any, fit_intercept: bool = True) -> Verdict:
     >>> print(look([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]))
     not separable: the hulls of rows 0, 1, 2, 3 cross
     """
-    table = read_table(X, y)
-    proof, _ = widest(table, table.classes[-1], fit_intercept, GAP)
+    table = read_labelled_rows(X, y)
+    proof, _ = widest_plane(table, table.classes[-1], fit_intercept, GAP)
     if proof.coef is None:
         return Verdict(proof)
     seen = margins(proof, X, y)

@@ -1,12 +1,12 @@
-"""Certificates: small frozen records that prove what they say, and their exact checkers.
+"""Certificates: small frozen records that prove their claims, and exact checkers for them.
 
-Nothing of rosenblatt is imported here but `data`: a proof is checked without the code that found it. An error names the
-first claim that fails (`CertificateError`).
+A proof is checked without the code that found it: of rosenblatt, only `prove.exact` and `data` are imported here. An
+error names the first claim that fails (`CertificateError`).
 
-    CertificateError     a claim of a record is not true of the rows it is held against
+    CertificateError     a claim of a record is false for the rows it is checked against
     Separability         complete, quasi-complete or overlap, with proof
     SeparabilityByClass  one of them for each class against the rest
-    WidestPlane          the plane of the largest margin, with both ends of its proof
+    WidestPlane          the plane with the largest margin, with a lower and an upper bound on that margin
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from rosenblatt.prove.exact.arithmetic import (
-    Signed,
+    SignedRows,
     Vector,
-    bareiss,
-    eliminated,
+    bareiss_reduce,
+    integers_and_exponents,
     null_vectors,
+    power_of_two,
+    reduce_modulo,
     row_space,
-    squared,
-    two_to,
-    whole,
+    squared_norm,
 )
-from rosenblatt.prove.exact.labelled_rows import Table, read_table
+from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
 from rosenblatt.prove.exact.records import CertificateError as CertificateError
-from rosenblatt.prove.exact.records import Record, digest, opened
+from rosenblatt.prove.exact.records import CertificateRecord, document_digest, parse_certificate
 
 Array = np.ndarray[Any, Any]
 
 
-def _some(things: Any) -> str:
-    """The first dozen, in words."""
+def _first_dozen(things: Any) -> str:
+    """The first twelve items as text."""
     return ", ".join(map(str, things[:12])) + (", …" if len(things) > 12 else "")
 
 
@@ -47,17 +47,17 @@ def _refuse(claim: str, why: str, row: int | None = None) -> NoReturn:
     raise CertificateError(claim, why, row)
 
 
-def _whole(row: Any) -> bool:
-    """Whether this can be the number of a row."""
+def _is_row_number(row: Any) -> bool:
+    """Whether this has the type of a row number."""
     return isinstance(row, int) and not isinstance(row, bool)
 
 
-def label(value: Any) -> Any:
-    """A label as plain Python."""
+def plain_label(value: Any) -> Any:
+    """A label as a plain Python value."""
     return value.item() if isinstance(value, np.generic) else value
 
 
-# -- what is exact about a plane -------------------------------------------------------------------------------------
+# -- exact margins ---------------------------------------------------------------------------------------------------
 
 
 def root_below(square: Fraction) -> float:
@@ -84,51 +84,51 @@ def root_above(square: Fraction) -> float:
     return m if Fraction(m) ** 2 == square else math.nextafter(m, math.inf)
 
 
-def geometric_margin(z: Signed, w: Vector) -> float:
-    """The largest double not above min z·w/‖w‖ (the intercept no part of the norm), for w that separates."""
-    norm2 = squared(w[:-1] if z.intercept else w)
+def geometric_margin(z: SignedRows, w: Vector) -> float:
+    """The largest double not above min z·w/‖w‖, for w that separates; the norm excludes the intercept."""
+    norm2 = squared_norm(w[:-1] if z.intercept else w)
     if norm2 == 0:
         return math.inf
-    return root_below(z.least(w) ** 2 / norm2)
+    return root_below(z.smallest_product(w) ** 2 / norm2)
 
 
-def _weighted_sum(z: Signed, rows: tuple[int, ...], weights: tuple[Fraction, ...]) -> list[Fraction]:
-    numbers, unit = whole(z.block(np.array(rows, dtype=np.int64)))
+def _weighted_sum(z: SignedRows, rows: tuple[int, ...], weights: tuple[Fraction, ...]) -> list[Fraction]:
+    numbers, unit = integers_and_exponents(z.block(np.array(rows, dtype=np.int64)))
     common = math.lcm(*(weight.denominator for weight in weights))
     total = np.array([int(weight * common) for weight in weights], dtype=object) @ numbers.astype(object)
-    return [Fraction(int(value), common) * two_to(int(e)) for value, e in zip(total, unit, strict=True)]
+    return [Fraction(int(value), common) * power_of_two(int(e)) for value, e in zip(total, unit, strict=True)]
 
 
-def _check_combination(z: Signed, claim: str, rows: Any, weights: Any, most: int) -> None:
-    """At most so many different rows, positive weights that sum to 1, Σ λ_i z_i = 0."""
+def _check_combination(z: SignedRows, claim: str, rows: Any, weights: Any, most: int) -> None:
+    """Check for at most `most` distinct rows, positive weights that sum to 1, and Σ λ_i z_i = 0."""
     if rows is None or weights is None or not rows:
         _refuse(claim, "is missing")
     if len(set(rows)) != len(rows) or len(rows) != len(weights):
-        _refuse(claim, "needs different rows, and a weight for each")
+        _refuse(claim, "must have distinct rows and one weight per row")
     if len(rows) > most:
-        _refuse(claim, f"has {len(rows)} rows, more than {most}")
+        _refuse(claim, f"has {len(rows)} rows, but at most {most} are allowed")
     for row, weight in zip(rows, weights, strict=True):
-        if not (_whole(row) and 0 <= row < z.n):
-            _refuse(claim, "names a row that is not there", row)
+        if not (_is_row_number(row) and 0 <= row < z.n):
+            _refuse(claim, "names a row that does not exist", row)
         if not (isinstance(weight, Fraction) and weight > 0):
-            _refuse(claim, f"has weight {weight}, which is not a positive fraction", row)
+            _refuse(claim, f"has weight {weight}, expected a positive fraction", row)
     if sum(weights) != 1:
         _refuse(claim, "has weights that do not sum to 1")
     for column, value in enumerate(_weighted_sum(z, rows, weights)):
         if value:
-            _refuse(claim, f"has a sum that is not 0 in column {column}", rows[0])
+            _refuse(claim, f"has a weighted sum that is not 0 in column {column}", rows[0])
 
 
 # -- separability ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Separability(Record):
-    """Whether a plane separates one class from the other, with proof; what `separability` returns.
+class Separability(CertificateRecord):
+    """Whether a plane separates one class from the others, with proof; returned by `separability`.
 
     z_i = y_i (x_i, 1), y_i = +1 for the class `positive`. By Gordan's theorem either some w has z_i·w > 0 on every row,
-    or some λ ≥ 0, not 0, has Σ λ_i z_i = 0; by Stiemke's, either some w has z_i·w ≥ 0 on every row and > 0 on one, or
-    some λ > 0 on every row has Σ λ_i z_i = 0.
+    or some λ ≥ 0, λ ≠ 0, has Σ λ_i z_i = 0. By Stiemke's theorem either some w has z_i·w ≥ 0 on every row and > 0 on at
+    least one, or some λ > 0 on every row has Σ λ_i z_i = 0.
 
     Attributes
     ----------
@@ -136,37 +136,38 @@ class Separability(Record):
     positive : label
         The class on the positive side.
     classes : tuple
-        The labels of y, sorted.
+        The distinct labels of y, sorted.
     fit_intercept : bool
     shape : tuple of int
-        Rows and columns of X.
+        The number of rows and columns of X.
     names : tuple of str or None
-        Columns of X, where they have names, each its own; elsewhere they go by their numbers.
+        The column names of X, if there are any and all are different; otherwise columns go by their numbers.
     coef, intercept : ndarray of shape (d,), float; None unless complete
         The plane.
     plane : tuple of Fraction or None
-        The plane (intercept last) where it is so thin a chance that no doubles were found: `coef` and `intercept` then
-        are only near it, and `margin` is that of `plane`.
+        The exact plane (intercept last) if no plane in doubles was found to separate the rows: `coef` and `intercept`
+        are then only approximations of it, and `margin` is the margin of `plane`.
     margin : float or None
         The largest double not above min_i z_i·w/‖coef‖.
     rows, weights : tuple of int, tuple of Fraction; None when complete
-        The witness: at most d + 2 rows, weights above 0 that sum to 1, with Σ λ_i z_i = 0.
+        The witness: at most d + 2 rows and positive weights that sum to 1, with Σ λ_i z_i = 0.
     spanning_rows, spanning_weights : tuple of int, tuple of Fraction; for overlap and quasi-complete
-        At most 2·rank rows with such weights. For overlap they span what all rows span: no direction separates even
-        weakly. For quasi-complete every direction that separates weakly is 0 on them, and so in every coefficient that
-        is not `infinite`.
+        At most 2·rank rows with such weights. For overlap they span the row space of all rows, so no direction
+        separates even weakly. For quasi-complete every direction that separates weakly is 0 on them, and therefore 0
+        in every coefficient that is not `infinite`.
     rank : int or None
         The rank of all rows z, for overlap.
     direction : tuple of Fraction or None
-        For quasi-complete and complete: w with z_i·w ≥ 0 on every row and > 0 on some, the intercept last. It is the
-        maximiser of Σ z_i·w with |w_j| ≤ 1, with a little of another such w where the maximiser is 0 in a coefficient
-        that can be infinite; or only another, where columns are so many or so unevenly scaled that it is too dear.
+        For quasi-complete and complete: w with z_i·w ≥ 0 on every row and > 0 on some, the intercept last. It
+        maximises Σ z_i·w subject to |w_j| ≤ 1. If that maximiser is 0 in a coefficient that can be infinite, a small
+        multiple of another such w is added; if it is too expensive to compute (very many columns, or very unevenly
+        scaled ones), another such w is used alone.
     infinite : dict or None
-        The coefficients that are infinite in a logistic regression, those that some direction moves, with their sign
-        in `direction` (Konis 2007). None where it was not found out whether `direction` moves all of them.
+        The coefficients that are infinite in a logistic regression (those that are not 0 in some direction), with
+        their sign in `direction` (Konis 2007). None if it is not known whether `direction` includes all of them.
     aliased : tuple or None
-        Columns that are combinations of others (0 in `coef` and `direction`); None where there are too many columns
-        to look for them.
+        Columns that are linear combinations of others (0 in `coef` and `direction`); None if there are too many
+        columns to look for them.
 
     References
     ----------
@@ -181,7 +182,7 @@ class Separability(Record):
     >>> verdict = separability([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
     >>> print(verdict)
     overlap: no plane separates 1 from the rest, not even weakly
-      rows 0, 1, 2, 3 prove it: a mean of those of one class is a mean of those of the other
+      rows 0, 1, 2, 3 prove it: a weighted mean of one class equals a weighted mean of the other
     >>> [str(weight) for weight in verdict.weights]
     ['1/4', '1/4', '1/4', '1/4']
     >>> verdict.verify([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
@@ -212,41 +213,40 @@ class Separability(Record):
 
     @property
     def separable(self) -> bool | None:
-        """True for complete, False where a witness says no, None when nothing is known."""
+        """True for complete, False if there is a witness against it, None if undecided."""
         if self.verdict == "complete":
             return True
         return None if self.rows is None else False
 
     def __str__(self) -> str:
-        """The verdict in words."""
+        """The verdict as text."""
         said = f"{self.verdict}: "
         if self.verdict == "complete":
             said += f"a plane separates {self.positive!r} from the rest, with margin {self.margin:.6g}"
         elif self.verdict == "overlap":
             said += f"no plane separates {self.positive!r} from the rest, not even weakly"
         elif self.verdict == "quasi-complete":
-            said += f"a plane separates {self.positive!r} from the rest only weakly, with rows of both on it"
+            said += f"a plane separates {self.positive!r} from the rest only weakly, with rows of both on the plane"
         else:
             said += "neither a plane nor a proof that there is none was found"
             if self.rows is not None:
-                said = "undecided: no plane separates strictly; whether one does weakly was not found out"
+                said = "undecided: no plane separates strictly; whether one separates weakly is not known"
         if self.rows is not None:
-            said += (
-                f"\n  rows {_some(self.rows)} prove it: a mean of those of one class is a mean of those of the other"
-            )
+            said += f"\n  rows {_first_dozen(self.rows)} prove it: "
+            said += "a weighted mean of one class equals a weighted mean of the other"
         if self.verdict == "quasi-complete":
             known = self.infinite
             if known is None:
-                known = infinite_of(self.direction or (), self.names, self.fit_intercept)
+                known = infinite_coefficients(self.direction or (), self.names, self.fit_intercept)
             moved = [f"{name} {'+' if sign > 0 else '−'}∞" for name, sign in known.items()]
             least = "at least " if self.infinite is None else ""
-            said += f"\n  infinite in a logistic regression: {least}{_some(moved)}"
+            said += f"\n  infinite in a logistic regression: {least}{_first_dozen(moved)}"
         if self.aliased:
-            said += f"\n  combinations of other columns: {_some(self.aliased)}"
+            said += f"\n  linear combinations of other columns: {_first_dozen(self.aliased)}"
         return said
 
     def verify(self, X: Any, y: Any) -> None:
-        """Hold every claim against the rows, exactly.
+        """Check every claim exactly against the rows.
 
         Parameters
         ----------
@@ -256,22 +256,22 @@ class Separability(Record):
         Raises
         ------
         CertificateError
-            Naming the first claim that is not true, and the row.
+            Names the first claim that is false, and the row.
         """
-        self._check(read_table(X, y))
+        self._check(read_labelled_rows(X, y))
 
-    def _check(self, table: Table) -> None:
-        z = signed(table, self.positive, self.fit_intercept)
+    def _check(self, table: LabelledRows) -> None:
+        z = signed_rows(table, self.positive, self.fit_intercept)
         if table.shape != tuple(self.shape):
-            _refuse("shape", f"X has {table.shape}, the record says {self.shape}")
-        if tuple(label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
-            _refuse("classes", f"y has {table.classes.tolist()}, the record says {self.classes}")
+            _refuse("shape", f"X has shape {table.shape}, the record has {self.shape}")
+        if tuple(plain_label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
+            _refuse("classes", f"y has classes {table.classes.tolist()}, the record has {self.classes}")
         if self.names is not None and not len(set(self.names)) == len(self.names) == table.shape[1]:
-            _refuse("names", f"{self.names} do not tell {table.shape[1]} columns apart")
+            _refuse("names", f"{self.names} are not {table.shape[1]} distinct names, one per column")
         if table.names is not None and self.names is not None and table.names != self.names:
-            _refuse("names", f"X has columns {table.names}, the record says {self.names}")
+            _refuse("names", f"X has columns {table.names}, the record has {self.names}")
         if self.verdict not in ("complete", "quasi-complete", "overlap", "undecided"):
-            _refuse("verdict", f"{self.verdict!r} is none")
+            _refuse("verdict", f"{self.verdict!r} is not a known verdict")
         self._check_nothing_else()
         if self.verdict == "complete":
             self._check_plane(z)
@@ -284,7 +284,7 @@ class Separability(Record):
         self._check_finite(z)
 
     def _check_nothing_else(self) -> None:
-        """A record claims only what its verdict means."""
+        """Check that the record makes no claims beyond its verdict."""
         plane, spanning = ("coef", "intercept", "plane", "margin"), ("spanning_rows", "spanning_weights", "rank")
         others = {
             "complete": ("rows", "weights", *spanning),
@@ -294,115 +294,115 @@ class Separability(Record):
         }[self.verdict]
         for name in others:
             if getattr(self, name) is not None:
-                _refuse(name, f"has no place in a verdict of {self.verdict!r}")
+                _refuse(name, f"must be None for the verdict {self.verdict!r}")
 
-    def _check_plane(self, z: Signed) -> None:
+    def _check_plane(self, z: SignedRows) -> None:
         if self.coef is None or self.intercept is None or self.margin is None:
             _refuse("coef", "is missing")
         if self.coef.shape != (self.shape[1],) or not (np.isfinite(self.coef).all() and math.isfinite(self.intercept)):
-            _refuse("coef", "is not one finite number a column, and an intercept")
+            _refuse("coef", "must be one finite number per column, with a finite intercept")
         if not self.fit_intercept and self.intercept != 0:
-            _refuse("intercept", "must be 0 without one")
+            _refuse("intercept", "must be 0 if fit_intercept is False")
         doubles = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
         if self.plane is not None and not np.array_equal(doubles, [float(value) for value in self.plane]):
-            _refuse("plane", "is not what `coef` and `intercept` are near")
+            _refuse("plane", "does not round to `coef` and `intercept`")
         w: Vector = doubles if self.plane is None else self.plane
         wrong = np.flatnonzero(z.signs(w) <= 0)
         if wrong.size:
-            _refuse("coef", "does not have this row strictly on its side", int(wrong[0]))
+            _refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
         if self.margin != geometric_margin(z, w):
-            _refuse("margin", f"{self.margin!r} is not the largest double not above the margin of the plane")
+            _refuse("margin", f"{self.margin!r} is not the margin of the plane rounded down to a double")
 
-    def _check_spanning(self, z: Signed) -> None:
+    def _check_spanning(self, z: SignedRows) -> None:
         space = row_space(z)
         if self.rank != space.rank:
-            _refuse("rank", f"the rows have rank {space.rank}, the record says {self.rank}")
+            _refuse("rank", f"the rows have rank {space.rank}, the record has {self.rank}")
         _check_combination(z, "spanning_rows", self.spanning_rows, self.spanning_weights, max(2 * space.rank, 2))
         assert self.spanning_rows is not None
         if rank_of(z, self.spanning_rows) != space.rank:
-            _refuse("spanning_rows", "do not span what all rows span", self.spanning_rows[0])
+            _refuse("spanning_rows", "do not span the row space of all rows", self.spanning_rows[0])
 
-    def _check_direction(self, z: Signed) -> None:
+    def _check_direction(self, z: SignedRows) -> None:
         if self.direction is None:
             if self.verdict in ("quasi-complete", "complete"):
                 _refuse("direction", "is missing")
             if self.infinite or (self.infinite is None and self.verdict == "overlap"):
-                _refuse("infinite", "no direction shows these coefficients to be infinite")
+                _refuse("infinite", "there is no direction to show that these coefficients are infinite")
             return
         if len(self.direction) != z.width:
-            _refuse("direction", f"has {len(self.direction)} entries, not {z.width}")
+            _refuse("direction", f"has {len(self.direction)} entries, expected {z.width}")
         signs = z.signs(self.direction)
         if (signs < 0).any():
-            _refuse("direction", "has this row on the wrong side", int(np.flatnonzero(signs < 0)[0]))
+            _refuse("direction", "puts this row on the wrong side", int(np.flatnonzero(signs < 0)[0]))
         if not (signs > 0).any():
-            _refuse("direction", "has every row on the plane")
-        if self.infinite not in (None, infinite_of(self.direction, self.names, self.fit_intercept)):
-            _refuse("infinite", "is not what the direction shows")
+            _refuse("direction", "puts every row on the plane")
+        if self.infinite not in (None, infinite_coefficients(self.direction, self.names, self.fit_intercept)):
+            _refuse("infinite", "does not match the signs in `direction`")
 
-    def _check_finite(self, z: Signed) -> None:
-        """No direction moves a coefficient that is neither infinite nor aliased.
+    def _check_finite(self, z: SignedRows) -> None:
+        """Check that every direction is 0 in all coefficients that are neither infinite nor aliased.
 
-        From Σ λ_i z_i = 0, λ > 0, and z_i·w ≥ 0 follows z_i·w = 0 on the spanning rows; of such w, 0 in the aliased
-        columns, none may be other than 0 where the coefficient is said to be finite.
+        Σ λ_i z_i = 0 with λ > 0 and z_i·w ≥ 0 imply z_i·w = 0 on the spanning rows. Every such w that is 0 in the
+        aliased columns must also be 0 wherever the record claims that the coefficient is finite.
         """
         if self.infinite is None or self.direction is None:
             return
         if self.aliased is None:
-            _refuse("infinite", "is not known where columns may be combinations of others")
-        names = column_names(self.names, self.shape[1], self.fit_intercept)
+            _refuse("infinite", "cannot be known if `aliased` is not")
+        names = coefficient_names(self.names, self.shape[1], self.fit_intercept)
         kept = [j for j, name in enumerate(names) if name not in set(self.aliased)]
         moved = set(kept)
         if self.verdict == "quasi-complete":
             _check_combination(z, "spanning_rows", self.spanning_rows, self.spanning_weights, 2 * z.width)
             assert self.spanning_rows is not None
             if len(self.spanning_rows) > max(2 * rank_of(z, self.spanning_rows), 1):
-                _refuse("spanning_rows", "has more rows than twice their rank")
-            numbers, _ = whole(z.block(np.array(self.spanning_rows, dtype=np.int64))[:, kept])
+                _refuse("spanning_rows", "has more than 2·rank rows")
+            numbers, _ = integers_and_exponents(z.block(np.array(self.spanning_rows, dtype=np.int64))[:, kept])
             moved = {kept[j] for v in null_vectors(numbers).values() for j, value in enumerate(v) if value}
         for j in sorted(moved):
             if names[j] not in self.infinite:
-                _refuse("infinite", f"nothing keeps the coefficient of {names[j]!r} finite")
+                _refuse("infinite", f"no proof that the coefficient of {names[j]!r} is finite")
 
-    def _check_aliased(self, z: Signed) -> None:
+    def _check_aliased(self, z: SignedRows) -> None:
         if self.aliased is None:
             return
-        names = column_names(self.names, self.shape[1], self.fit_intercept)
+        names = coefficient_names(self.names, self.shape[1], self.fit_intercept)
         dropped = []
         for name in self.aliased:
             if name not in names:
-                _refuse("aliased", f"{name!r} is no column")
+                _refuse("aliased", f"{name!r} is not a column")
             dropped.append(names.index(name))
         space = row_space(z)
         if len(dropped) != z.width - space.rank:
-            _refuse("aliased", f"{z.width - space.rank} columns are combinations of others, not {len(dropped)}")
+            _refuse("aliased", f"{z.width - space.rank} columns are linear combinations of others, not {len(dropped)}")
         kept = [j for j in range(z.width) if j not in set(dropped)]
         if rank_of(z, tuple(space.rows.tolist()), kept) != space.rank:
-            _refuse("aliased", "the other columns are not independent")
+            _refuse("aliased", "the remaining columns are not independent")
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Refuse what is neither True nor False."""
+    """Refuse a value that is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
-def signed(table: Table, positive: Any, fit_intercept: bool) -> Signed:
-    """The rows z of a table, positive for one class."""
+def signed_rows(table: LabelledRows, positive: Any, fit_intercept: bool) -> SignedRows:
+    """The rows z, positive for one class and negative for the rest."""
     found = np.flatnonzero(table.classes == positive)
     code = int(found[0]) if found.size else -1
-    return Signed(table, np.where(table.codes == code, 1, -1).astype(np.int8), bool(fit_intercept))
+    return SignedRows(table, np.where(table.codes == code, 1, -1).astype(np.int8), bool(fit_intercept))
 
 
-def rank_of(z: Signed, rows: tuple[int, ...], columns: list[int] | None = None) -> int:
-    """The rank of some rows, exactly."""
+def rank_of(z: SignedRows, rows: tuple[int, ...], columns: list[int] | None = None) -> int:
+    """The exact rank of these rows."""
     block = z.block(np.array(rows, dtype=np.int64))
-    numbers, _ = whole(block if columns is None else block[:, columns])
-    rank = len(eliminated(numbers)[0])
-    return rank if rank == min(numbers.shape) else len(bareiss(numbers)[1])
+    numbers, _ = integers_and_exponents(block if columns is None else block[:, columns])
+    rank = len(reduce_modulo(numbers)[0])
+    return rank if rank == min(numbers.shape) else len(bareiss_reduce(numbers)[1])
 
 
-def column_names(names: tuple[str, ...] | None, d: int, intercept: bool) -> list[Any]:
-    """The names of the columns of z: those of X, or their numbers, and the intercept's, in brackets if it is taken."""
+def coefficient_names(names: tuple[str, ...] | None, d: int, intercept: bool) -> list[Any]:
+    """A name for each column of z: its name or number in X, and "intercept", in brackets if that name is taken."""
     found: list[Any] = list(range(d)) if names is None else list(names)
     own = "intercept"
     while own in found:
@@ -410,14 +410,14 @@ def column_names(names: tuple[str, ...] | None, d: int, intercept: bool) -> list
     return [*found, own] if intercept else found
 
 
-def infinite_of(direction: Vector, names: tuple[str, ...] | None, intercept: bool) -> dict[Any, int]:
-    """The coefficients that a direction moves, with their signs."""
-    named = column_names(names, len(direction) - intercept, intercept)
+def infinite_coefficients(direction: Vector, names: tuple[str, ...] | None, intercept: bool) -> dict[Any, int]:
+    """The coefficients that are not 0 in a direction, with their signs."""
+    named = coefficient_names(names, len(direction) - intercept, intercept)
     return {name: 1 if value > 0 else -1 for name, value in zip(named, direction, strict=True) if value}
 
 
 @dataclass(frozen=True, eq=False)
-class SeparabilityByClass(Record, Mapping[Any, Separability]):
+class SeparabilityByClass(CertificateRecord, Mapping[Any, Separability]):
     """A `Separability` for each class against the rest: a mapping from class to verdict.
 
     Examples
@@ -444,48 +444,49 @@ class SeparabilityByClass(Record, Mapping[Any, Separability]):
     def __len__(self) -> int:
         return len(self.verdicts)
 
-    __eq__, __hash__ = Record.__eq__, Record.__hash__
+    __eq__, __hash__ = CertificateRecord.__eq__, CertificateRecord.__hash__
 
     @property
     def separable(self) -> bool | None:
-        """True when every class is separable from the rest, False when one is known not to be."""
+        """True if every class is separable from the rest, False if one is known not to be, None otherwise."""
         known = [verdict.separable for verdict in self.verdicts]
         return False if False in known else None if None in known else True
 
     def __str__(self) -> str:
-        """All verdicts in words."""
+        """All verdicts as text."""
         return "\n".join(str(verdict) for verdict in self.verdicts)
 
     def verify(self, X: Any, y: Any) -> None:
-        """Hold every claim of every verdict against the rows, exactly: see `Separability.verify`."""
-        table = read_table(X, y)
-        if tuple(self) != tuple(label(name) for name in table.classes):
-            _refuse("verdicts", f"y has classes {table.classes.tolist()}, the record is about {list(self)}")
+        """Check every claim of every verdict exactly against the rows: see `Separability.verify`."""
+        table = read_labelled_rows(X, y)
+        if tuple(self) != tuple(plain_label(name) for name in table.classes):
+            _refuse("verdicts", f"y has classes {table.classes.tolist()}, the record has {list(self)}")
         for verdict in self.verdicts:
             verdict._check(table)
 
     def to_json(self) -> str:
         """The record as text, with a SHA-256 over it."""
         document = {"certificate": self.kind, "format": 1, "verdicts": [verdict.to_json() for verdict in self.verdicts]}
-        return json.dumps({**document, "sha256": digest(document)}, indent=1)
+        return json.dumps({**document, "sha256": document_digest(document)}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> SeparabilityByClass:
-        """The record that `to_json` wrote; an edited text is refused."""
-        return cls(tuple(Separability.from_json(verdict) for verdict in opened(text, cls.kind)["verdicts"]))
+        """Read the record that `to_json` wrote; refuse text that was edited."""
+        return cls(tuple(Separability.from_json(verdict) for verdict in parse_certificate(text, cls.kind)["verdicts"]))
 
 
 # -- the widest plane ------------------------------------------------------------------------------------------------
 
 
-def upper_margin(z: Signed, support: tuple[int, ...], weights: tuple[float, ...]) -> float:
-    """The smallest double not below the margin that these weights leave to any plane.
+def upper_margin(z: SignedRows, support: tuple[int, ...], weights: tuple[float, ...]) -> float:
+    """The upper bound on the margin of any plane that these weights prove, rounded up to a double.
 
-    With an intercept ½‖p − q‖, p and q the weighted means of the two classes; without, ‖Σ α_i z_i‖/Σ α_i.
+    With an intercept it is ½‖p − q‖, where p and q are the weighted means of the two classes; without one it is
+    ‖Σ α_i z_i‖/Σ α_i.
     """
     block = z.block(np.array(support, dtype=np.int64))
-    rows, unit = whole(block[:, :-1] if z.intercept else block)
-    alpha = whole(np.array(weights)[:, None])[0][:, 0].astype(object)
+    rows, unit = integers_and_exponents(block[:, :-1] if z.intercept else block)
+    alpha = integers_and_exponents(np.array(weights)[:, None])[0][:, 0].astype(object)
     rows, sides = rows.astype(object), z.sides[list(support)]
     if z.intercept:
         plus, minus = int(alpha[sides > 0].sum()), int(alpha[sides < 0].sum())
@@ -500,25 +501,25 @@ def upper_margin(z: Signed, support: tuple[int, ...], weights: tuple[float, ...]
         return math.inf
     least = int(unit.min())
     square = sum((int(v) << int(e) - least) ** 2 for v, e in zip(total, unit, strict=True))
-    return root_above(Fraction(square, mass**2) * two_to(2 * least))
+    return root_above(Fraction(square, mass**2) * power_of_two(2 * least))
 
 
 @dataclass(frozen=True, eq=False)
-class WidestPlane(Record):
-    """The plane of the largest margin, with both ends of its proof; what `max_margin` returns.
+class WidestPlane(CertificateRecord):
+    """The plane with the largest margin, with bounds that prove it; returned by `max_margin`.
 
     Attributes
     ----------
     positive, classes, fit_intercept, shape
         As in `Separability`.
     coef, intercept : ndarray of shape (d,), float
-        The plane, y·f being about 1 on the nearest rows.
+        The plane, scaled so that y·f is about 1 on the nearest rows.
     margin : float
-        The margin it achieves: the largest double not above it.
+        The margin that it achieves, rounded down to a double.
     upper : float
-        No plane has more: the smallest double not below what `support` and `weights` prove.
+        No plane has a larger margin: the bound that `support` and `weights` prove, rounded up to a double.
     support, weights : tuple of int, tuple of float
-        Rows, and α > 0, whose combination is the normal of the plane.
+        Rows and their α > 0; Σ α_i z_i is the normal of the plane.
 
     Examples
     --------
@@ -545,18 +546,18 @@ class WidestPlane(Record):
 
     @property
     def gap(self) -> float:
-        """How far the margin may be from the largest there is, relative to `upper`; 1 where no double is above that."""
+        """The relative gap (upper − margin)/upper; 1 if `upper` is infinite."""
         return (self.upper - self.margin) / self.upper if math.isfinite(self.upper) else 1.0
 
     def __str__(self) -> str:
-        """The plane in words."""
+        """The plane as text."""
         return (
             f"a plane separates {self.positive!r} from the rest with margin {self.margin:.9g}; "
-            f"none has more than {self.upper:.9g} (gap {self.gap:.2g}), by {len(self.support)} rows"
+            f"no plane has more than {self.upper:.9g} (gap {self.gap:.2g}), proven by {len(self.support)} rows"
         )
 
     def verify(self, X: Any, y: Any) -> None:
-        """Hold every claim against the rows, exactly.
+        """Check every claim exactly against the rows.
 
         Parameters
         ----------
@@ -566,30 +567,30 @@ class WidestPlane(Record):
         Raises
         ------
         CertificateError
-            Naming the first claim that is not true, and the row.
+            Names the first claim that is false, and the row.
         """
-        table = read_table(X, y)
-        z = signed(table, self.positive, self.fit_intercept)
+        table = read_labelled_rows(X, y)
+        z = signed_rows(table, self.positive, self.fit_intercept)
         if table.shape != tuple(self.shape) or self.coef.shape != (table.shape[1],):
-            _refuse("shape", f"X has {table.shape}, the record says {self.shape}")
-        if tuple(label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
-            _refuse("classes", f"y has {table.classes.tolist()}, the record says {self.classes}")
+            _refuse("shape", f"X has shape {table.shape}, the record has {self.shape}")
+        if tuple(plain_label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
+            _refuse("classes", f"y has classes {table.classes.tolist()}, the record has {self.classes}")
         if not self.fit_intercept and self.intercept != 0:
-            _refuse("intercept", "must be 0 without one")
+            _refuse("intercept", "must be 0 if fit_intercept is False")
         w = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
         if not np.isfinite(w).all():
-            _refuse("coef", "is not finite")
+            _refuse("coef", "must be finite")
         wrong = np.flatnonzero(z.signs(w) <= 0)
         if wrong.size:
-            _refuse("coef", "does not have this row strictly on its side", int(wrong[0]))
+            _refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
         if self.margin != geometric_margin(z, w):
-            _refuse("margin", f"{self.margin!r} is not the largest double not above the margin of the plane")
+            _refuse("margin", f"{self.margin!r} is not the margin of the plane rounded down to a double")
         if len(self.support) != len(self.weights) or len(set(self.support)) != len(self.support):
-            _refuse("support", "needs different rows, and a weight for each")
+            _refuse("support", "must have distinct rows and one weight per row")
         for row, weight in zip(self.support, self.weights, strict=True):
-            if not (_whole(row) and 0 <= row < z.n):
-                _refuse("support", "names a row that is not there", row)
+            if not (_is_row_number(row) and 0 <= row < z.n):
+                _refuse("support", "names a row that does not exist", row)
             if not (isinstance(weight, float) and 0 < weight < math.inf):
-                _refuse("support", f"has weight {weight}", row)
+                _refuse("support", f"has weight {weight}, expected a positive finite number", row)
         if self.upper != upper_margin(z, self.support, self.weights):
-            _refuse("upper", f"{self.upper!r} is not the smallest double not below what the support proves")
+            _refuse("upper", f"{self.upper!r} is not the bound that the support proves, rounded up to a double")

@@ -1,7 +1,7 @@
-"""`Table`: what a proof is about, rows and labels read without loss.
+"""`LabelledRows`: the rows and labels that a proof is about, read without loss.
 
-A number that no double holds (a whole number beyond 2⁵³, say) is refused rather than rounded: a proof about rounded
-rows would prove nothing about those given.
+A number that a double cannot represent (such as 2⁵³ + 1) is refused rather than rounded: a proof about rounded rows
+would prove nothing about the given ones.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from rosenblatt.data.examples import (
 from rosenblatt.data.sparse_checks import well_formed
 
 Array = np.ndarray[Any, Any]
-DENSE_VALUES = 1 << 22  # sparse rows of fewer values, zeros counted, are read as an array
+DENSE_VALUES = 1 << 22  # sparse rows with at most this many values, including zeros, become an array
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows x_i and labels, checked.
+class LabelledRows:
+    """Rows x_i and their labels, checked.
 
     Attributes
     ----------
     X : ndarray or csr_matrix of shape (n, d)
-        float32 or float64, finite; the array given where it was one.
+        float32 or float64, finite; the given array itself if it already was that.
     rows : Dense or Sparse
-        The same, as the compiled loops take it.
+        The same rows in the form that compiled loops take.
     radius2 : float
-        max‖x‖², rounded; may be infinite.
+        max‖x‖², rounded; infinite if it overflows.
     names : tuple of str or None
-        Column names, where X had some, each its own.
+        Column names, if X has any and they are all different.
     classes : ndarray
-        The labels, sorted.
+        The distinct labels, sorted.
     codes : ndarray
-        The label of each row, as its place in `classes`.
+        The label of each row, as an index into `classes`.
     """
 
     X: Any
@@ -58,30 +58,30 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The number of rows and columns."""
         return int(self.X.shape[0]), int(self.X.shape[1])
 
 
-def read_table(X: Any, y: Any) -> Table:
-    """X and y, checked; an error says what is wrong and where."""
+def read_labelled_rows(X: Any, y: Any) -> LabelledRows:
+    """Check X and y and return them; an error says what is wrong and where."""
     check_buffers(X, "X")
     check_buffers(y, "y")
-    names = told_apart(getattr(X, "columns", None))
-    X = _csr(X) if sp.issparse(X) else _array(X)
+    names = unique_column_names(getattr(X, "columns", None))
+    X = _as_csr(X) if sp.issparse(X) else _as_array(X)
     n, d = X.shape
     if n == 0 or d == 0:
-        raise ValueError(f"X has {n} rows and {d} columns: at least one of each is needed.")
+        raise ValueError(f"X has {n} rows and {d} columns, but at least one of each is needed.")
     rows, radius2 = encode_rows(X)
-    X, rows = read_rows(rows, d)
-    y = _labels(y, n)
+    X, rows = dense_if_small(rows, d)
+    y = _as_label_vector(y, n)
     classes = distinct(y)
     check_labels(y, classes)
-    check_nameable(classes)
-    return Table(X, rows, radius2, names, classes, encode_labels(y, classes))
+    check_label_types(classes)
+    return LabelledRows(X, rows, radius2, names, classes, encode_labels(y, classes))
 
 
-def read_rows(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
-    """Rows as an array or SciPy's matrix, and as the loops take them; few sparse ones become an array."""
+def dense_if_small(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
+    """Rows as an array or SciPy matrix, and in the form that compiled loops take; small sparse ones become dense."""
     if isinstance(rows, Dense):
         return rows.values, rows
     parts = (rows.values, signed(rows.columns), signed(rows.starts))
@@ -92,37 +92,37 @@ def read_rows(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
     return dense, Dense(dense)
 
 
-def check_nameable(classes: Array) -> None:
-    """Refuse labels that a certificate cannot hold: dates, and objects that are neither numbers nor names."""
+def check_label_types(classes: Array) -> None:
+    """Refuse labels that a certificate cannot store: dates, and objects that are neither numbers nor text."""
     for name in classes if classes.dtype.kind == "O" else classes[:1]:
         if classes.dtype.kind in "mM" or not isinstance(name, bool | int | float | str | bytes | np.generic):
             raise ValueError(
-                f"Unknown label type: {type(name).__name__}. A certificate holds numbers and names, not {name!r}: pass "
+                f"Unknown label type: {type(name).__name__}. A certificate stores numbers and text, not {name!r}: pass "
                 "labels as text, such as y.astype(str)."
             )
 
 
-def told_apart(names: Any) -> tuple[str, ...] | None:
-    """Names of columns; None where they are none, or two columns share one: then their numbers tell them apart."""
+def unique_column_names(names: Any) -> tuple[str, ...] | None:
+    """The column names; None if there are none or two are equal, so that columns go by their numbers."""
     if names is None or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     return tuple(str(name) for name in names)
 
 
-def _array(X: Any) -> Array:
+def _as_array(X: Any) -> Array:
     given = np.asarray(X)
     if given.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns, got an array of {given.ndim} dimensions.")
-    return np.ascontiguousarray(_doubles(given, "X"))
+        raise ValueError(f"X must have two dimensions, rows and columns, got an array of {given.ndim}.")
+    return np.ascontiguousarray(_as_doubles(given, "X"))
 
 
-def _csr(X: Any) -> Any:
+def _as_csr(X: Any) -> Any:
     X = well_formed(X).tocsr()
-    values = _doubles(X.data, "X")
+    values = _as_doubles(X.data, "X")
     return X if values is X.data else sp.csr_matrix((values, X.indices, X.indptr), shape=X.shape)
 
 
-def _doubles(values: Array, what: str) -> Array:
+def _as_doubles(values: Array, what: str) -> Array:
     """The same numbers as float32 or float64."""
     if values.dtype in (np.float32, np.float64):
         return values
@@ -135,24 +135,26 @@ def _doubles(values: Array, what: str) -> Array:
     if values.dtype.kind in "iuO" or values.dtype.itemsize > 8:
         with np.errstate(over="ignore", invalid="ignore"):
             changed = found != values
-            if values.dtype.kind in "iu":  # the comparison above rounds; a double of 2⁵³ or more may hide a change
+            if values.dtype.kind in "iu":  # the comparison above rounds, which can hide a change from 2⁵³ on
                 changed = np.abs(found) >= 2.0**53
                 changed[changed] = [int(a) != int(b) for a, b in zip(values[changed], found[changed], strict=True)]
         changed = np.asarray(changed, dtype=bool) & ~np.isnan(found)
         if changed.any():
             where = ", ".join(str(int(at)) for at in np.argwhere(changed)[0])
-            raise ValueError(f"{what} has a number that no double holds, at ({where}): {values[changed][0]}.")
+            raise ValueError(f"{what} has a number that a double cannot represent, at ({where}): {values[changed][0]}.")
     return found
 
 
-def _labels(y: Any, n: int) -> Array:
+def _as_label_vector(y: Any, n: int) -> Array:
     if y is None:
         raise ValueError("y is None: every row needs a label.")
     y = as_labels(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise ValueError(f"y must have one label a row, got an array of shape {y.shape}.")
+        raise ValueError(f"y must have one label per row, got an array of shape {y.shape}.")
     if y.shape[0] != n:
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: X has {n} rows, y {y.shape[0]}.")
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n} rows, y has {y.shape[0]}."
+        )
     return np.asarray(y)

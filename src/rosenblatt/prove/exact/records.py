@@ -1,4 +1,4 @@
-"""Records that can be written as text and read back without loss, and that notice an edit."""
+"""Records that can be written as text and read back without loss, and that detect edits to the text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import numpy as np
 
 
 class CertificateError(ValueError):
-    """A claim of a certificate is not true, or its text has been edited.
+    """A claim of a certificate is false, or its text has been edited.
 
     Attributes
     ----------
     claim : str
-        The name of the first claim that fails.
+        The first claim that fails.
     row : int or None
-        The row where it fails, if it is about one.
+        The row for which it fails, if the claim is about rows.
     """
 
     def __init__(self, claim: str, why: str, row: int | None = None) -> None:
@@ -28,18 +28,18 @@ class CertificateError(ValueError):
         self.claim, self.row = claim, row
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _revive, (self.claim, self.args[0], self.row)
+        return _rebuild_error, (self.claim, self.args[0], self.row)
 
 
-def _revive(claim: str, text: str, row: int | None) -> CertificateError:
+def _rebuild_error(claim: str, text: str, row: int | None) -> CertificateError:
     error = CertificateError(claim, "", row)
     error.args = (text,)
     return error
 
 
 @dataclass(frozen=True)
-class Later:
-    """A field that is found when it is first asked for."""
+class LazyField:
+    """A field that is computed when it is first accessed."""
 
     find: Callable[[], Any]
 
@@ -48,7 +48,7 @@ class Later:
 
 
 def _encode(value: Any) -> Any:
-    """What JSON can hold, without loss."""
+    """The value in a form that JSON can hold without loss."""
     if isinstance(value, Fraction):
         return {"fraction": [hex(value.numerator), hex(value.denominator)]}
     if isinstance(value, float):
@@ -61,7 +61,7 @@ def _encode(value: Any) -> Any:
         return {"list": [_encode(entry) for entry in value]}
     if value is None or isinstance(value, bool | int | str):
         return value
-    raise TypeError(f"A certificate cannot hold {value!r}: labels are numbers or names.")
+    raise TypeError(f"A certificate cannot store {value!r}: labels must be numbers or text.")
 
 
 def _decode(value: Any) -> Any:
@@ -79,43 +79,43 @@ def _decode(value: Any) -> Any:
     return tuple(_decode(entry) for entry in held)
 
 
-def digest(document: dict[str, Any]) -> str:
-    """The SHA-256 of a document whose own is left blank."""
+def document_digest(document: dict[str, Any]) -> str:
+    """The SHA-256 of a document, computed with its own sha256 field left blank."""
     text = json.dumps({**document, "sha256": ""}, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; of two values under one key the reader would see only the last."""
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; refuses duplicate keys, of which a reader would see only the last value."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands in it twice")
+        raise ValueError("it contains a key twice")
     return found
 
 
-def opened(text: str, kind: str) -> dict[str, Any]:
-    """The document of a text, which must be of this kind and as it was written."""
+def parse_certificate(text: str, kind: str) -> dict[str, Any]:
+    """Parse the text of a certificate, which must be of this kind and unedited."""
     try:
-        document = json.loads(text, object_pairs_hook=_once)
+        document = json.loads(text, object_pairs_hook=_unique_keys)
         told = document["sha256"]
         if document["certificate"] != kind:
             raise CertificateError("certificate", f"is a {document['certificate']!r}, not a {kind!r}")
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, CertificateError):
             raise
-        raise CertificateError("text", f"is no certificate: {error}") from error
-    if told != digest(document):
+        raise CertificateError("text", f"is not a certificate: {error}") from error
+    if told != document_digest(document):
         raise CertificateError("sha256", "the text has been edited")
     return dict(document)
 
 
-class Record:
-    """What all certificates share: text and back, equality, fields that are found later."""
+class CertificateRecord:
+    """What all certificates share: conversion to text and back, equality, lazily computed fields."""
 
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
-        waiting = {name: value for name, value in self.__dict__.items() if isinstance(value, Later)}
+        waiting = {name: value for name, value in self.__dict__.items() if isinstance(value, LazyField)}
         for name in waiting:
             del self.__dict__[name]
         self.__dict__["_waiting"] = waiting
@@ -144,10 +144,10 @@ class Record:
         """The record as text, with a SHA-256 over it."""
         held = {field.name: _encode(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
         document = {"certificate": self.kind, "format": 1, **held}
-        return json.dumps({**document, "sha256": digest(document)}, indent=1)
+        return json.dumps({**document, "sha256": document_digest(document)}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Any:
-        """The record that `to_json` wrote; an edited text is refused."""
-        document = opened(text, cls.kind)
+        """Read the record that `to_json` wrote; refuse text that was edited."""
+        document = parse_certificate(text, cls.kind)
         return cls(**{field.name: _decode(document[field.name]) for field in fields(cls)})  # type: ignore[arg-type]

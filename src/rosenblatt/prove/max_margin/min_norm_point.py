@@ -1,14 +1,16 @@
-"""Wolfe's corral: the point of least norm in a convex hull, or the shortest way between two.
+"""Wolfe's algorithm: the point of least norm in a convex hull, or the shortest segment between two hulls.
 
     minimise ½‖w‖²,  w = Σ α_i z_i,  α ≥ 0,  Σ α_i = 1 over each group
 
 One group: the hull of z_i = y_i x_i (planes through the origin). Two groups, the classes: the hulls of x over y = +1
-and over y = −1, z_i = y_i x_i (planes with an intercept). The corral is a set of rows on whose affine hull the least
-point has α > 0; a row that lies lower than the corral joins it, and rows whose α would fall below 0 leave (P. Wolfe,
-"Finding the nearest point in a polytope", 1976).
+and over y = −1, z_i = y_i x_i (planes with an intercept). The active rows (Wolfe's corral) are affinely independent,
+and the point of least norm in their affine hull has α > 0. A major cycle adds a row that lies lower than the active
+ones; minor cycles remove the rows whose α would become negative (P. Wolfe, "Finding the nearest point in a polytope",
+1976).
 
-With M_ij = z_i·z_j + κ[same group], which is positive definite for affinely independent rows, the least point is
-α = M⁻¹Eᵀμ, where E has a row of ones for each group and E M⁻¹Eᵀ μ = 1. The loops keep the Cholesky factor L of M.
+With M_ij = z_i·z_j + κ[same group], which is positive definite for affinely independent rows, the point of least norm
+of the affine hull is α = M⁻¹Eᵀμ, where E has a row of ones for each group and E M⁻¹Eᵀ μ = 1. The loops keep the
+Cholesky factor L of M.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ import numpy as np
 from rosenblatt.compiling import compiled
 
 Array = np.ndarray[Any, Any]
-DEPENDENT = 1e-13  # a row this near, by its squared distance, to the span of the corral cannot join
+DEPENDENCE_TOL = 1e-13  # relative squared distance to the span of the active rows below which a row is dependent
 
 
 @compiled
-def grow(L: Array, s: int, cross: Array, diagonal: float) -> bool:
-    """Row s of L, from the products with the rows before; False when the row depends on them."""
+def append_cholesky_row(L: Array, s: int, cross: Array, diagonal: float) -> bool:
+    """Append row s to L, given its products with the rows before it; False if it depends on them."""
     left = diagonal
     for i in range(s):
         total = cross[i]
@@ -33,15 +35,15 @@ def grow(L: Array, s: int, cross: Array, diagonal: float) -> bool:
             total -= L[i, j] * L[s, j]
         L[s, i] = total / L[i, i]
         left -= L[s, i] * L[s, i]
-    if not left > DEPENDENT * diagonal:
+    if not left > DEPENDENCE_TOL * diagonal:
         return False
     L[s, s] = np.sqrt(left)
     return True
 
 
 @compiled
-def shrink(L: Array, s: int, k: int) -> None:
-    """Take row k out of L: what follows moves up, and rotations make it triangular again."""
+def remove_cholesky_row(L: Array, s: int, k: int) -> None:
+    """Remove row k from L: later rows move up, and Givens rotations make L triangular again."""
     for i in range(k, s - 1):
         for j in range(i + 2):
             L[i, j] = L[i + 1, j]
@@ -57,8 +59,8 @@ def shrink(L: Array, s: int, k: int) -> None:
 
 
 @compiled
-def back(L: Array, s: int, out: Array) -> None:
-    """Out becomes M⁻¹ out."""
+def solve_cholesky(L: Array, s: int, out: Array) -> None:
+    """Replace out by M⁻¹ out."""
     for i in range(s):
         total = out[i]
         for j in range(i):
@@ -71,11 +73,11 @@ def back(L: Array, s: int, out: Array) -> None:
 
 
 @compiled
-def least(L: Array, s: int, group: Array, groups: int, beta: Array, u: Array, v: Array) -> bool:
-    """Beta, the α of the least point of the affine hull."""
+def affine_minimiser(L: Array, s: int, group: Array, groups: int, beta: Array, u: Array, v: Array) -> bool:
+    """Set beta to the α of the point of least norm in the affine hull; False if numerically singular."""
     for i in range(s):
         u[i] = 1.0 if group[i] == 0 else 0.0
-    back(L, s, u)
+    solve_cholesky(L, s, u)
     aa = ab = bb = 0.0
     for i in range(s):
         if group[i] == 0:
@@ -86,7 +88,7 @@ def least(L: Array, s: int, group: Array, groups: int, beta: Array, u: Array, v:
         return aa > 0.0
     for i in range(s):
         v[i] = 1.0 if group[i] == 1 else 0.0
-    back(L, s, v)
+    solve_cholesky(L, s, v)
     for i in range(s):
         if group[i] == 0:
             ab += v[i]
@@ -102,12 +104,15 @@ def least(L: Array, s: int, group: Array, groups: int, beta: Array, u: Array, v:
 
 
 @compiled
-def settle(
+def minor_cycles(
     L: Array, s: int, rows: Array, group: Array, groups: int, alpha: Array, beta: Array, u: Array, v: Array
 ) -> int:
-    """Move to the least point, letting rows leave on the way; how many are left, 0 when numbers fail."""
+    """Minor cycles: move to the point of least norm, removing rows on the way.
+
+    Returns the number of active rows that remain, or 0 on numerical failure.
+    """
     while True:
-        if not least(L, s, group, groups, beta, u, v):
+        if not affine_minimiser(L, s, group, groups, beta, u, v):
             return 0
         step, leaves = 1.0, -1
         for i in range(s):
@@ -119,20 +124,20 @@ def settle(
             alpha[i] += step * (beta[i] - alpha[i])
         if leaves < 0:
             return s
-        shrink(L, s, leaves)
+        remove_cholesky_row(L, s, leaves)
         for i in range(leaves, s - 1):
             rows[i], group[i], alpha[i] = rows[i + 1], group[i + 1], alpha[i + 1]
         s -= 1
 
 
-class Corral:
-    """Rows, their α and L; grows as it needs to."""
+class MinNormPoint:
+    """The point of least norm so far: its active rows, their α, and L; storage grows as needed."""
 
     def __init__(self, groups: int, kappa: float) -> None:
         self.groups, self.kappa, self.size = groups, kappa, 0
-        self._room(64)
+        self._reserve(64)
 
-    def _room(self, room: int) -> None:
+    def _reserve(self, room: int) -> None:
         def wider(old: Array | None, *shape: int, dtype: Any = np.float64) -> Array:
             new = np.zeros(shape, dtype)
             if old is not None:
@@ -148,28 +153,28 @@ class Corral:
 
     @property
     def rows(self) -> Array:
-        """The rows in the corral."""
+        """The active rows."""
         return self.all_rows[: self.size]
 
     @property
     def alpha(self) -> Array:
-        """Their weights."""
+        """The weights of the active rows."""
         return self.all_alpha[: self.size]
 
     def add(self, row: int, group: int, products: Array, square: float, alpha: float = 0.0) -> bool:
-        """Let a row join, given its products with the rows in the corral; False when it depends on them."""
+        """Add a row, given its products with the active rows; False if it depends on them."""
         if self.size == len(self.L):
-            self._room(2 * self.size)
+            self._reserve(2 * self.size)
         cross = products + self.kappa * (self.group[: self.size] == group)
-        if not grow(self.L, self.size, cross, square + self.kappa):
+        if not append_cholesky_row(self.L, self.size, cross, square + self.kappa):
             return False
         self.all_rows[self.size], self.group[self.size], self.all_alpha[self.size] = row, group, alpha
         self.size += 1
         return True
 
-    def settle(self) -> bool:
-        """Move to the least point; False when numbers fail."""
-        left = settle(
+    def minimise(self) -> bool:
+        """Run minor cycles to the point of least norm; False on numerical failure."""
+        left = minor_cycles(
             self.L, self.size, self.all_rows, self.group, self.groups, self.all_alpha, self.beta, self.u, self.v
         )
         self.size = left or self.size

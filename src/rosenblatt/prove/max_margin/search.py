@@ -1,8 +1,8 @@
-"""The plane of the largest margin, with both ends of its proof.
+"""`max_margin`: the plane with the largest margin γ*, with proven lower and upper bounds on γ*.
 
-From α ≥ 0, w = Σ α_i z_i: through the origin min z_i·w/‖w‖ ≤ γ* ≤ ‖w‖/Σα; with an intercept, p and q in the hulls of
-the classes and w = p − q, (min₊ w·x − max₋ w·x)/(2‖w‖) ≤ γ* ≤ ½‖w‖. The search (`hulls`) is in floats; what it returns
-is measured exactly.
+For α ≥ 0 and w = Σ α_i z_i, planes through the origin have min z_i·w/‖w‖ ≤ γ* ≤ ‖w‖/Σα. With an intercept, p and q in
+the hulls of the classes and w = p − q give (min₊ w·x − max₋ w·x)/(2‖w‖) ≤ γ* ≤ ½‖w‖. The search (`hulls`) uses
+floating point; the bounds are then computed exactly.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from rosenblatt.prove.exact.certificates import (
     WidestPlane,
     check_flag,
     geometric_margin,
-    label,
-    signed,
+    plain_label,
+    signed_rows,
     upper_margin,
 )
-from rosenblatt.prove.exact.labelled_rows import Table, read_table
-from rosenblatt.prove.max_margin.hulls import plane_of
-from rosenblatt.prove.separation.search import decide
+from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
+from rosenblatt.prove.max_margin.hulls import find_widest_plane
+from rosenblatt.prove.separation.search import decide_separability
 
 
 class InseparableError(ValueError):
@@ -44,44 +44,44 @@ class InseparableError(ValueError):
 
 
 class UndecidedError(ValueError):
-    """No plane in doubles was found, and none is ruled out.
+    """No plane in doubles was found, but none is ruled out.
 
     Attributes
     ----------
     verdict : Separability
-        What is known: its `separable` is None where neither a plane nor a proof that there is none was found, True
-        where there is a plane, but so thin a chance that it was found in fractions only (`verdict.plane`).
+        What is known. Its `separable` is None if neither a plane nor a proof that there is none was found; it is True
+        if a plane is known only in fractions (`verdict.plane`), because none in doubles was found to separate.
     """
 
     def __init__(self, verdict: Separability) -> None:
-        super().__init__(f"{unfound(verdict)}: {verdict}")
+        super().__init__(f"{why_no_plane(verdict)}: {verdict}")
         self.verdict = verdict
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UndecidedError, (self.verdict,)
 
 
-def unfound(verdict: Separability) -> str:
-    """Why a verdict that rules no plane out comes without one."""
+def why_no_plane(verdict: Separability) -> str:
+    """Why there is no plane although the verdict does not rule one out."""
     if verdict.separable:
         return f"A plane separates {verdict.positive!r} from the rest, but no plane in doubles was found"
-    return f"Whether a plane separates {verdict.positive!r} from the rest was not found out"
+    return f"Whether a plane separates {verdict.positive!r} from the rest could not be decided"
 
 
 def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6) -> WidestPlane:
-    """The plane that leaves the widest margin between two classes, with a proof of how wide any can be.
+    """The plane with the largest margin between two classes, with a proof of how large any margin can be.
 
-    Maximises γ = min_i y_i (w·x_i + b)/‖w‖. The record has the margin achieved, an upper bound from the distance of two
-    points in the hulls of the classes, and `gap` between them, relative to the upper.
+    Maximises γ = min_i y_i (w·x_i + b)/‖w‖. The record has the margin achieved, an upper bound from the distance
+    between two points in the hulls of the classes, and their relative gap.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
-        Labels of two classes; the larger is positive.
+        Labels of two classes; the larger label is positive.
     fit_intercept : bool, default=True
     tol : float, default=1e-6
-        The relative gap to reach. Where rounding forbids it, the record's gap says so.
+        The relative gap to reach. If rounding prevents that, the record's `gap` is larger.
 
     Returns
     -------
@@ -90,9 +90,9 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
     Raises
     ------
     InseparableError
-        When no plane separates the classes; its `verdict` has the proof.
+        If no plane separates the classes; its `verdict` has the proof.
     UndecidedError
-        When no plane in doubles was found, though none is ruled out; its `verdict` has what is known.
+        If no plane in doubles was found, but none is ruled out; its `verdict` has what is known.
 
     References
     ----------
@@ -110,35 +110,37 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
     if not (isinstance(tol, Real) and 0 < tol < 1):
         raise ValueError(f"tol must be between 0 and 1, got {tol!r}.")
     check_flag("fit_intercept", fit_intercept)
-    table = read_table(X, y)
+    table = read_labelled_rows(X, y)
     if table.classes.size != 2:
         raise ValueError(
-            f"max_margin holds two classes apart, y has {table.classes.size}: {table.classes.tolist()}. "
-            "For more, see MaxMargin, or pass y == c for each class c."
+            f"max_margin needs two classes, y has {table.classes.size}: {table.classes.tolist()}. "
+            "For more classes use MaxMargin, or pass y == c for each class c."
         )
-    found, _ = widest(table, table.classes[-1], bool(fit_intercept), tol)
+    found, _ = widest_plane(table, table.classes[-1], bool(fit_intercept), tol)
     if isinstance(found, Separability):
         raise (InseparableError if found.separable is False else UndecidedError)(found)
     return found
 
 
-def widest(table: Table, positive: Any, fit_intercept: bool, tol: float) -> tuple[WidestPlane | Separability, int]:
-    """The widest plane between one class and the rest, or the verdict that comes without one; and the steps it took."""
-    z = signed(table, positive, fit_intercept)
-    plane, rows, alpha, steps = plane_of(z, tol)
+def widest_plane(
+    table: LabelledRows, positive: Any, fit_intercept: bool, tol: float
+) -> tuple[WidestPlane | Separability, int]:
+    """The widest plane between one class and the rest, or the verdict if there is none; and the number of steps."""
+    z = signed_rows(table, positive, fit_intercept)
+    plane, rows, alpha, steps = find_widest_plane(z, tol)
     if plane is None:
-        verdict = decide(table, positive, fit_intercept)
+        verdict = decide_separability(table, positive, fit_intercept)
         if verdict.verdict != "complete" or verdict.coef is None or verdict.plane is not None:
             return verdict, steps
         plane = np.append(verdict.coef, verdict.intercept or 0.0) if fit_intercept else verdict.coef
-    if not (np.isfinite(alpha) & (alpha > 0)).all():  # squares that left the range of doubles: they prove nothing
+    if not (np.isfinite(alpha) & (alpha > 0)).all():  # squares overflowed or underflowed: these weights prove nothing
         rows, alpha = rows[:0], alpha[:0]
     order = np.argsort(rows)
     weights = alpha[order].astype(np.float64)
     support = tuple(int(row) for row in rows[order])
     record = WidestPlane(
-        positive=label(positive),
-        classes=tuple(label(name) for name in table.classes),
+        positive=plain_label(positive),
+        classes=tuple(plain_label(name) for name in table.classes),
         fit_intercept=fit_intercept,
         shape=table.shape,
         coef=plane[:-1] if fit_intercept else plane,

@@ -1,15 +1,18 @@
-"""Very many columns: what can be said about rows that no simplex could hold.
+"""Sparse rows with very many columns: separability where the simplex would be too expensive.
 
-1. Epochs of dual coordinate descent for the hard margin, minimise ½‖w‖² with y_i f_i ≥ 1: α_i ≥ 0 moves to make
-   y_i f_i = 1, w = Σ α_i z_i (Hsieh et al. 2008). After an epoch without an error w may be a plane; that is checked
-   exactly. Few values are gone through thousands of times, very many a few dozen times.
-2. Two rows that are the same but for their labels: λ = (½, ½).
-3. A pure column, y_i x_ij ≥ 0 on every row left: its rows can be satisfied by its weight alone. They are peeled off,
-   and so on with the rest, each layer's weights large enough for what lies deeper. What is left is the core.
-4. A core of few columns is decided as any other rows are. Its witness holds for all rows, since rows of the core are 0
-   in the peeled columns; and a peeled column is a direction that separates weakly.
+These methods are tried in turn:
 
-5. Rows that are not very many: the widest plane, which the corral of `hulls` finds however narrow it is.
+1. Dual coordinate descent for the hard margin, minimise ½‖w‖² subject to y_i f_i ≥ 1: each step sets α_i ≥ 0 so that
+   y_i f_i = 1, w = Σ α_i z_i (Hsieh et al. 2008). After an epoch without mistakes w may separate the rows, which is
+   checked exactly. Small data get thousands of epochs, large data a few dozen.
+2. Two rows that differ only in their labels are a witness, λ = (½, ½).
+3. A pure column has y_i x_ij ≥ 0 on every remaining row, so its weight alone can put the rows that use it on their
+   side. These rows are peeled off, and the search repeats with the rest; the weights of each layer are chosen large
+   enough to outweigh the deeper ones. The rows that remain are the core.
+4. A core with few columns is decided like any other rows. A witness for the core holds for all rows, because rows of
+   the core are 0 in the peeled columns; and a peeled column is a direction that separates weakly.
+5. If there are not very many values, the widest plane is searched for (`max_margin.hulls`), which succeeds even if the
+   margin is very small.
 
 Otherwise the verdict is "undecided", with the witness if there is one.
 """
@@ -24,25 +27,25 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.learn.rows import add, dot, fetch_ahead, norm
-from rosenblatt.prove.exact.arithmetic import Signed
+from rosenblatt.prove.exact.arithmetic import SignedRows
 
 Array = np.ndarray[Any, Any]
-EPOCHS = 24  # at least so many
-VISITS = 3e8  # values gone through, where so many epochs are fewer: a few seconds
-LAYERS = 30
+MIN_EPOCHS = 24  # run at least this many
+VALUE_VISITS = 3e8  # more epochs are run until this many values have been visited: a few seconds
+MAX_LAYERS = 30
 
 
 @dataclass(frozen=True)
-class Peeled:
-    """Layers of pure columns with their signs and rows; the rows and columns of the core."""
+class PureColumnLayers:
+    """Layers of pure columns with their signs and rows, and the rows and columns of the remaining core."""
 
     layers: tuple[tuple[Array, Array, Array], ...]  # columns, signs, rows
     rows: Array
     columns: Array
 
 
-def twins(z: Signed) -> tuple[int, int] | None:
-    """Two rows that are the same but for their labels."""
+def contradicting_rows(z: SignedRows) -> tuple[int, int] | None:
+    """Two rows that differ only in their labels."""
     X = z.table.X
     seen: dict[int, tuple[int, int]] = {}
     for i, side in enumerate(z.sides.tolist()):
@@ -54,15 +57,15 @@ def twins(z: Signed) -> tuple[int, int] | None:
     return None
 
 
-def peel(z: Signed) -> Peeled:
-    """Take pure columns off, layer by layer."""
+def peel_pure_columns(z: SignedRows) -> PureColumnLayers:
+    """Peel off pure columns, layer by layer."""
     X = z.table.X
     owner = np.repeat(np.arange(z.n), np.diff(X.indptr))
     signs = np.sign(X.data).astype(np.int8) * z.sides[owner]
     left, layers = np.ones(z.n, dtype=bool), []
     columns = X.indices
     live = signs != 0
-    for _ in range(LAYERS):
+    for _ in range(MAX_LAYERS):
         live &= left[owner]
         plus = np.bincount(columns[live & (signs > 0)], minlength=X.shape[1])
         minus = np.bincount(columns[live & (signs < 0)], minlength=X.shape[1])
@@ -75,12 +78,12 @@ def peel(z: Signed) -> Peeled:
         layers.append((found, np.where(plus[found] > 0, 1, -1), rows))
         left[rows] = False
     live &= left[owner]
-    return Peeled(tuple(layers), np.flatnonzero(left), np.unique(columns[live]))
+    return PureColumnLayers(tuple(layers), np.flatnonzero(left), np.unique(columns[live]))
 
 
 @compiled
-def descend(rows: Any, y: Array, order: Array, alpha: Array, w: Array, b: Array, bias: float) -> int:
-    """One epoch: α_i ← max(0, α_i − (y_i f_i − 1)/‖z_i‖²); how many rows were met on the wrong side."""
+def dual_descent_epoch(rows: Any, y: Array, order: Array, alpha: Array, w: Array, b: Array, bias: float) -> int:
+    """One epoch of α_i ← max(0, α_i − (y_i f_i − 1)/‖z_i‖²); returns the number of mistakes."""
     wrong = 0
     n = np.uint64(order.size)
     for t in range(n):
@@ -101,22 +104,22 @@ def descend(rows: Any, y: Array, order: Array, alpha: Array, w: Array, b: Array,
     return wrong
 
 
-def descended(z: Signed, index: Array) -> Array | None:
-    """W that has these rows strictly on its side, if the epochs that they are worth find one."""
+def dual_descent_plane(z: SignedRows, index: Array) -> Array | None:
+    """W that has these rows strictly on their side, if dual coordinate descent finds one in time."""
     stored = int(np.diff(z.table.X.indptr)[index].sum()) + index.size
     alpha, w, b = np.zeros(z.n), np.zeros(z.table.shape[1]), np.zeros(1)
     rng = np.random.default_rng(0)
-    for _ in range(max(EPOCHS, int(VISITS / max(stored, 1)))):
+    for _ in range(max(MIN_EPOCHS, int(VALUE_VISITS / max(stored, 1)))):
         order = rng.permutation(index).astype(np.uint64)
-        if descend(z.table.rows, z.sides, order, alpha, w, b, float(z.intercept)) == 0:
+        if dual_descent_epoch(z.table.rows, z.sides, order, alpha, w, b, float(z.intercept)) == 0:
             plane = np.append(w, b) if z.intercept else w
-            if (z.signs(plane)[index] > 0).all():  # w moved on after it met a row
+            if (z.signs(plane)[index] > 0).all():  # w changed after some rows were visited
                 return plane
     return None
 
 
-def crowned(z: Signed, peeled: Peeled, core: Array) -> Array:
-    """The plane of the core with weights for the layers, the deepest first, each as large as its rows need."""
+def add_layer_weights(z: SignedRows, peeled: PureColumnLayers, core: Array) -> Array:
+    """Extend the plane of the core by weights for the layers, deepest first, each as large as its rows need."""
     w = core.copy()
     for columns, signs, rows in reversed(peeled.layers):
         part = z.table.X[rows]
@@ -130,8 +133,8 @@ def crowned(z: Signed, peeled: Peeled, core: Array) -> Array:
     return w
 
 
-def pure_direction(z: Signed, peeled: Peeled) -> tuple[Fraction, ...] | None:
-    """The pure columns of the first layer, each with its sign: a direction that separates weakly."""
+def pure_direction(z: SignedRows, peeled: PureColumnLayers) -> tuple[Fraction, ...] | None:
+    """The direction of the pure columns of the first layer, each with its sign; it separates weakly."""
     if not peeled.layers:
         return None
     w = [Fraction(0)] * z.width

@@ -1,10 +1,11 @@
-"""Rows seen along some directions: the problem that the search for a proof works on.
+"""Rows projected onto a subspace: the problem that the search for a proof works on.
 
-The question is about c: does w = N c have z_i·w > 0 on every active row? At first N holds unit vectors, one a column
-of z that is no combination of others. Once rows are known that no w can have strictly on its side, w must vanish on
-what they span, and N becomes a basis of the directions that do (facial reduction).
+The question is whether some c has z_i·w > 0 on every active row, for w = N c. At first the columns of N are unit
+vectors, one per column of z that is not a linear combination of others. Once a witness is found, a set of rows that no
+w has strictly on their side, w must vanish on the span of these rows, and N becomes a basis of the directions that do
+(facial reduction).
 
-For the floats every column and every row is scaled by a power of two, which changes no sign and rounds nothing.
+In floating point every column and every row is scaled by a power of two, which changes no sign and rounds nothing.
 """
 
 from __future__ import annotations
@@ -16,94 +17,94 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.prove.exact.arithmetic import Signed, gamma, null_vectors, two_to
+from rosenblatt.prove.exact.arithmetic import SignedRows, gamma, null_vectors, power_of_two
 
 Array = np.ndarray[Any, Any]
-SAMPLE = 2048
+SCALE_SAMPLE = 2048
 
 
 @dataclass(frozen=True)
-class Quotient:
-    """z along the columns of N.
+class ProjectedRows:
+    """The rows z projected onto the columns of N.
 
     Attributes
     ----------
     z : Signed
     vectors : tuple of tuples of Fraction
-        The columns of N, each with a 1 where all others have 0.
-    units : tuple of int
-        Where those 1s are.
-    plain : bool
-        Whether the vectors are unit vectors, so that floats see z itself.
+        The columns of N, each with a 1 in an entry where all others have 0.
+    pivot_columns : tuple of int
+        The entries with those 1s.
+    axis_aligned : bool
+        Whether the vectors are unit vectors, so that projected rows are columns of z itself, without rounding.
     active : ndarray or None
-        The rows that are not 0 along N; None for all.
+        The rows whose projection is not 0; None if all.
     scale : ndarray of int
-        The power of two over which each column is seen.
+        The exponent of the power of two by which each column is divided.
     """
 
-    z: Signed
+    z: SignedRows
     vectors: tuple[tuple[Fraction, ...], ...]
-    units: tuple[int, ...]
-    plain: bool
+    pivot_columns: tuple[int, ...]
+    axis_aligned: bool
     active: Array | None
     scale: Array
 
     @property
     def width(self) -> int:
-        """How many directions."""
-        return len(self.units)
+        """The dimension of the subspace."""
+        return len(self.pivot_columns)
 
     @property
     def index(self) -> Array:
-        """The active rows."""
+        """The indices of the active rows."""
         return np.arange(self.z.n) if self.active is None else self.active
 
     def block(self, index: Array) -> Array:
-        """Active rows as doubles, scaled; exact where `plain` (see `faithful`)."""
-        block = self._along(index)
+        """Projected and scaled rows as doubles; exact if `axis_aligned`, except for underflow (see `is_exact`)."""
+        block = self._projected(index)
         with np.errstate(under="ignore", over="ignore"):
             block = np.ldexp(block, -self.scale)
             most = np.abs(block).max(axis=1, initial=0.0)
             return np.ldexp(block, -np.frexp(np.where(most > 0, most, 1.0))[1][:, None])
 
-    def _along(self, index: Array) -> Array:
+    def _projected(self, index: Array) -> Array:
         block = self.z.block(index)
-        if self.plain:
-            return block[:, list(self.units)]
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is left to whole numbers
-            return np.asarray(block @ np.array([[_double(value) for value in v] for v in self.vectors]).T)
+        if self.axis_aligned:
+            return block[:, list(self.pivot_columns)]
+        with np.errstate(over="ignore", invalid="ignore"):  # values that overflow are left to integer arithmetic
+            return np.asarray(block @ np.array([[_to_double(value) for value in v] for v in self.vectors]).T)
 
-    def faithful(self, index: Array) -> bool:
-        """Whether `block` lost nothing to underflow."""
-        found, given = self.block(index), self._along(index)
+    def is_exact(self, index: Array) -> bool:
+        """Whether `block` is exact for these rows: axis-aligned, and nothing lost to underflow."""
+        found, given = self.block(index), self._projected(index)
         small = np.abs(found[found != 0]).min(initial=1.0)
-        return self.plain and bool(((found != 0) == (given != 0)).all() and small > 2.0**-900)
+        return self.axis_aligned and bool(((found != 0) == (given != 0)).all() and small > 2.0**-900)
 
-    def wholes(self, index: Array, last: bool) -> list[list[int]]:
-        """Each row, scaled as in `block` and with a 1 at the end if `last`, times a positive whole number."""
-        exact = np.array([self.z.values(index, v) for v in self.vectors], dtype=object).T
-        shrink = [two_to(-int(e)) for e in self.scale]
+    def integer_rows(self, index: Array, last: bool) -> list[list[int]]:
+        """The rows scaled as in `block`, with a 1 appended if `last`, each multiplied to become integers."""
+        exact = np.array([self.z.exact_products(index, v) for v in self.vectors], dtype=object).T
+        shrink = [power_of_two(-int(e)) for e in self.scale]
         rows = []
         for row in exact:
             scaled = [value * factor for value, factor in zip(row, shrink, strict=True)]
             if last:
                 most = max(abs(value) for value in scaled)
-                over = two_to(most.numerator.bit_length() - most.denominator.bit_length())
+                over = power_of_two(most.numerator.bit_length() - most.denominator.bit_length())
                 scaled = [*(value / over for value in scaled), Fraction(1)]
             common = math.lcm(*(value.denominator for value in scaled))
             rows.append([int(value * common) for value in scaled])
         return rows
 
     def lift(self, c: Any) -> Any:
-        """W = N c for c as the scaled columns have it: doubles where N is plain and c is, else fractions.
+        """W = N c for c in terms of the scaled columns: doubles if c is and N is axis-aligned, else fractions.
 
-        Doubles that would leave their range are over a power of two, which changes no sign.
+        Doubles that would overflow or underflow are scaled by a power of two, which changes no sign.
         """
-        if self.plain and isinstance(c, np.ndarray):
+        if self.axis_aligned and isinstance(c, np.ndarray):
             doubles = np.zeros(self.z.width)
-            doubles[list(self.units)] = np.ldexp(c, -self.scale - self._excess(c))
+            doubles[list(self.pivot_columns)] = np.ldexp(c, -self.scale - self._excess(c))
             return doubles
-        exact = [Fraction(value) * two_to(-int(e)) for value, e in zip(c, self.scale, strict=True)]
+        exact = [Fraction(value) * power_of_two(-int(e)) for value, e in zip(c, self.scale, strict=True)]
         w = [Fraction(0)] * self.z.width
         for value, v in zip(exact, self.vectors, strict=True):
             if value:
@@ -111,7 +112,7 @@ class Quotient:
         return w
 
     def _excess(self, c: Array) -> int:
-        """The power of two over which c, with its scale taken off, is within the range of doubles."""
+        """The power of two to divide c by, without its scale, so that it stays within the range of doubles."""
         powers = (np.frexp(c)[1] - self.scale)[c != 0]
         if not powers.size or (powers.max() < 900 and powers.min() > -900):
             return 0
@@ -122,61 +123,69 @@ class Quotient:
         signs = self.z.signs(w)
         return signs if self.active is None else signs[self.active]
 
-    def without(self, rows: Array, zero: list[int] | None = None) -> Quotient:
-        """What is left where w must vanish on what these rows span; `zero` names the columns if only they are left."""
+    def restricted_to_null_space(self, rows: Array, zero: list[int] | None = None) -> ProjectedRows:
+        """The problem for w that vanish on the span of these rows; `zero` lists the remaining columns if known."""
         if zero is None:
-            found = null_vectors(np.array(self.wholes(rows, last=False), dtype=object))
+            found = null_vectors(np.array(self.integer_rows(rows, last=False), dtype=object))
         else:
             found = {j: [Fraction(int(i == j)) for i in range(self.width)] for j in zero}
         vectors = []
         for j, v in found.items():
             w = self.lift(v)
-            vectors.append(tuple(value / w[self.units[j]] for value in w))
-        return quotient(self.z, vectors, [self.units[j] for j in found], self.plain and zero is not None)
+            vectors.append(tuple(value / w[self.pivot_columns[j]] for value in w))
+        return project_rows(
+            self.z, vectors, [self.pivot_columns[j] for j in found], self.axis_aligned and zero is not None
+        )
 
 
-def _double(value: Fraction) -> float:
+def _to_double(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
 
-def quotient(z: Signed, vectors: list[tuple[Fraction, ...]], units: list[int], plain: bool) -> Quotient:
-    """Z along these vectors."""
+def project_rows(
+    z: SignedRows, vectors: list[tuple[Fraction, ...]], pivot_columns: list[int], axis_aligned: bool
+) -> ProjectedRows:
+    """Project z onto these vectors."""
     active = np.zeros(z.n, dtype=bool)
     for v in vectors:
         active |= z.signs(v) != 0
     index = np.flatnonzero(active)
-    return _measured(Quotient(z, tuple(vectors), tuple(units), plain, index, np.zeros(len(units), dtype=int)))
+    return _with_column_scales(
+        ProjectedRows(
+            z, tuple(vectors), tuple(pivot_columns), axis_aligned, index, np.zeros(len(pivot_columns), dtype=int)
+        )
+    )
 
 
-def whole_problem(z: Signed, columns: tuple[int, ...]) -> Quotient:
-    """All rows, along columns that are no combinations of others."""
+def rows_on_columns(z: SignedRows, columns: tuple[int, ...]) -> ProjectedRows:
+    """All rows, restricted to these independent columns."""
     vectors = tuple(tuple(Fraction(int(i == j)) for i in range(z.width)) for j in columns)
-    return _measured(Quotient(z, vectors, columns, True, None, np.zeros(len(columns), dtype=int)))
+    return _with_column_scales(ProjectedRows(z, vectors, columns, True, None, np.zeros(len(columns), dtype=int)))
 
 
-def _measured(q: Quotient) -> Quotient:
-    """The same, its columns scaled by what a sample of the rows shows."""
+def _with_column_scales(q: ProjectedRows) -> ProjectedRows:
+    """The same rows, with column scales estimated from a sample."""
     index = q.index
-    if index.size == 0 or not q.units:
+    if index.size == 0 or not q.pivot_columns:
         return q
-    sample = index[np.unique(np.linspace(0, index.size - 1, num=min(index.size, SAMPLE)).astype(np.int64))]
-    most = np.abs(q._along(sample)).max(axis=0)
+    sample = index[np.unique(np.linspace(0, index.size - 1, num=min(index.size, SCALE_SAMPLE)).astype(np.int64))]
+    most = np.abs(q._projected(sample)).max(axis=0)
     return replace(q, scale=np.where((most > 0) & np.isfinite(most), np.frexp(most)[1], 0))
 
 
-# -- a witness that floats can prove ---------------------------------------------------------------------------------
+# -- a witness proven in floating point ------------------------------------------------------------------------------
 
 
-def proven(q: Quotient, rows: Array) -> list[int] | None:
-    """The columns that are 0 on these rows, if floats prove that some λ > 0 has Σ λ_i z_i = 0 and rank is full else.
+def prove_witness(q: ProjectedRows, rows: Array) -> list[int] | None:
+    """The columns that are 0 on these rows, if floating point proves that some λ > 0 has Σ λ_i z_i = 0; else None.
 
-    With those columns left out A = (zᵀ; 1) must be square. If ‖I − RA‖ < 1 for some R, A is not singular, and
-    ‖λ − λ̃‖ ≤ ‖R(b − Aλ̃)‖/(1 − ‖I − RA‖) for the solution λ of Aλ = b (Rump 1980), here with b = e_last.
+    Without those columns A = (zᵀ; 1) must be square. If ‖I − RA‖ < 1 for some R, A is nonsingular, and the solution λ
+    of Aλ = b satisfies ‖λ − λ̃‖ ≤ ‖R(b − Aλ̃)‖/(1 − ‖I − RA‖) (Rump 1980), here with b = e_last.
     """
-    if not q.plain or not q.faithful(rows):
+    if not q.axis_aligned or not q.is_exact(rows):
         return None
     block = q.block(rows)
     used = np.abs(block).max(axis=0) > 0

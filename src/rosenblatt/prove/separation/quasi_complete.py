@@ -1,4 +1,4 @@
-"""After a witness: the direction that separates weakly, or the rows that prove that there is none."""
+"""After a witness is found: a direction that separates weakly, or rows that prove that there is none."""
 
 from __future__ import annotations
 
@@ -9,76 +9,83 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.prove.exact.arithmetic import Signed, bareiss, fractions_of, null_vectors, two_to, whole
-from rosenblatt.prove.separation.projected_rows import Quotient
-from rosenblatt.prove.separation.simplex import Floats, Wholes
+from rosenblatt.prove.exact.arithmetic import (
+    SignedRows,
+    as_fractions,
+    bareiss_reduce,
+    integers_and_exponents,
+    null_vectors,
+    power_of_two,
+)
+from rosenblatt.prove.separation.projected_rows import ProjectedRows
+from rosenblatt.prove.separation.simplex import ExactSimplex, FloatSimplex
 
 Array = np.ndarray[Any, Any]
-WORK = 1e9  # bits that the exact maximiser may go through: some ten seconds
+MAX_WORK = 1e9  # bit operations allowed for the exact maximiser: about ten seconds
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Rows of a quotient with Σ λ_i z_i = 0 for some λ > 0, unique but for its length."""
+class ReductionStep:
+    """A step of facial reduction: rows with Σ λ_i z_i = 0 for some λ > 0 that is unique up to scale."""
 
-    q: Quotient
+    q: ProjectedRows
     rows: Array
-    zero: list[int] | None  # the columns left, where floats have proven the witness
+    zero_columns: list[int] | None  # the remaining columns, if floating point proved the witness
 
-    def rest(self) -> Quotient:
-        """The directions that vanish on these rows."""
-        return self.q.without(self.rows, self.zero)
+    def remaining(self) -> ProjectedRows:
+        """The problem for the directions that vanish on these rows."""
+        return self.q.restricted_to_null_space(self.rows, self.zero_columns)
 
 
-def weights_of(block: Array) -> tuple[Fraction, ...]:
-    """The λ > 0, Σ λ = 1, with Σ λ_i z_i = 0, of rows for which it is unique."""
-    numbers, _ = whole(block)
+def witness_weights(block: Array) -> tuple[Fraction, ...]:
+    """The λ > 0 with Σ λ = 1 and Σ λ_i z_i = 0, for rows for which it is unique."""
+    numbers, _ = integers_and_exponents(block)
     (found,) = null_vectors(numbers.T).values()
     total = sum(found)
     return tuple(value / total for value in found)
 
 
-def spanning(z: Signed, stages: list[Stage]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """The rows of all stages with positive weights that sum to 1 and make Σ λ_i z_i = 0 (Steinitz).
+def spanning_combination(z: SignedRows, steps: list[ReductionStep]) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+    """The rows of all steps, with positive weights that sum to 1 and make Σ λ_i z_i = 0 (Steinitz).
 
-    The rows of a stage sum, so weighted, to a vector v in the span of those before, whose weights λ' are positive:
-    v = −Σ c_i z_i for some c, and c + tλ' > 0 for t large enough.
+    The weighted sum v of a step's rows lies in the span of the rows of the steps before it, whose weights λ' are
+    positive: v = −Σ c_i z_i for some c, and c + tλ' > 0 for t large enough.
     """
-    rows, weights = stages[0].rows, list(weights_of(z.block(stages[0].rows)))
-    for stage in stages[1:]:
-        numbers = np.array(stage.q.wholes(stage.rows, last=False), dtype=object)
+    rows, weights = steps[0].rows, list(witness_weights(z.block(steps[0].rows)))
+    for step in steps[1:]:
+        numbers = np.array(step.q.integer_rows(step.rows, last=False), dtype=object)
         (mu,) = null_vectors(numbers.T).values()
-        # `wholes` multiplies each row by a number of its own: undo it.
-        factor = _factors(stage.q, stage.rows, numbers)
+        # `integer_rows` multiplies each row by a factor of its own: undo it.
+        factor = _row_factors(step.q, step.rows, numbers)
         mu = [value * f for value, f in zip(mu, factor, strict=True)]
         if mu[0] < 0:
             mu = [-value for value in mu]
-        c = _solve(z, rows, stage.rows, mu)
+        c = _solve_combination(z, rows, step.rows, mu)
         t = max((-value / weight for value, weight in zip(c, weights, strict=True)), default=Fraction(0))
         t = max(t, Fraction(0)) + 1
         weights = [value + t * weight for value, weight in zip(c, weights, strict=True)] + mu
-        rows = np.concatenate([rows, stage.rows])
+        rows = np.concatenate([rows, step.rows])
     total = sum(weights)
     return tuple(int(row) for row in rows), tuple(weight / total for weight in weights)
 
 
-def _factors(q: Quotient, rows: Array, numbers: Array) -> list[Fraction]:
-    """By what `wholes` multiplied each row."""
+def _row_factors(q: ProjectedRows, rows: Array, numbers: Array) -> list[Fraction]:
+    """The factor by which `integer_rows` multiplied each row."""
     found = []
     for i, row in enumerate(rows):
         k = next(k for k in range(q.width) if numbers[i, k])
-        value = q.z.values(np.array([row]), q.vectors[k])[0]
-        found.append(Fraction(int(numbers[i, k])) * two_to(int(q.scale[k])) / value)
+        value = q.z.exact_products(np.array([row]), q.vectors[k])[0]
+        found.append(Fraction(int(numbers[i, k])) * power_of_two(int(q.scale[k])) / value)
     return found
 
 
-def _solve(z: Signed, rows: Array, others: Array, mu: list[Fraction]) -> list[Fraction]:
+def _solve_combination(z: SignedRows, rows: Array, others: Array, mu: list[Fraction]) -> list[Fraction]:
     """Some c with Σ c_i z_i over `rows` = −Σ mu_i z_i over `others`."""
-    numbers, _ = whole(z.block(np.concatenate([rows, others])))
+    numbers, _ = integers_and_exponents(z.block(np.concatenate([rows, others])))
     common = math.lcm(*(value.denominator for value in mu))
     v = np.array([int(value * common) for value in mu], dtype=object) @ numbers[len(rows) :].astype(object)
     system = np.concatenate([numbers[: len(rows)].T.astype(object), -v[:, None]], axis=1)
-    reduced, pivots, last = bareiss(system)
+    reduced, pivots, last = bareiss_reduce(system)
     c = [Fraction(0)] * len(rows)
     for i, column in enumerate(pivots):
         c[column] = Fraction(int(reduced[i, -1]), int(last) * common)
@@ -88,53 +95,55 @@ def _solve(z: Signed, rows: Array, others: Array, mu: list[Fraction]) -> list[Fr
 # -- the direction -----------------------------------------------------------------------------------------------------
 
 
-def maximiser(q: Quotient) -> tuple[Fraction, ...] | None:
-    """The w = N c that maximises Σ z_i·w with z_i·w ≥ 0 on the active rows and |w_j| ≤ 1, exactly; None if too dear.
+def maximal_direction(q: ProjectedRows) -> tuple[Fraction, ...] | None:
+    """The exact w = N c that maximises Σ z_i·w subject to z_i·w ≥ 0 on the active rows and |w_j| ≤ 1.
 
-    All active rows are known to be separable along N. With g = Σ z_i N this is the dual of the simplex's problem with
-    b = g, the columns −z_i N of cost 0 and ±N_j of cost 1: the box of the columns that are no units of N.
+    None if it is too expensive. The active rows are known to be separable within N. With g = Σ z_i N this is the dual
+    of the problem in `simplex` with b = g, the columns −z_i N with cost 0, and ±N_j with cost 1: the bounds |w_j| ≤ 1
+    for the columns that are not pivot columns of N.
     """
     if q.width == 1:
         (v,) = q.vectors
         side = int(q.z.signs(v)[q.index[0]])
         most = max(abs(value) for value in v)
         return tuple(side * value / most for value in v)
-    flat = [two_to(int(e)) for e in q.scale]  # the columns are scaled, and so is the box
-    box = [j for j in range(q.z.width) if j not in q.units and any(v[j] for v in q.vectors)]
+    flat = [power_of_two(int(e)) for e in q.scale]  # the columns are scaled, and so are their bounds
+    box = [j for j in range(q.z.width) if j not in q.pivot_columns and any(v[j] for v in q.vectors)]
     across = [[v[j] / f for v, f in zip(q.vectors, flat, strict=True)] for j in box]
-    b = [value / f for value, f in zip(_total(q), flat, strict=True)]
+    b = [value / f for value, f in zip(_sum_of_rows(q), flat, strict=True)]
     try:
-        rows = _suggested(q, b, flat, across)
-    except OverflowError:  # the scales are beyond doubles
+        rows = _likely_basis_rows(q, b, flat, across)
+    except OverflowError:  # the scales overflow doubles
         rows = q.index[:0]
     once = math.lcm(*(f.denominator for f in flat))
-    simplex = Wholes(_integral(b)[0], [int(f * once) for f in flat])
+    simplex = ExactSimplex(_clear_denominators(b)[0], [int(f * once) for f in flat])
     for column in across:
-        numbers, factor = _integral(column)
+        numbers, factor = _clear_denominators(column)
         simplex.extend([numbers, [-value for value in numbers]], [int(factor * once)] * 2)
-    simplex.extend([[-value for value in row] for row in q.wholes(rows, last=False)])
-    while simplex.run(WORK):
+    simplex.extend([[-value for value in row] for row in q.integer_rows(rows, last=False)])
+    while simplex.run(MAX_WORK):
         w = q.lift([Fraction(int(value), int(simplex.det) * once) for value in simplex.duals()])
         wrong = q.index[q.signs(w) < 0]
         if not wrong.size:
             return tuple(w)
         wrong = wrong[:: max(1, wrong.size // 20)]
-        simplex.extend([[-value for value in row] for row in q.wholes(wrong, last=False)])
+        simplex.extend([[-value for value in row] for row in q.integer_rows(wrong, last=False)])
     return None
 
 
-def moving(q: Quotient, w: Any, best: tuple[Fraction, ...] | None) -> tuple[Fraction, ...]:
-    """A direction other than 0 wherever one is: the maximiser, or with it a little of w, moved off the zeros it has.
+def full_support_direction(q: ProjectedRows, w: Any, best: tuple[Fraction, ...] | None) -> tuple[Fraction, ...]:
+    """A direction that is nonzero in every coefficient where some direction is.
 
-    z·w > 0 on every active row, so that a small step along N keeps it: such w reach everywhere that N does.
+    This is the maximiser `best` if it qualifies, else `best` plus a small multiple of w, perturbed where w is 0.
+    z·w > 0 on every active row, so a small enough step within N keeps it positive, and N covers every such coefficient.
     """
     reach = [j for j in range(q.z.width) if any(v[j] for v in q.vectors)]
     if best is not None and all(best[j] for j in reach):
         return best
-    inner, step, turn = fractions_of(w), two_to(-1) * max(abs(value) for value in fractions_of(w)), 1
+    inner, step, turn = as_fractions(w), power_of_two(-1) * max(abs(value) for value in as_fractions(w)), 1
     while not all(inner[j] for j in reach):
         moved = [value + step * sum((v[j] * pow(3, turn * k) for k, v in enumerate(q.vectors)), Fraction(0))
-                 for j, value in enumerate(fractions_of(w))]  # fmt: skip
+                 for j, value in enumerate(as_fractions(w))]  # fmt: skip
         if (q.signs(moved) > 0).all():
             inner = moved
         step, turn = step / 8, turn % 3 + 1
@@ -146,14 +155,14 @@ def moving(q: Quotient, w: Any, best: tuple[Fraction, ...] | None) -> tuple[Frac
     return tuple(value / most for value in both)
 
 
-def _integral(v: list[Fraction]) -> tuple[list[int], int]:
-    """V times the returned positive whole number."""
+def _clear_denominators(v: list[Fraction]) -> tuple[list[int], int]:
+    """V times a positive integer that makes it integral, and that integer."""
     common = math.lcm(*(value.denominator for value in v))
     return [int(value * common) for value in v], common
 
 
-def _total(q: Quotient) -> list[Fraction]:
-    """Σ z_i N over the active rows, as far as doubles tell."""
+def _sum_of_rows(q: ProjectedRows) -> list[Fraction]:
+    """Σ z_i N over the active rows, summed in doubles."""
     share = np.zeros(q.z.n)
     share[q.index] = q.z.sides[q.index]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -166,10 +175,12 @@ def _total(q: Quotient) -> list[Fraction]:
     return [sum((a * b for a, b in zip(exact, v, strict=True) if b), Fraction(0)) for v in q.vectors]
 
 
-def _suggested(q: Quotient, b: list[Fraction], flat: list[Fraction], across: list[list[Fraction]]) -> Array:
-    """Rows that are in the optimal basis, as far as floats tell."""
+def _likely_basis_rows(
+    q: ProjectedRows, b: list[Fraction], flat: list[Fraction], across: list[list[Fraction]]
+) -> Array:
+    """Rows that are probably in the optimal basis, found in floating point."""
     size = max(max(abs(value) for value in b), Fraction(1, 10**300))
-    simplex = Floats(np.array([float(value / size) for value in b]), np.array([float(f) for f in flat]))
+    simplex = FloatSimplex(np.array([float(value / size) for value in b]), np.array([float(f) for f in flat]))
     if across:
         block = np.array([[float(value) for value in column] for column in across])
         simplex.extend(np.concatenate([block, -block]), np.ones(2 * len(across)))
@@ -182,7 +193,7 @@ def _suggested(q: Quotient, b: list[Fraction], flat: list[Fraction], across: lis
         if not simplex.run(60 * (q.width + 10)):
             break
         w = q.lift(simplex.pi.copy())
-        f = q.z.products(w)[0][q.index]
+        f = q.z.approximate_products(w)[0][q.index]
         wrong = np.flatnonzero(f < -1e-9 * max(float(np.abs(f).max()), 1e-300))
         if wrong.size > 200:
             wrong = wrong[np.argpartition(f[wrong], 200)[:200]]
