@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import rosenblatt
 from rosenblatt.cli import main as cli
-from rosenblatt.cli.progress import watched
+from rosenblatt.cli.progress import show_progress
 from rosenblatt.learn.epochs import EpochRecord
 from rosenblatt.scale.progress import Progress
 
@@ -131,7 +131,7 @@ def test_tables_and_text(folder):
     assert run("train", plain, "--label", "2", "--categorical", "hash", "--no-header", "--epochs", 2)[0] == 0
 
 
-def test_a_model_reads_as_it_learned_whatever_is_said_of_the_file(folder):
+def test_a_model_reads_files_as_in_training_whatever_the_options(folder):
     run("train", folder / "table.csv", "--label", "churned", "-o", folder / "m", "--epochs", 9)
     (folder / "new.dat").write_text("colour,size\ngreen,0.9\nred,0.9\nred,0.1\n")
     for options in ((), ("--format", "csv")):
@@ -153,7 +153,7 @@ def test_a_model_reads_as_it_learned_whatever_is_said_of_the_file(folder):
     assert said == run("predict", folder / "t", folder / "mail.tsv", "--scores")
 
 
-def test_a_name_that_tells_no_format(folder):
+def test_a_file_name_without_a_format(folder):
     (folder / "t.dat").write_text((folder / "table.csv").read_text())
     arguments = ("--format", "csv", "--label", "churned", "-o", folder / "m")
     code, out, _ = run("train", folder / "t.dat", "--test", folder / "t.dat", *arguments)
@@ -235,7 +235,7 @@ def test_a_model_that_was_never_trained(folder):
         assert error == "This Perceptron was saved before it was trained: it can say nothing of rows."
 
 
-def test_whatever_goes_wrong_is_one_sentence(monkeypatch, capsys, folder):
+def test_an_internal_error_is_one_sentence(monkeypatch, capsys, folder):
     monkeypatch.setattr(sys, "argv", ["rosenblatt", "info", str(folder / "m")])
     monkeypatch.setattr(rosenblatt, "load", lambda path: {}["missing\nkey"])
     with pytest.raises(SystemExit) as left:
@@ -269,15 +269,15 @@ def test_labels_are_written_out(folder):
     assert run("predict", folder / "n", folder / "number.svm")[1] == "0.1\n"
 
 
-def test_labels_of_another_kind(folder):
+def test_labels_of_another_type_are_refused(folder):
     X, y = rosenblatt.read(folder / "rows.svm")
     rosenblatt.save(rosenblatt.Perceptron(max_epochs=3).fit(X, np.where(y > 0, "yes", "no")), folder / "names")
     code, _, error = run("evaluate", folder / "names", folder / "rows.svm")
     assert code == 2
-    assert "expected labels of the kind that was learned, such as 'no', found" in error
+    assert "expected labels of the kind that the model was trained on, such as 'no', found" in error
 
 
-def test_places_are_checked_before_training(folder, monkeypatch):
+def test_paths_are_checked_before_training(folder, monkeypatch):
     monkeypatch.setattr("rosenblatt.scale.fit_from_files.training", lambda *given, **more: pytest.fail("it trained"))
     for arguments, text in [
         (("-o", folder), "this is a folder"),
@@ -341,7 +341,7 @@ def test_only_models_are_replaced(folder, monkeypatch):
     for option in ("-o", "--checkpoint"):
         code, _, error = run("train", rows, option, notes, "--epochs", 2)
         assert code == 2
-        assert error == f"{notes}: this file is there and is no model of rosenblatt: name another, or give --force."
+        assert error == f"{notes}: this file exists and rosenblatt did not write it: name another, or give --force."
         assert notes.read_text() == "precious"
         code, _, error = run("train", rows, option, "/dev/null", "--force")
         assert code == 2
@@ -372,7 +372,7 @@ def test_only_exports_are_replaced_by_exports(folder):
     assert run("export", folder / "m", folder / "n", "--force")[0] == 0
 
 
-def test_only_a_checkpoint_of_this_run_goes_on(folder, monkeypatch):
+def test_resume_is_suggested_only_if_this_run_saved_a_checkpoint(folder, monkeypatch):
     point = folder / "point"
     arguments = ("train", folder / "rows.svm", "--checkpoint", point, "--epochs", 5, "--set", "margin=1e9")
     assert run(*arguments, "--learner", "perceptron")[0] == 0
@@ -382,9 +382,9 @@ def test_only_a_checkpoint_of_this_run_goes_on(folder, monkeypatch):
             if after == 0 or step.record is not None:
                 raise KeyboardInterrupt
 
-    for after, said in ((0, "interrupted\n"), (1, f"interrupted; {point} goes on with --resume\n")):
+    for after, said in ((0, "interrupted\n"), (1, f"interrupted; continue from {point} with --resume\n")):
         monkeypatch.setattr(
-            "rosenblatt.cli.progress.watched", lambda steps, quiet, after=after: interrupted(steps, quiet, after)
+            "rosenblatt.cli.progress.show_progress", lambda steps, quiet, after=after: interrupted(steps, quiet, after)
         )
         code, _, error = run(*arguments, "--learner", "perceptron")
         assert code == 130
@@ -402,7 +402,7 @@ def test_only_a_checkpoint_of_this_run_goes_on(folder, monkeypatch):
     ],
     ids=" ".join,
 )
-def test_nobody_reads_the_answer(folder, words):
+def test_closing_the_output_early_exits_with_141(folder, words):
     """Whatever could not be written, the exit code is no verdict: 1 would mean that nothing separates the rows."""
     (folder / "same.svm").write_text("1 1:1\n-1 1:1\n")
     arguments = [str(folder / "same.svm") if word == "SOURCE" else word for word in words]
@@ -422,7 +422,7 @@ def test_an_answer_that_cannot_be_written(folder):
     assert subprocess.run([*COMMAND, "check", str(folder / "same.svm")], stdout=subprocess.DEVNULL).returncode == 1
 
 
-def test_what_typer_does_not_understand(monkeypatch, capsys):
+def test_an_unknown_command_or_option(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["rosenblatt", "check", "--colour"])
     with pytest.raises(SystemExit) as left:
         cli.main()
@@ -431,7 +431,7 @@ def test_what_typer_does_not_understand(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(), SystemExit(1)], ids=["ours", "of rich"])
-def test_a_pipe_that_breaks_is_no_verdict(monkeypatch, error):
+def test_a_broken_pipe_is_not_a_verdict(monkeypatch, error):
     def broken(**how):
         raise error
 
@@ -514,7 +514,7 @@ def test_bench(folder, monkeypatch):
     assert "MB/s" in run("bench", folder / "table.csv", "--label", "churned")[1]
     monkeypatch.setenv("ROSENBLATT_CACHE", str(folder / "caches"))
     assert len(json.loads(run("bench", "-", "--json", input=(folder / "rows.svm").read_bytes())[1])) == 3
-    monkeypatch.setattr("rosenblatt.cli.scoring.MADE_UP", 50)
+    monkeypatch.setattr("rosenblatt.cli.scoring.SYNTHETIC_ROWS", 50)
     assert run("bench")[0] == 0
 
 
@@ -528,7 +528,7 @@ def test_version_and_main(monkeypatch, capsys, folder):
 
 
 @pytest.mark.compiled
-def test_help_teaches_and_is_quick():
+def test_help_has_examples_and_starts_quickly():
     def spent():
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         out = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
@@ -541,7 +541,7 @@ def test_help_teaches_and_is_quick():
         assert "Example" in run(name, "--help")[1]
 
 
-def test_heavy_imports_wait():
+def test_heavy_imports_are_deferred():
     script = "import sys, rosenblatt.cli.main; print(sorted({'numba', 'sklearn', 'numpy', 'rich'} & set(sys.modules)))"
     out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "numba" not in out
@@ -567,12 +567,12 @@ def test_progress_in_both_forms(monkeypatch, capsys):
             yield Progress(epoch, 50, 100, 3, 0.1)
             yield Progress(epoch, 100, 100, 5, 0.2, EpochRecord(epoch, 5, None, 0.25, 0.1))
 
-    watched(steps())
+    show_progress(steps())
     assert "epoch 2: 5 mistakes, loss 0.25, 1,000 rows/s" in capsys.readouterr().err
-    watched(steps(), quiet=True)
+    show_progress(steps(), quiet=True)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys, "stderr", Terminal(sys.stderr))
-    watched(steps())
+    show_progress(steps())
     assert "epoch 2: 5 mistakes" in capsys.readouterr().err
 
 
@@ -640,7 +640,7 @@ def test_ctrl_c_in_a_terminal(folder):
     child.expect("epoch 2: ")
     time.sleep(0.2)
     child.sendintr()
-    child.expect("interrupted; .* goes on with --resume")
+    child.expect("interrupted; continue from .* with --resume")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 130, child.signalstatus == signal.SIGINT
@@ -651,7 +651,7 @@ def test_ctrl_c_in_a_terminal(folder):
 
 
 @pytest.mark.compiled
-def test_a_reader_that_has_had_enough(folder):
+def test_a_reader_that_closes_the_pipe_early(folder):
     (folder / "long.svm").write_bytes((folder / "rows.svm").read_bytes() * 200)
     run("train", folder / "rows.svm", "-o", folder / "m", "--epochs", 2)
     command = f"{' '.join(COMMAND)} predict {folder / 'm'} {folder / 'long.svm'} | head -1"

@@ -1,6 +1,6 @@
 """The command line: `rosenblatt train`, `predict`, `evaluate`, `check`, `info`, `export`, `bench`, `lab`.
 
-Heavy imports wait inside the commands, so that `rosenblatt --help` is quick.
+Heavy imports are made inside the commands, so that `rosenblatt --help` starts quickly.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ app = typer.Typer(
 )
 
 BAD_INPUT, UNDECIDED, INTERRUPTED = 2, 3, 130
-UNREAD = 141  # as shells say of SIGPIPE: the answer was cut short, whatever it was
+OUTPUT_CLOSED = 141  # the code that shells give for SIGPIPE: the reader closed our output before the end
 
 
 class Learner(StrEnum):
-    """What can learn from files."""
+    """The learners that can be trained from files."""
 
     PERCEPTRON = "perceptron"
     AVERAGED = "averaged"
@@ -53,7 +53,7 @@ class Learner(StrEnum):
     SECOND_ORDER = "second-order"
 
 
-CLASSES = {
+ESTIMATORS = {
     Learner.PERCEPTRON: "Perceptron",
     Learner.AVERAGED: "AveragedPerceptron",
     Learner.PAUM: "PAUM",
@@ -65,7 +65,7 @@ CLASSES = {
 
 
 class Format(StrEnum):
-    """The formats that can be read."""
+    """The file formats that can be read."""
 
     SVMLIGHT = "svmlight"
     CSV = "csv"
@@ -77,17 +77,19 @@ class Format(StrEnum):
 
 Source = Annotated[str, typer.Argument(help='A file, a pattern such as "part-*.svm", or - for standard input.')]
 Model = Annotated[Path, typer.Argument(help="A model file.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an output that is there and is no model.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-FormatOption = Annotated[Format | None, typer.Option(help="The format, where the name does not tell.")]
-LabelOption = Annotated[str | None, typer.Option(help="Tables: the column of the label, a name or a number from 0.")]
-FeaturesOption = Annotated[int | None, typer.Option(min=1, help="The number of features, if it is known.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an output file that rosenblatt did not write.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FormatOption = Annotated[Format | None, typer.Option(help="The file format, if the file name does not tell.")]
+LabelOption = Annotated[str | None, typer.Option(help="Tables: the label column, by name or by number from 0.")]
+FeaturesOption = Annotated[int | None, typer.Option(min=1, help="The number of features, if known.")]
 ZeroBased = Annotated[
-    bool | None, typer.Option("--zero-based/--one-based", help="svmlight: where indices start, if it is known.")
+    bool | None, typer.Option("--zero-based/--one-based", help="svmlight: the first index, if known.")
 ]
-Header = Annotated[bool, typer.Option("--header/--no-header", help="CSV, TSV: whether the first line has names.")]
-Categorical = Annotated[str, typer.Option(help="Tables: names become columns (onehot) or are hashed (hash).")]
-Ngrams = Annotated[str, typer.Option(help='Text: n-grams of words, as in "1,2".')]
+Header = Annotated[
+    bool, typer.Option("--header/--no-header", help="CSV, TSV: whether the first line names the columns.")
+]
+Categorical = Annotated[str, typer.Option(help="Tables: one-hot encode text values (onehot) or hash them (hash).")]
+Ngrams = Annotated[str, typer.Option(help='Text: the range of word n-grams, such as "1,2".')]
 
 
 def reading_settings(
@@ -99,7 +101,7 @@ def reading_settings(
     names: str,
     grams: str,
 ) -> dict[str, Any]:
-    """What `rosenblatt.read` takes, from what was typed; only what differs from the defaults."""
+    """Keyword arguments for `rosenblatt.read` from the command line's options; only those that are not the defaults."""
     settings: dict[str, Any] = {}
     if format is not None:
         settings["format"] = format.value
@@ -117,7 +119,7 @@ def reading_settings(
         try:
             low, high = (int(part) for part in grams.split(","))
         except ValueError:
-            raise ValueError(f'--ngrams takes two whole numbers, as in "1,2", not {grams!r}.') from None
+            raise ValueError(f'--ngrams takes two integers, such as "1,2", not {grams!r}.') from None
         settings["ngrams"] = (low, high)
     return settings
 
@@ -129,9 +131,9 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _top(
+def _global_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass
@@ -142,44 +144,55 @@ def train(
     source: Source,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the model.")] = None,
     test: Annotated[str | None, typer.Option(help="A file to evaluate the model on.")] = None,
-    learner: Annotated[Learner, typer.Option(help="What learns.")] = Learner.AVERAGED,
+    learner: Annotated[Learner, typer.Option(help="The learning algorithm.")] = Learner.AVERAGED,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help='A parameter of the learner, as in "margin=0.5"; repeat for more.')
+        list[str] | None,
+        typer.Option("--set", help='A parameter of the learner, such as "margin=0.5"; may be repeated.'),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes at most; fewer when every row is right.")] = 10,
+    epochs: Annotated[int, typer.Option(min=1, help="Maximum number of epochs; fewer if training converges.")] = 10,
     order: Annotated[
-        str, typer.Option(help='"shuffle" (blocks, and rows in pools of blocks) or "cyclic".')
+        str, typer.Option(help='"shuffle" (blocks, and the rows within pools of blocks) or "cyclic".')
     ] = "shuffle",
-    seed: Annotated[int, typer.Option(help="Where chance starts.")] = 0,
+    seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     memory: Annotated[
         str | None,
-        typer.Option(help="What training may take beside the model: 256MB; on a cluster half of each worker's memory."),
+        typer.Option(
+            help="Memory for training, besides the model. Default: 256MB; on a cluster, half of each worker's memory."
+        ),
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(min=1, help="Cut the rows into so many shards, which learn side by side.")
+        int | None, typer.Option(min=1, help="Split the rows into this many shards, trained in parallel.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Threads that learn from shards.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of threads that train on the shards.")] = 1,
     cluster: Annotated[
-        str | None, typer.Option(help="A Dask scheduler whose workers learn, such as tls://host:8786.")
+        str | None, typer.Option(help="Train on the workers of a Dask scheduler, such as tls://host:8786.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Start so many worker processes here.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Start this many worker processes on this machine.")
+    ] = None,
     tls_ca: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="With tls://: certificates by which the scheduler is known."),
+        typer.Option(
+            exists=True, dir_okay=False, help="With tls://: the CA certificates to verify the scheduler with."
+        ),
     ] = None,
     tls_cert: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="With tls://: our own certificate.")
+        Path | None, typer.Option(exists=True, dir_okay=False, help="With tls://: the client certificate.")
     ] = None,
     tls_key: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="With tls://: its key, if it is not in the same file."),
+        typer.Option(
+            exists=True, dir_okay=False, help="With tls://: its private key, unless the certificate file holds it."
+        ),
     ] = None,
-    mixing: Annotated[str, typer.Option(help='Shards count alike ("uniform") or by their "mistakes".')] = "uniform",
+    mixing: Annotated[str, typer.Option(help='Weight shards equally ("uniform") or by their "mistakes".')] = "uniform",
     deadline: Annotated[
-        float | None, typer.Option(min=0.001, help="Seconds until a shard is given to another worker.")
+        float | None, typer.Option(min=0.001, help="Seconds before a shard is given to another worker.")
     ] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="A file to write after each epoch, and on Ctrl-C.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A file to save progress to, after each epoch and on Ctrl-C.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint.")] = False,
     force: Force = False,
     as_json: AsJson = False,
     format: FormatOption = None,
@@ -190,21 +203,21 @@ def train(
     categorical: Categorical = "onehot",
     ngrams: Ngrams = "1,1",
 ) -> None:
-    """Learn from a file of any size."""
+    """Train a model on a file of any size."""
     import rosenblatt
-    from rosenblatt.cli.progress import watched
-    from rosenblatt.cli.scoring import evaluated
+    from rosenblatt.cli.progress import show_progress
+    from rosenblatt.cli.scoring import evaluate_file
     from rosenblatt.scale.fit_from_files import steps
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     parameters = dict(_parameter(one) for one in set_ or ())
-    kind = getattr(rosenblatt, CLASSES[learner])
+    kind = getattr(rosenblatt, ESTIMATORS[learner])
     model = kind(**{"max_epochs": epochs, "order": order, "random_state": seed, **parameters})
-    _check_places(source, [path for path in (output, checkpoint) if path is not None], test, force)
-    written = _stamp(checkpoint)
+    _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, force)
+    old_checkpoint = _file_identity(checkpoint)
     how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
     with _cluster(cluster, workers, {"ca": tls_ca, "cert": tls_cert, "key": tls_key}) as client:
-        under_way = steps(
+        training = steps(
             model,
             source,
             client=client,
@@ -214,17 +227,18 @@ def train(
             **settings,
         )
         try:
-            watched(under_way, quiet=as_json)
+            show_progress(training, quiet=as_json)
         except KeyboardInterrupt:
-            under_way.close()  # type: ignore[attr-defined]
-            where = f"; {checkpoint} goes on with --resume" if _stamp(checkpoint) not in (None, written) else ""
-            print(f"interrupted{where}", file=sys.stderr)
+            training.close()  # type: ignore[attr-defined]
+            saved = _file_identity(checkpoint) not in (None, old_checkpoint)
+            hint = f"; continue from {checkpoint} with --resume" if saved else ""
+            print(f"interrupted{hint}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
     if output is not None:
         rosenblatt.save(model, output)
-    found = None if test is None else evaluated(model, test, {})
+    found = None if test is None else evaluate_file(model, test, {})
     if as_json:
-        _print_json({"model": str(output) if output else None, "report": _report(model), "test": _about(found)})
+        _print_json({"model": str(output) if output else None, "report": _report(model), "test": _as_dict(found)})
         return
     print(model.report_)
     if found is not None:
@@ -233,18 +247,18 @@ def train(
 
 @contextmanager
 def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | None]) -> Iterator[Any]:
-    """A client of the cluster at this address, or of one that lives as long as it is needed; None without either."""
+    """A client of the cluster at this address, or of a temporary local one with `workers`; None if neither is given."""
     if any(tls.values()) and not (address or "").startswith("tls://"):
         raise ValueError("--tls-ca, --tls-cert and --tls-key are for a scheduler at --cluster tls://host:port.")
     if any(tls.values()) and not (tls["ca"] and tls["cert"]):
         raise ValueError(
-            "TLS takes --tls-ca, --tls-cert and, where the certificate's file does not hold it, --tls-key."
+            "TLS takes --tls-ca, --tls-cert and, unless the certificate file holds the private key, --tls-key."
         )
     if address is None and workers is None:
         yield None
         return
     if address is not None and workers is not None:
-        raise ValueError("--cluster has workers, --workers starts some: give one of them.")
+        raise ValueError("--cluster already has workers and --workers starts new ones: give one of them.")
     from rosenblatt.scale.dask_cluster import connected
 
     with connected(address, workers, tls if any(tls.values()) else None) as client:
@@ -253,14 +267,14 @@ def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | Non
         yield client
 
 
-def _check_places(source: str, outputs: list[Path], test: str | None, force: bool) -> None:
-    """Refuse before training what could only fail after it, or would destroy data."""
+def _check_paths(source: str, outputs: list[Path], test: str | None, force: bool) -> None:
+    """Check paths before training, to refuse what would fail only after it or would destroy data."""
     from rosenblatt.data.formats.byte_sources import STDIN, expand, flows, opened
     from rosenblatt.persist.model_files import is_model
 
     tests = expand(test) if test is not None else ()
     if STDIN in tests and STDIN in expand(source):
-        raise ValueError("Standard input cannot be both what is learned from and the test.")
+        raise ValueError("Standard input cannot be both the training data and the test data.")
     for path in outputs:
         _check_output(path, (*expand(source), *tests), is_model, force)
     for name in tests:
@@ -270,34 +284,34 @@ def _check_places(source: str, outputs: list[Path], test: str | None, force: boo
 
 
 def _check_output(path: Path, inputs: Sequence[str], ours: Callable[[Path], bool], force: bool) -> None:
-    """Refuse a file that is read, and unless forced one that is there and was not written by such a command."""
+    """Refuse to overwrite an input, or, unless forced, an existing file that `ours` does not recognise."""
     from rosenblatt.data.formats.byte_sources import spare_inputs
 
     if path.is_dir():
-        raise ValueError(f"{path}: this is a folder, name a file in it.")
+        raise ValueError(f"{path}: this is a folder; name a file in it.")
     if not path.resolve().parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
     spare_inputs(inputs, [path])
     if not path.exists():
         return
     if not path.is_file():
-        raise ValueError(f"{path}: this is a device, a pipe or a socket, name a file.")
+        raise ValueError(f"{path}: this is a device, a pipe or a socket; name a file.")
     if path.stat().st_size and not force and not ours(path):
-        raise ValueError(f"{path}: this file is there and is no model of rosenblatt: name another, or give --force.")
+        raise ValueError(f"{path}: this file exists and rosenblatt did not write it: name another, or give --force.")
 
 
-def _stamp(path: Path | None) -> tuple[int, int] | None:
-    """Which file stands there now."""
+def _file_identity(path: Path | None) -> tuple[int, int] | None:
+    """The inode and modification time of the file, None if there is none."""
     if path is None or not path.exists():
         return None
-    about = path.stat()
-    return about.st_ino, about.st_mtime_ns
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns
 
 
 def _parameter(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise ValueError(f'--set takes name=value, as in "margin=0.5", not {text!r}.')
+        raise ValueError(f'--set takes name=value, such as "margin=0.5", not {text!r}.')
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError):
@@ -308,21 +322,21 @@ def _parameter(text: str) -> tuple[str, Any]:
 def predict(
     model: Model,
     source: Source,
-    scores: Annotated[bool, typer.Option("--scores", help="Print scores beside the labels.")] = False,
-    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Text: lines have no label.")] = False,
+    scores: Annotated[bool, typer.Option("--scores", help="Print the scores after each label.")] = False,
+    unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Text: the lines have no label.")] = False,
     format: FormatOption = None,
     zero_based: ZeroBased = None,
     header: Header = True,
 ) -> None:
-    """Print a label for each row."""
+    """Print the predicted label of each row."""
     import rosenblatt
-    from rosenblatt.cli.scoring import predicted
+    from rosenblatt.cli.scoring import predicted_lines
     from rosenblatt.data.formats.byte_sources import expand, spare_inputs
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
-    spare_inputs((str(model), *expand(source)), ["/dev/stdout"])  # labels appended to the rows would be read as rows
+    spare_inputs((str(model), *expand(source)), ["/dev/stdout"])  # labels appended to the input would be read as rows
     loaded = rosenblatt.load(model)
-    for lines in predicted(loaded, source, settings, scores=scores, labelled=not unlabelled):
+    for lines in predicted_lines(loaded, source, settings, scores=scores, labelled=not unlabelled):
         print(lines, end="")
 
 
@@ -335,17 +349,17 @@ def evaluate(
     zero_based: ZeroBased = None,
     header: Header = True,
 ) -> None:
-    """Say how often a model is right on a file."""
+    """Print the accuracy of a model on a file, or the mean absolute error of a regressor."""
     import rosenblatt
-    from rosenblatt.cli.scoring import evaluated
+    from rosenblatt.cli.scoring import evaluate_file
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
-    found = evaluated(rosenblatt.load(model), source, settings)
-    _print_json(_about(found)) if as_json else print(found)
+    found = evaluate_file(rosenblatt.load(model), source, settings)
+    _print_json(_as_dict(found)) if as_json else print(found)
 
 
 @app.command(
-    epilog="Exit codes: 0 complete separation, 1 not separable, 3 undecided, 2 bad input, 141 nobody read the answer.  "
+    epilog="Exit codes: 0 complete separation, 1 not separable, 3 undecided, 2 bad input, 141 output closed early.  "
     "Example:  rosenblatt check customers.csv --label churned"
 )
 def check(
@@ -359,9 +373,9 @@ def check(
     categorical: Categorical = "onehot",
     ngrams: Ngrams = "1,1",
 ) -> None:
-    """Say whether a plane separates the classes, with the proof."""
+    """Decide whether a plane separates the classes, and print the proof."""
     import rosenblatt
-    from rosenblatt.cli.scoring import named
+    from rosenblatt.cli.scoring import with_column_names
     from rosenblatt.data.formats.byte_sources import spooled
     from rosenblatt.data.formats.reading import lasting, prepared, reading
 
@@ -371,7 +385,7 @@ def check(
         with lasting(files, how) as again:
             how = prepared(again, how)
             X, y = rosenblatt.read(again, like=how)
-    verdict = rosenblatt.separability(named(X, how), y)
+    verdict = rosenblatt.separability(with_column_names(X, how), y)
     if as_json:
         each = {str(one.positive): one.verdict for one in getattr(verdict, "verdicts", (verdict,))}
         _print_json({"separable": verdict.separable, "verdicts": each, "proof": str(verdict)})
@@ -383,12 +397,12 @@ def check(
 
 @app.command(epilog="Example:  rosenblatt info reviews.model")
 def info(model: Model, as_json: AsJson = False) -> None:
-    """Say what a model file holds."""
+    """Print what a model file holds."""
     import rosenblatt
 
     loaded = rosenblatt.load(model)
-    usual = type(loaded)().get_params()
-    changed = {name: value for name, value in loaded.get_params().items() if repr(value) != repr(usual[name])}
+    defaults = type(loaded)().get_params()
+    changed = {name: value for name, value in loaded.get_params().items() if repr(value) != repr(defaults[name])}
     classes = getattr(loaded, "classes_", None)
     about = {
         "class": type(loaded).__name__,
@@ -401,12 +415,13 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if as_json:
         _print_json(about)
         return
-    settings = (f"{name}={' '.join(repr(value).split())}" for name, value in changed.items())  # arrays have many lines
+    # An array's repr spans several lines: they are joined.
+    settings = (f"{name}={' '.join(repr(value).split())}" for name, value in changed.items())
     print(f"{about['class']}({', '.join(settings)})")
     print(f"  features {about['features']:,}" if about["features"] else "  not trained")
     if classes is not None:
         shown = ", ".join(str(one) for one in classes[:10])
-        print(f"  classes  {shown}{f', … {classes.size:,} in all' if classes.size > 10 else ''}")
+        print(f"  classes  {shown}{f', … ({classes.size:,} in all)' if classes.size > 10 else ''}")
     if hasattr(loaded, "report_"):
         print(loaded.report_)
 
@@ -414,10 +429,10 @@ def info(model: Model, as_json: AsJson = False) -> None:
 @app.command(epilog="Example:  rosenblatt export reviews.model reviews.onnx")
 def export(
     model: Model,
-    output: Annotated[Path, typer.Argument(help="An .onnx file to write.")],
+    output: Annotated[Path, typer.Argument(help="The .onnx file to write.")],
     force: Force = False,
 ) -> None:
-    """Write a linear model as ONNX."""
+    """Export a linear model to ONNX."""
     import rosenblatt
     from rosenblatt.persist.onnx_export import is_export
 
@@ -428,15 +443,15 @@ def export(
 
 @app.command(epilog="Example:  rosenblatt bench reviews.svm")
 def bench(
-    source: Annotated[str | None, typer.Argument(help="A file, or -; without one, rows are made up.")] = None,
+    source: Annotated[str | None, typer.Argument(help="A file, or -; synthetic rows by default.")] = None,
     as_json: AsJson = False,
     format: FormatOption = None,
     label: LabelOption = None,
 ) -> None:
-    """Measure reading and training on this machine."""
-    from rosenblatt.cli.scoring import measured
+    """Measure the speed of reading and training on this machine."""
+    from rosenblatt.cli.scoring import measure_speed
 
-    found = measured(source, reading_settings(format, label, None, None, True, "onehot", "1,1"))
+    found = measure_speed(source, reading_settings(format, label, None, None, True, "onehot", "1,1"))
     if as_json:
         _print_json(found)
         return
@@ -447,18 +462,18 @@ def bench(
 @app.command(epilog="Example:  rosenblatt lab customers.csv")
 def lab(
     source: Annotated[
-        Path | None, typer.Argument(help="A CSV to look at: names, rows of numbers, labels in the last column.")
+        Path | None, typer.Argument(help="A CSV file to open: column names, numbers, labels in the last column.")
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only say where the page is.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 picks a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
-    """Open the lab in a browser: see perceptrons learn, on your own points."""
+    """Open the lab in a browser, to watch perceptrons learn from your own points."""
     from rosenblatt.show.lab import serve
 
     serve(source, port=port, open_browser=not no_browser)
 
 
-# -- what is printed -------------------------------------------------------------------------------------------------
+# -- output ----------------------------------------------------------------------------------------------------------
 
 
 def _report(model: Any) -> Any:
@@ -470,10 +485,10 @@ def _report(model: Any) -> Any:
     return {**report, "epochs": len(report["epochs"])}
 
 
-def _about(found: Any) -> Any:
+def _as_dict(evaluation: Any) -> Any:
     from dataclasses import asdict
 
-    return None if found is None else asdict(found)
+    return None if evaluation is None else asdict(evaluation)
 
 
 def _print_json(value: Any) -> None:
@@ -492,7 +507,7 @@ def _print_json(value: Any) -> None:
 
 
 def fail(error: BaseException) -> NoReturn:
-    """One sentence, and the exit code of bad input."""
+    """Print the error as one sentence and exit with the code for bad input."""
     sentence = " ".join(str(error).split()) or type(error).__name__
     print(f"rosenblatt: {sentence}", file=sys.stderr)
     sys.exit(BAD_INPUT)
@@ -500,22 +515,22 @@ def fail(error: BaseException) -> NoReturn:
 
 def main() -> None:
     """Run the command line."""
-    warnings.simplefilter("ignore")  # the report says what a warning would
+    warnings.simplefilter("ignore")  # the printed report says the same
     try:
-        code: Any = _outcome()
+        code: Any = _run_command()
     except BrokenPipeError:
-        code = UNREAD
-    except SystemExit as left:  # of 1, by typer or rich: whoever reads us has had enough, which is no verdict
-        code = UNREAD if left.code == 1 else left.code
+        code = OUTPUT_CLOSED
+    except SystemExit as stop:  # typer and rich exit with 1 on a broken pipe, which must not read as "not separable"
+        code = OUTPUT_CLOSED if stop.code == 1 else stop.code
     for stream in (sys.stdout, sys.stderr):
-        _drained(stream)
+        _flush_or_discard(stream)
     sys.exit(code)
 
 
-def _outcome() -> int:
-    """The exit code of the command that was typed, once its answer is written."""
+def _run_command() -> int:
+    """Run the command, flush its output and return its exit code."""
     try:
-        code = app(standalone_mode=False)  # which returns what the command exits with
+        code = app(standalone_mode=False)  # returns the exit code
         print(end="", flush=True)
         return code or 0
     except BrokenPipeError:
@@ -523,15 +538,15 @@ def _outcome() -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         fail(error)
     except Exception as error:
-        if hasattr(error, "show"):  # of typer: no such command, option or value
+        if hasattr(error, "show"):  # typer's own: an unknown command, option or value
             error.show()
             return int(getattr(error, "exit_code", BAD_INPUT))
-        # A fault of ours: one sentence still, and never the exit code of "not separable".
-        fail(RuntimeError(f"this should not happen, please report it: {type(error).__name__}: {error}"))
+        # A bug: still one sentence, and never the exit code of "not separable".
+        fail(RuntimeError(f"internal error, please report it: {type(error).__name__}: {error}"))
 
 
-def _drained(stream: Any) -> None:
-    """Leave nothing that Python could not write when it ends: it would complain, and exit with a code of its own."""
+def _flush_or_discard(stream: Any) -> None:
+    """Flush a stream, or redirect it to the null device if that fails: a failed flush at exit would change the code."""
     try:
         print(end="", file=stream, flush=True)
     except OSError:

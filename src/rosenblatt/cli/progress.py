@@ -1,4 +1,4 @@
-"""What a person sees while training runs: a bar on a terminal, plain lines elsewhere."""
+"""Progress of training on standard error: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Iterator
 
 from rosenblatt.scale.progress import Progress
 
-SILENCE = 0.2  # seconds between two lines: thousands of short epochs are no news
+SECONDS_BETWEEN_LINES = 0.2  # at least, so that thousands of short epochs do not flood the log
 
 
-def watched(steps: Iterator[Progress], quiet: bool = False) -> None:
-    """Drive the training and show how far it is, on standard error."""
+def show_progress(steps: Iterator[Progress], quiet: bool = False) -> None:
+    """Run the training and show its progress on standard error."""
     if sys.stderr.isatty() and not quiet:
         _with_bar(steps)
     else:
-        said, last = -math.inf, None
+        printed_at, unprinted = -math.inf, None
         for step in steps:
             if step.record is not None and not quiet:
-                last = step
-                if time.perf_counter() - said >= SILENCE:
+                unprinted = step
+                if time.perf_counter() - printed_at >= SECONDS_BETWEEN_LINES:
                     print(_line(step), file=sys.stderr, flush=True)
-                    said, last = time.perf_counter(), None
-        if last is not None:
-            print(_line(last), file=sys.stderr, flush=True)
+                    printed_at, unprinted = time.perf_counter(), None
+        if unprinted is not None:
+            print(_line(unprinted), file=sys.stderr, flush=True)
 
 
 def _line(step: Progress) -> str:
