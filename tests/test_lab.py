@@ -14,7 +14,7 @@ from rosenblatt.show.lab.multiclass_gradient import START, assess
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE, BadTable, read_table, separable
 from rosenblatt.show.lab.runs import Settings, learn
 from rosenblatt.show.lab.step_arithmetic import against_bound, board
-from rosenblatt.show.verdict import look
+from rosenblatt.show.verdict import separability_verdict
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +41,7 @@ def test_generators(name):
     points = GENERATORS[name](50, 0.3, 1)
     assert points.X.shape == (50, 2)
     assert set(points.y) == {0, 1}
-    assert look(points.X, points.y).separable == (name == "separable")
+    assert separability_verdict(points.X, points.y).separable == (name == "separable")
     assert np.array_equal(points.X, GENERATORS[name](50, 0.3, 1).X)
 
 
@@ -49,7 +49,7 @@ def test_generators(name):
 def test_separable_points_have_their_margin(margin):
     for seed in range(5):
         points = separable(30, margin, seed)
-        assert look(points.X, points.y).margin >= margin * (1 - 1e-4)
+        assert separability_verdict(points.X, points.y).margin >= margin * (1 - 1e-4)
 
 
 def test_tables():

@@ -130,7 +130,7 @@ def test_shanahan_zero_one_loss():
     assert (without.outcome, without.bound) == ("budget", None)
     assert trace(X, y, exact=True).outcome == "converged"
     assert not trace(X, y, coef_init=[[3, 2]], intercept_init=[1], exact=True).updates
-    seen = verdict.look(X, y, fit_intercept=False)
+    seen = verdict.separability_verdict(X, y, fit_intercept=False)
     assert seen.rows == (0, 2)
     assert seen.weights == pytest.approx((0.5, 0.5))
     assert np.isnan(without.angles("widest")).all()
@@ -163,7 +163,7 @@ def test_kth_xor_ends_by_budget_and_sign_units_solve_it():
     X, y = XOR
     run = trace(X, y, exact=True, max_epochs=30)
     assert (run.outcome, run.bound) == ("budget", None)
-    seen = verdict.look(X, y)
+    seen = verdict.separability_verdict(X, y)
     assert (seen.separable, seen.rows) == (False, (0, 1, 2, 3))
     assert seen.weights == pytest.approx([0.25] * 4)
     hidden = [[F(a + b) - F(1, 2), F(3, 2) - a - b] for a, b in X]
@@ -171,7 +171,7 @@ def test_kth_xor_ends_by_budget_and_sign_units_solve_it():
     assert not trace(signs, y, coef_init=[[1, 1]], intercept_init=[-1], exact=True).updates
 
 
-def test_a_float_means_what_it_prints():
+def test_a_float_counts_as_the_number_it_prints_as():
     run = trace([[0.1], [-0.3]], [1, -1], learning_rate=0.2, exact=True)
     assert ((F(1, 10),), (F(-3, 10),)) == run.X
     assert run.updates[0].coef == ((F(1, 50),),)
@@ -193,7 +193,7 @@ def test_a_float_means_what_it_prints():
         (Perceptron(early_stopping=True), "early_stopping"),
     ],
 )
-def test_what_is_not_rational_is_refused(model, why):
+def test_rules_that_are_not_rational_are_refused(model, why):
     with pytest.raises(ValueError, match=why):
         trace(*MONS, model, exact=True)
 
@@ -203,7 +203,7 @@ def test_fractions_that_grow_without_end_are_refused():
         trace(np.array(KTH * 4), KTH_SIDES * 4, AROW(max_epochs=9), exact=True)
 
 
-def test_sentences_for_what_cannot_be_traced():
+def test_what_cannot_be_traced_is_refused():
     with pytest.raises(TypeError, match="not LogisticRegression"):
         trace(*MONS, LogisticRegression())
     with pytest.raises(ValueError, match="1 class"):
@@ -212,7 +212,7 @@ def test_sentences_for_what_cannot_be_traced():
         trace(*MONS, AROW(), coef_init=[[1, 1]], exact=True)
     with pytest.raises(ValueError, match="finite"):
         trace([[float("nan")], [1.0]], [0, 1], exact=True)
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="not a number"):
         trace([[None], [1.0]], [0, 1], exact=True)
     with pytest.raises(ValueError, match="final"):
         trace(*MONS).angles("nowhere")
@@ -278,7 +278,7 @@ rows = st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4), st.integers(0,
 @pytest.mark.parametrize("model", [*MODELS, *FLOATS_ONLY], ids=named)
 @settings(max_examples=8, deadline=None)
 @given(found=rows, seed=st.integers(0, 99))
-def test_a_trace_is_the_learner(model, found, seed):
+def test_a_trace_equals_the_run_of_fit(model, found, seed):
     X = np.array([row[:2] for row in found], dtype=float)
     y = np.array([label for *_, label in found])
     model.set_params(max_epochs=6, random_state=seed)
@@ -290,7 +290,7 @@ def test_a_trace_is_the_learner(model, found, seed):
 @pytest.mark.parametrize("model", MODELS, ids=named)
 @settings(max_examples=8, deadline=None)
 @given(found=rows, seed=st.integers(0, 99))
-def test_fractions_are_the_learner_without_rounding(model, found, seed):
+def test_exact_runs_match_float_runs_up_to_rounding(model, found, seed):
     X = np.array([row[:2] for row in found], dtype=float)
     y = np.array([label for *_, label in found])
     model.set_params(max_epochs=3, random_state=seed)
@@ -348,7 +348,7 @@ def test_labels_by_indicator():
         assert Trace.from_json(run.to_json()) == run
 
 
-def test_a_watched_fit_is_the_only_slow_one():
+def test_tracing_leaves_the_model_unwatched():
     model = Perceptron(random_state=0)
     assert model._plan().watch is None
     trace(*MONS, model)
@@ -378,12 +378,12 @@ def test_a_changed_file_is_refused():
     refused("Step 3", steps=[*document["steps"][:2], step, *document["steps"][3:]])
     refused("7 steps, the run 8", steps=document["steps"][:7])
     refused("outcome", outcome="budget")
-    refused("does not follow", learner="os")
-    refused("does not follow", learner="Pegasos")
+    refused("does not support", learner="os")
+    refused("does not support", learner="Pegasos")
     refused("format", format=99)
-    refused("no trace", steps=3)
+    refused("not a trace", steps=3)
     for text in ("[]", "{", "3"):
-        with pytest.raises(ValueError, match="no trace"):
+        with pytest.raises(ValueError, match="not a trace"):
             Trace.from_json(text)
     with pytest.raises(ValueError, match="learning_rate"):
         trace(*MONS, learning_rate=lambda epoch: 1.0).to_json()
@@ -406,7 +406,7 @@ def test_frame():
 
 def test_tables():
     assert "all" in str(trace(*MONS, update="batch", max_epochs=2))
-    assert "of the pair that learned" in str(trace(MONS[0], [0, 1, 2, 2], multiclass="ovo"))
+    assert "of the pair that was updated" in str(trace(MONS[0], [0, 1, 2, 2], multiclass="ovo"))
     assert "more steps" in str(trace(*XOR, max_epochs=99))
     assert "1 > 0.5" not in str(trace(*MONS, PAUM(margin=(0.5, 2.0), order="cyclic")))
     assert "≤ 2" in str(trace(*MONS, PAUM(margin=(0.5, 2.0), order="cyclic")))
@@ -420,10 +420,10 @@ def test_tables():
 
 @settings(max_examples=60, deadline=None)
 @given(rows, st.booleans())
-def test_the_verdict_shows_what_it_says(found, bias):
+def test_the_verdict_carries_its_proof(found, bias):
     X = np.array([row[:2] for row in found], dtype=float)
     y = np.array([label == found[0][2] for *_, label in found])
-    seen = verdict.look(X, y, bias)
+    seen = verdict.separability_verdict(X, y, bias)
     signs = np.where(y, 1.0, -1.0)
     if seen.separable:
         assert (signs * (X @ seen.coef + seen.intercept)).min() == pytest.approx(seen.margin, rel=1e-4)
@@ -438,12 +438,12 @@ def test_the_verdict_shows_what_it_says(found, bias):
     seen.proof.verify(X, y)
 
 
-def test_verdicts_that_are_neither():
-    touching = verdict.look([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])
+def test_verdicts_touching_and_undecided():
+    touching = verdict.separability_verdict([[0.0], [1.0], [1.0], [2.0]], [0, 0, 1, 1])
     assert str(touching) == "not separable: the hulls of rows 1, 2 touch"
     assert (touching.margin, touching.coef, touching.intercept, touching.support) == (None, None, None, ())
     unknown = verdict.Verdict(replace(touching.proof, verdict="undecided", rows=None, weights=None))
     assert unknown.separable is None
     assert (unknown.rows, unknown.weights, unknown.touching) == ((), (), False)
     assert str(unknown).startswith("not decided")
-    assert verdict.look([[0.0], [1.0]], [0, 1]).weights == ()
+    assert verdict.separability_verdict([[0.0], [1.0]], [0, 1]).weights == ()

@@ -1,4 +1,4 @@
-"""Numbers as people write them: read exactly, printed briefly."""
+"""Numbers read as exact fractions, and printed with few digits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-DIGITS = 4  # a fraction that ends within so many decimals is printed as a decimal
+DIGITS = 4  # fractions with at most this many decimals are printed as decimals
 
 
 def as_fraction(value: Any) -> Fraction:
-    """What a number says when it is printed: 0.2 is 1/5, not the double nearest to it.
+    """The fraction that a number prints as: 0.2 is 1/5, not the nearest double.
 
     >>> as_fraction(0.2), as_fraction("2/3"), as_fraction(np.float32(1.5))
     (Fraction(1, 5), Fraction(2, 3), Fraction(3, 2))
@@ -25,13 +25,13 @@ def as_fraction(value: Any) -> Fraction:
         return Fraction(int(value))
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
-            raise ValueError(f"{value} is no fraction: exact=True needs finite numbers.")
+            raise ValueError(f"{value} is not a fraction: exact=True needs finite numbers.")
         return Fraction(str(value))
-    raise ValueError(f"{value!r} is no number that can be written as a fraction.")
+    raise ValueError(f"{value!r} is not a number that can be written as a fraction.")
 
 
-def fractions_of(values: Any) -> Any:
-    """An array of any numbers as an array of fractions, of the same shape."""
+def as_fractions(values: Any) -> Any:
+    """An array of fractions of the same shape."""
     array = np.asarray(values, dtype=object)
     out = np.empty(array.shape, dtype=object)
     for place in np.ndindex(array.shape):
@@ -39,10 +39,10 @@ def fractions_of(values: Any) -> Any:
     return out
 
 
-def written(value: Any) -> str:
-    """A number for a table: 0.6 for 3/5, 2/3 for 2/3, four digits of a float.
+def format_number(value: Any) -> str:
+    """A number as shown in a table: 3/5 as 0.6, 2/3 as 2/3, a float with four digits.
 
-    >>> [written(v) for v in (Fraction(3, 5), Fraction(2, 3), 1.0, 0.123456, -2, 67240.3)]
+    >>> [format_number(v) for v in (Fraction(3, 5), Fraction(2, 3), 1.0, 0.123456, -2, 67240.3)]
     ['0.6', '2/3', '1', '0.1235', '−2', '67,240']
     """
     if isinstance(value, Fraction):
@@ -54,6 +54,6 @@ def written(value: Any) -> str:
     return ("0" if text in ("-0", "") else text).replace("-", "−")
 
 
-def vector(values: Iterable[Any]) -> str:
-    """A vector for a table: (1, 0.5)."""
-    return "(" + ", ".join(written(value) for value in values) + ")"
+def format_vector(values: Iterable[Any]) -> str:
+    """A vector as shown in a table: (1, 0.5)."""
+    return "(" + ", ".join(format_number(value) for value in values) + ")"

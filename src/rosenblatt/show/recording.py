@@ -1,4 +1,4 @@
-"""Runs that are written down as they go: by the learner itself, or in fractions by its slow twin."""
+"""Recording a run step by step: of the learner itself in floats, or of its exact counterpart in fractions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import TWO, Scheme
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
-from rosenblatt.show import exact_learners as slow
-from rosenblatt.show.number_format import as_fraction, fractions_of
+from rosenblatt.show.exact_learners import ExactMachine, exact_epochs, exact_plan, new_exact_machines, no_violations
+from rosenblatt.show.number_format import as_fraction, as_fractions
 
 Array = np.ndarray[Any, Any]
-LONGEST = 10_000  # bits of a denominator: some rules double them with every update
+MOST_BITS = 10_000  # of a denominator: some rules double the length with every update
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,21 @@ class Step:
         Counted from 1.
     epoch : int
     row : int or None
-        The row visited, from 0; None for a batch, which looks at all.
+        The row visited, from 0; None for a batch update, which uses all rows.
     label : the label of the row, as it was given
     scores, scores_after : tuple or None
-        f of the row, one a plane, before and after.
+        The scores of the row before and after the visit, one per plane.
     margin, margin_after : number or None
-        y·f; of many classes s_y − max s_r, one-vs-rest the smallest y_k·f_k; of regression −|y − f|.
+        y·f for two classes, s_y − max s_r for several, the smallest y_k·f_k for one-vs-rest, −|y − f| for regression.
     updated : bool
     change, shift : tuples
-        Δw, a row a plane, and Δb.
+        Δw, one row per plane, and Δb.
     coef, intercept : tuples
         w and b after the visit.
     updates : int
         Updates so far.
     plane : int
-        For one-vs-one, which pair learned.
+        For one-vs-one, the pair of classes that was trained.
     """
 
     number: int
@@ -70,27 +70,27 @@ class Step:
 
 
 class Recorder:
-    """Takes down what each visit did."""
+    """Collects the steps of a run."""
 
-    def __init__(self, X: Array, y: Array, start: tuple[Array, Array], tube: float) -> None:
-        self.X, self.y, self.start, self.tube = X, y, start, tube
+    def __init__(self, X: Array, y: Array, start: tuple[Array, Array], epsilon: float) -> None:
+        self.X, self.y, self.start, self.epsilon = X, y, start, epsilon
         self.steps: list[Step] = []
-        self.now: dict[int, tuple[Array, Array, int]] = {}  # planes and updates, by machine
-        self.kept: dict[int, tuple[Any, Any]] = {}  # the same planes as tuples, shared between steps
+        self.latest: dict[int, tuple[Array, Array, int]] = {}  # planes and update count of each machine
+        self.plane_tuples: dict[int, tuple[Any, Any]] = {}  # the same planes as tuples, shared by the steps
 
-    def note(
+    def record(
         self, number: int, W: Array, b: Array, updates: int, problem: Problem, row: int | None, epoch: int
     ) -> None:
-        """A visit left this machine at W, b."""
+        """Add a visit, after which this machine has planes W, b."""
         first = number * len(b)
-        if number not in self.now:
+        if number not in self.latest:
             begin = self.start[0][first : first + len(b)], self.start[1][first : first + len(b)]
-            self.now[number], self.kept[number] = (*begin, 0), (tuples(begin[0]), tuples(begin[1]))
-        before, shift, made = self.now[number]
+            self.latest[number], self.plane_tuples[number] = (*begin, 0), (as_tuples(begin[0]), as_tuples(begin[1]))
+        before, shift, made = self.latest[number]
         updated = updates > made
         if updated:
-            self.kept[number] = tuples(W), tuples(b)
-        self.now[number] = (W, b, updates)
+            self.plane_tuples[number] = as_tuples(W), as_tuples(b)
+        self.latest[number] = (W, b, updates)
         truth = None if row is None else problem.truth[row]
         old, low = self._score(before, shift, row, truth, problem.scheme)
         new, high = self._score(W, b, row, truth, problem.scheme)
@@ -103,14 +103,14 @@ class Recorder:
                 scores=old,
                 margin=low,
                 updated=updated,
-                change=tuples(W - before),
-                shift=tuples(b - shift),
-                coef=self.kept[number][0],
-                intercept=self.kept[number][1],
+                change=as_tuples(W - before),
+                shift=as_tuples(b - shift),
+                coef=self.plane_tuples[number][0],
+                intercept=self.plane_tuples[number][1],
                 scores_after=new,
                 margin_after=high,
-                updates=sum(entry[2] for entry in self.now.values()),
-                plane=first if len(self.now) > 1 or len(self.start[1]) != len(b) else 0,
+                updates=sum(entry[2] for entry in self.latest.values()),
+                plane=first if len(self.latest) > 1 or len(self.start[1]) != len(b) else 0,
             )
         )
 
@@ -118,7 +118,7 @@ class Recorder:
         if row is None:
             return None, None
         scores = W @ self.X[row] + b
-        if self.tube >= 0:
+        if self.epsilon >= 0:
             margin = -abs((as_fraction(truth) if isinstance(scores[0], Fraction) else float(truth)) - scores[0])
         elif scheme.joint:
             margin = scores[truth] - max(score for k, score in enumerate(scores) if k != truth)
@@ -127,23 +127,27 @@ class Recorder:
         else:
             on = truth != 0 if np.ndim(truth) else np.arange(len(b)) == truth
             margin = min(score if yes else -score for score, yes in zip(scores, on, strict=True))
-        return tuples(scores), _plain(margin)
+        return as_tuples(scores), _plain(margin)
 
 
 def _plain(value: Any) -> Any:
-    return tuples(value) if isinstance(value, np.ndarray) else value.item() if isinstance(value, np.generic) else value
+    return (
+        as_tuples(value) if isinstance(value, np.ndarray) else value.item() if isinstance(value, np.generic) else value
+    )
 
 
-def tuples(array: Array) -> Any:
-    """An array as tuples of tuples."""
-    return tuple(tuples(row) for row in array) if array.ndim > 1 else tuple(array.tolist())
+def as_tuples(array: Array) -> Any:
+    """An array as nested tuples."""
+    return tuple(as_tuples(row) for row in array) if array.ndim > 1 else tuple(array.tolist())
 
 
-# -- the two ways to run ---------------------------------------------------------------------------------------------
+# -- running and recording -------------------------------------------------------------------------------------------
 
 
-def in_floats(learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: Any, weights: Any) -> dict[str, Any]:
-    """Let the learner run and listen to it."""
+def record_in_floats(
+    learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: Any, weights: Any
+) -> dict[str, Any]:
+    """Fit the learner and record every visit."""
     plan = learner._plan()
     machines: list[Machine] = []
 
@@ -153,12 +157,12 @@ def in_floats(learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: A
         number = next(k for k, one in enumerate(machines) if one is machine)
         alone = State([machine], problem.scheme, "last", 0, 0).last(plan.rule)
         W, b = alone.coef.astype(np.float64), alone.intercept.astype(np.float64)
-        recorder.note(number, W, b, machine.updates, problem, row, epoch)
+        recorder.record(number, W, b, machine.updates, problem, row, epoch)
 
     examples = learner._examples(X, y, weights, reset=True)
     start = learner._new_state(InMemory(examples), plan, coef, intercept).last(plan.rule)
     begin = start.coef.astype(np.float64), start.intercept.astype(np.float64)
-    recorder = Recorder(rows.astype(np.float64), np.asarray(y), begin, _tube(plan.rule))
+    recorder = Recorder(rows.astype(np.float64), np.asarray(y), begin, _epsilon(plan.rule))
     learner._plan = lambda: replace(plan, watch=watch)
     try:
         with warnings.catch_warnings():
@@ -168,56 +172,58 @@ def in_floats(learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: A
         del learner._plan
     voted = isinstance(learner._kept, Ballot)
     return {
-        "start": (tuples(begin[0]), tuples(begin[1])),
+        "start": (as_tuples(begin[0]), as_tuples(begin[1])),
         "steps": tuple(recorder.steps),
         "outcome": learner.report_.outcome,
-        "coef": None if voted else tuples(np.atleast_2d(learner.coef_).astype(np.float64)),
-        "intercept": None if voted else tuples(np.atleast_1d(learner.intercept_).astype(np.float64)),
+        "coef": None if voted else as_tuples(np.atleast_2d(learner.coef_).astype(np.float64)),
+        "intercept": None if voted else as_tuples(np.atleast_1d(learner.intercept_).astype(np.float64)),
         "bound": learner.report_.bound,
     }
 
 
-def in_fractions(learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept: Any, weights: Any) -> dict[str, Any]:
-    """Run the slow twin."""
+def record_in_fractions(
+    learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept: Any, weights: Any
+) -> dict[str, Any]:
+    """Run the learner in exact arithmetic and record every visit."""
     learner._validate_params()
-    plan, rate = slow.exact_plan(learner)
+    plan, rate = exact_plan(learner)
     examples = learner._examples(X, y, weights, reset=True)
     learner._check_rows(plan, examples)
     classes, labels = (1 if examples.classes is None else examples.classes.size), examples.target.ndim == 2
     if examples.classes is not None and classes < 2 and not labels:
-        raise ValueError(f"A trace needs at least 2 classes to learn from; y has 1 class: {examples.classes[0]!r}.")
+        raise ValueError(f"A trace needs at least 2 classes; y has 1 class: {examples.classes[0]!r}.")
     scheme = learner._scheme(classes, labels)
     planes = scheme.planes(classes)
     zero = np.full((planes, rows.shape[1]), Fraction(0), dtype=object), np.full(planes, Fraction(0), dtype=object)
     start = (
-        zero[0] if coef is None else fractions_of(coef).reshape(zero[0].shape),
-        zero[1] if intercept is None else fractions_of(intercept).reshape(zero[1].shape),
+        zero[0] if coef is None else as_fractions(coef).reshape(zero[0].shape),
+        zero[1] if intercept is None else as_fractions(intercept).reshape(zero[1].shape),
     )
     if plan.rule.order == 2 and (coef is not None or intercept is not None):
-        raise ValueError(f"{type(learner).__name__} starts from zero: coef_init and intercept_init are for others.")
+        raise ValueError(f"{type(learner).__name__} starts from zero: coef_init and intercept_init are not supported.")
     here = np.arange(len(rows)) if examples.present is None else examples.present
     radius2 = max((row @ row for row in rows[here]), default=Fraction(0))
     c = {"none": Fraction(0), "unit": Fraction(1), "radius": radius2}[plan.bias]
-    machines = slow.new_machines(plan, rate, scheme, planes, rows.shape[1], c, start)
+    machines = new_exact_machines(plan, rate, scheme, planes, c, start)
     truth = np.asarray(y)
-    recorder = Recorder(rows, truth, start, _tube(plan.rule))
+    recorder = Recorder(rows, truth, start, _epsilon(plan.rule))
 
-    def watch(number: int, machine: slow.Machine, problem: Problem, row: int | None, epoch: int) -> None:
+    def watch(number: int, machine: ExactMachine, problem: Problem, row: int | None, epoch: int) -> None:
         W, b = machine.planes()
-        if any(value.denominator.bit_length() > LONGEST for value in (*W.ravel(), *b)):
+        if any(value.denominator.bit_length() > MOST_BITS for value in (*W.ravel(), *b)):
             raise ValueError(
-                f"After {machine.updates} updates the fractions have more than {LONGEST * 3 // 10:,} digits: "
+                f"After {machine.updates} updates the fractions have more than {MOST_BITS * 3 // 10:,} digits: "
                 "use exact=False, or fewer epochs (max_epochs)."
             )
-        recorder.note(number, W.copy(), b.copy(), machine.updates, problem, row, epoch)
+        recorder.record(number, W.copy(), b.copy(), machine.updates, problem, row, epoch)
 
     outcome = "budget"
-    passes = slow.exact_epochs(rows, examples, plan, rate, machines, scheme, learner.random_state, watch)
+    passes = exact_epochs(rows, examples, plan, machines, scheme, learner.random_state, watch)
     for epoch, converged in enumerate(passes, 1):
         if converged or epoch >= learner.max_epochs:
             tasks = list(problems(examples, scheme, classes))
             clean = converged or all(
-                slow.clean(rows, machine, task) for machine, task in zip(machines, tasks, strict=True) if task.size
+                no_violations(rows, machine, task) for machine, task in zip(machines, tasks, strict=True) if task.size
             )
             outcome = "converged" if clean else "budget"
             break
@@ -228,21 +234,21 @@ def in_fractions(learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept
     if outcome == "converged" and from_zero and scheme == TWO and examples.classes is not None:
         bound = _exact_bound(rows, examples, plan, rate, machines[0], radius2)
     return {
-        "start": (tuples(start[0]), tuples(start[1])),
+        "start": (as_tuples(start[0]), as_tuples(start[1])),
         "steps": tuple(recorder.steps),
         "outcome": outcome,
-        "coef": None if plan.keep == "vote" else tuples(W),
-        "intercept": None if plan.keep == "vote" else tuples(b),
+        "coef": None if plan.keep == "vote" else as_tuples(W),
+        "intercept": None if plan.keep == "vote" else as_tuples(b),
         "bound": bound,
     }
 
 
-def _tube(rule: Any) -> float:
+def _epsilon(rule: Any) -> float:
     return float(getattr(rule, "epsilon", -1.0))
 
 
-def _exact_bound(rows: Any, examples: Any, plan: Any, rate: Any, machine: slow.Machine, radius2: Fraction) -> Any:
-    """Novikoff's bound from the last plane of two classes, as a fraction."""
+def _exact_bound(rows: Any, examples: Any, plan: Any, rate: Any, machine: ExactMachine, radius2: Fraction) -> Any:
+    """Novikoff's bound as a fraction, from the margin of the last plane of two classes."""
     whole = examples.weights is None or bool((examples.weights == np.floor(examples.weights)).all())
     if not isinstance(plan.rule, PerceptronRule) or isinstance(rate, str) or callable(rate) or not whole:
         return None

@@ -1,7 +1,7 @@
-"""`trace`: every visit of a run, written down.
+"""`trace`: a record of every visit of a training run.
 
-In floats the learner itself runs and tells of each visit, so that a trace is the learner to the bit; in fractions its
-slow twin `exact` does.
+In floats, the learner itself runs and reports each visit, so the trace equals the run of `fit` to the last bit; in
+fractions, `exact_learners` runs instead.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rosenblatt.estimators.passive_aggressive import PassiveAggressive, PassiveA
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
 from rosenblatt.learn.online.solver import default_epochs
-from rosenblatt.show.number_format import fractions_of
-from rosenblatt.show.recording import Step, in_floats, in_fractions, tuples
-from rosenblatt.show.trace_table import table
-from rosenblatt.show.verdict import look
+from rosenblatt.show.number_format import as_fractions
+from rosenblatt.show.recording import Step, as_tuples, record_in_floats, record_in_fractions
+from rosenblatt.show.trace_table import format_trace
+from rosenblatt.show.verdict import separability_verdict
 
 Array = np.ndarray[Any, Any]
-VISITS = 20_000  # a trace that nobody limits ends after about so many
+DEFAULT_VISITS = 20_000  # about where a trace ends if max_epochs is not given
 FORMAT = 1
 LEARNERS = {
     kind.__name__: kind
@@ -42,7 +42,7 @@ LEARNERS = {
 
 @dataclass(frozen=True)
 class Trace:
-    """Every step of a run. Made by `trace`; prints as a table that can be followed by hand.
+    """Every step of a training run. Made by `trace`; prints as a table that can be checked by hand.
 
     Attributes
     ----------
@@ -54,16 +54,16 @@ class Trace:
     y : tuple of labels
     sample_weight : tuple or None
     start : (coef, intercept)
-        Where the run began.
+        The planes before the first step.
     exact : bool
         Whether the numbers are fractions.
     steps : tuple of Step
     outcome : str
         "converged", "budget" or "early", as in `Report`.
     coef, intercept : tuples or None
-        The model that is kept: the last w, their average or the pocket. None for a vote.
+        The resulting model: the last w, the average or the pocket. None for a voted perceptron.
     bound : number or None
-        The most updates there could have been, by the margin of the last w; as in `Report`.
+        The upper bound on the number of updates, from the margin of the last w; as in `Report`.
     """
 
     learner: str
@@ -96,7 +96,7 @@ class Trace:
         return len(self.start[1]) == 1 and not self.learner.endswith("Regressor")
 
     def planes(self) -> tuple[Array, Array]:
-        """W (k, P, d) and b (k, P) as floats: the start, then after each update, of all planes."""
+        """All planes as floats, W (k, P, d) and b (k, P): at the start, then after each update."""
         W, b = [np.array(self.start[0], dtype=float)], [np.array(self.start[1], dtype=float)]
         for step in self.updates:
             w, c = W[-1].copy(), b[-1].copy()
@@ -112,7 +112,7 @@ class Trace:
         Parameters
         ----------
         to : {"final", "widest"}, default="final"
-            The last w of the run, or that of the widest plane of two classes.
+            The last w of the run, or w of the widest plane between two classes.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class Trace:
         goal = W[-1] if to == "final" else self._widest()
         with np.errstate(invalid="ignore", divide="ignore"):
             units, goal = W / np.linalg.norm(W, axis=1, keepdims=True), goal / np.linalg.norm(goal)
-        # Twice the arc tangent keeps small angles, which the arc cosine rounds away.
+        # The arc tangent is accurate for small angles; the arc cosine loses them to rounding.
         angles = np.degrees(2 * np.arctan2(np.linalg.norm(units - goal, axis=1), np.linalg.norm(units + goal, axis=1)))
         made = {step.number: k for k, step in enumerate(self.updates, 1)}
         at = np.maximum.accumulate([0, *(made.get(step.number, 0) for step in self.steps)])[1:]
@@ -134,19 +134,20 @@ class Trace:
     def _widest(self) -> Array:
         if self.binary:
             fit_intercept = bool(self.parameters.get("fit_intercept", True))
-            verdict = look(np.array(self.X, dtype=float), np.array(self.y), fit_intercept)
+            verdict = separability_verdict(np.array(self.X, dtype=float), np.array(self.y), fit_intercept)
             if verdict.coef is not None:
                 return verdict.coef
         return np.full(np.size(np.array(self.start[0], dtype=float)), np.nan)
 
     def frame(self) -> Any:
-        """The steps as a pandas DataFrame, one row a visit.
+        """The steps as a pandas DataFrame, one row per visit.
 
         Returns
         -------
         pandas.DataFrame
-            Columns step, epoch, row, label, score, margin, updated, w1 …, b, margin_after, updates, angle_final and
-            angle_widest. With several planes, score, w and b are one column a plane.
+            Columns step, epoch, row, label, updated, updates, margin, margin_after, score, w1, change1, …, b,
+            angle_final and angle_widest. With several planes there is one column of score, w, change and b per plane:
+            score_0, w1_0, ….
         """
         try:
             import pandas as pd
@@ -176,7 +177,7 @@ class Trace:
 
     def __str__(self) -> str:
         """The run as a table, and how it ended."""
-        return table(self)
+        return format_trace(self)
 
     # -- files -------------------------------------------------------------------------------------------------------
 
@@ -186,14 +187,14 @@ class Trace:
         Returns
         -------
         str
-            `Trace.from_json` reads it, runs it again and checks every step.
+            `Trace.from_json` reads it, repeats the run and checks every step.
         """
         document = {field.name: _encode(getattr(self, field.name), field.name) for field in fields(self)}
         return json.dumps({"format": FORMAT, **document}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Trace:
-        """A trace from JSON, replayed: the run is made again and every step held against what the text says.
+        """Read a trace from JSON, repeat the run and check every step against it.
 
         Parameters
         ----------
@@ -207,7 +208,7 @@ class Trace:
         Raises
         ------
         ValueError
-            Where the text is no trace, or a step is not what the run gives.
+            If the text is not a trace, or a step differs from the run.
         """
         try:
             document = json.loads(text)
@@ -217,13 +218,13 @@ class Trace:
             steps = tuple(Step(**step) for step in document.pop("steps"))
             stored = cls(**document, steps=steps)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
-            raise ValueError(f"This text is no trace: {error}.") from error
+            raise ValueError(f"This text is not a trace: {error}.") from error
         stored._check()
         return stored
 
     def _check(self) -> None:
         if self.learner not in LEARNERS:
-            raise ValueError(f"This trace is of {self.learner!r}, which `trace` does not follow.")
+            raise ValueError(f"This trace is of {self.learner!r}, which `trace` does not support.")
         again = trace(
             self.X,
             np.array(self.y),
@@ -234,11 +235,13 @@ class Trace:
             sample_weight=self.sample_weight,
         )
         for mine, other in zip(self.steps, again.steps, strict=False):
-            if not _same(mine, other):
-                raise ValueError(f"Step {mine.number} of this trace is not what the run gives: {mine} against {other}.")
+            if not _equal_up_to_rounding(mine, other):
+                raise ValueError(
+                    f"Step {mine.number} of this trace differs from the run: {mine}, but the run gives {other}."
+                )
         for name in ("outcome", "coef", "intercept", "bound"):
-            if not _same(getattr(self, name), getattr(again, name)):
-                raise ValueError(f"The {name} of this trace is not what the run gives.")
+            if not _equal_up_to_rounding(getattr(self, name), getattr(again, name)):
+                raise ValueError(f"The {name} of this trace differs from the run.")
         if len(self.steps) != len(again.steps):
             raise ValueError(f"This trace has {len(self.steps)} steps, the run {len(again.steps)}.")
 
@@ -256,7 +259,7 @@ def _encode(value: Any, name: str) -> Any:
         return {key: _encode(item, key) for key, item in value.items()}
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise ValueError(f"{name}={value!r} cannot be written as JSON: only numbers, texts and sequences can.")
+    raise ValueError(f"{name}={value!r} cannot be written as JSON: only numbers, text and sequences can.")
 
 
 def _decode(value: Any) -> Any:
@@ -267,12 +270,14 @@ def _decode(value: Any) -> Any:
     return tuple(_decode(item) for item in value) if isinstance(value, list) else value
 
 
-def _same(mine: Any, other: Any) -> bool:
-    """Equal, but that floats may differ by rounding: compiled code rounds a little otherwise on another processor."""
+def _equal_up_to_rounding(mine: Any, other: Any) -> bool:
+    """Whether values are equal, floats up to rounding, which differs slightly between processors."""
     if isinstance(mine, Step) and isinstance(other, Step):
-        return all(_same(getattr(mine, field.name), getattr(other, field.name)) for field in fields(Step))
+        return all(
+            _equal_up_to_rounding(getattr(mine, field.name), getattr(other, field.name)) for field in fields(Step)
+        )
     if isinstance(mine, tuple) and isinstance(other, tuple):
-        return len(mine) == len(other) and all(_same(a, b) for a, b in zip(mine, other, strict=True))
+        return len(mine) == len(other) and all(_equal_up_to_rounding(a, b) for a, b in zip(mine, other, strict=True))
     if isinstance(mine, float) and isinstance(other, float):
         return math.isclose(mine, other, rel_tol=1e-9, abs_tol=1e-12)
     return type(mine) is type(other) and bool(mine == other)
@@ -289,30 +294,30 @@ def trace(
     sample_weight: Any = None,
     **settings: Any,
 ) -> Trace:
-    """Write down every step of a run.
+    """Record every step of a training run.
 
-    The learner is the same, the order is the same, and so is the result: a trace ends where `model.fit` ends.
+    The learner, the order of the rows and the result are those of `model.fit`.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
     model : estimator, optional
-        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner, which is copied
-        and left as it is. By default `Perceptron(order="cyclic", **settings)`; for a sequence of rows give
-        `order=[4, 2, 0]`.
+        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner; it is copied,
+        not changed. By default `Perceptron(order="cyclic", **settings)`; to visit given rows, use `order=[4, 2, 0]`.
     exact : bool, default=False
-        Work in fractions: a float means what it prints, 0.2 is 1/5. Refused for rules with square roots.
+        Compute with fractions: a float counts as the number it prints as, so 0.2 is 1/5. Not available for rules with
+        square roots.
     coef_init, intercept_init : array-like, optional
         w(0) and b(0), in the shapes of `coef_` and `intercept_`; zero by default.
     sample_weight : array-like of shape (n,), optional
     **settings
-        Parameters of the default `Perceptron`, or, with a model, parameters to change.
+        Parameters of the default `Perceptron`, or parameters to set on the copy of `model`.
 
     Returns
     -------
     Trace
-        Without `max_epochs` it ends after some 20,000 visits, where the learner might go on.
+        Without `max_epochs` it ends after about 20,000 visits, even if `fit` would continue.
 
     Examples
     --------
@@ -331,42 +336,42 @@ def trace(
        7      2    2  (0, 1)   +1        1  1 > 0
        8      2    3  (−1, 0)  −1       −1  1 > 0
     <BLANKLINE>
-    converged after 2 updates in 8 steps; by the bound there could be 2
+    converged after 2 updates in 8 steps; the bound allows 2
     """
-    learner = _learner(model, settings)
+    learner = _as_learner(model, settings)
     check_buffers(X, "X")
     check_buffers(y, "y")
     rows = well_formed(X).toarray() if sp.issparse(X) else np.asarray(X)
-    exact_rows: Any = fractions_of(rows) if exact else None
+    exact_rows: Any = as_fractions(rows) if exact else None
     X = np.array(exact_rows, dtype=float) if exact else X
     if learner.max_epochs is None:
-        cap = max(1, VISITS // max(len(rows), 1))
+        cap = max(1, DEFAULT_VISITS // max(len(rows), 1))
         learner.set_params(max_epochs=min(default_epochs(rows.size, getattr(learner, "keep", "last")), cap))
     learner.set_params(random_state=learner._new_seed())
     weights = None if sample_weight is None else np.asarray(sample_weight)
     if exact:
-        run = in_fractions(learner, exact_rows, X, y, coef_init, intercept_init, weights)
-        data = tuples(exact_rows)
+        run = record_in_fractions(learner, exact_rows, X, y, coef_init, intercept_init, weights)
+        data = as_tuples(exact_rows)
     else:
-        run = in_floats(learner, X, rows, y, coef_init, intercept_init, weights)
-        data = tuples(rows.astype(float))
+        run = record_in_floats(learner, X, rows, y, coef_init, intercept_init, weights)
+        data = as_tuples(rows.astype(float))
     return Trace(
         learner=type(learner).__name__,
         parameters={
-            name: tuples(np.asarray(value)) if isinstance(value, list | tuple | np.ndarray) else value
+            name: as_tuples(np.asarray(value)) if isinstance(value, list | tuple | np.ndarray) else value
             for name, value in learner.get_params(deep=False).items()
         },
         X=data,
-        y=tuples(np.asarray(y)),
-        sample_weight=None if weights is None else tuples(weights),
+        y=as_tuples(np.asarray(y)),
+        sample_weight=None if weights is None else as_tuples(weights),
         exact=bool(exact),
         **run,
     )
 
 
-def _learner(model: Any, settings: dict[str, Any]) -> Any:
+def _as_learner(model: Any, settings: dict[str, Any]) -> Any:
     if model is None:
         return Perceptron(**{"order": "cyclic", **settings})
     if type(model) not in LEARNERS.values():
-        raise TypeError(f"trace follows {', '.join(LEARNERS)}; not {type(model).__name__}.")
+        raise TypeError(f"trace supports {', '.join(LEARNERS)}, not {type(model).__name__}.")
     return clone(model).set_params(**settings)

@@ -15,7 +15,7 @@ from rosenblatt.show.lab.runs import BIASES, ORDERS
 from rosenblatt.show.lab.session import Session
 from rosenblatt.show.lab.state_limits import LARGEST_SEED, VISITS
 from rosenblatt.show.lab.step_arithmetic import against_bound, board
-from rosenblatt.show.number_format import written
+from rosenblatt.show.number_format import format_number
 from rosenblatt.show.pictures.drawing import COLOURS
 from rosenblatt.show.pictures.hulls import crossing_of, hull
 
@@ -308,7 +308,7 @@ class PerceptronPage:
         if verdict.separable is None:
             return "<b>Not decided</b>: with so many columns neither a plane nor a witness was found."
         if verdict.separable:
-            return f"<b>Separable</b>{through}, with a margin of {written(verdict.margin)}."
+            return f"<b>Separable</b>{through}, with a margin of {format_number(verdict.margin)}."
         named = ", ".join(str(row) for row in verdict.rows)
         if self.session.settings.bias == "none":
             why = "a mix of y·x of them is zero"

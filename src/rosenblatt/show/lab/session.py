@@ -12,7 +12,7 @@ from rosenblatt.show.lab.canvas import arrays, points_source
 from rosenblatt.show.lab.points import LECTURES, Points, Table, principal
 from rosenblatt.show.lab.runs import Run, Settings, learn
 from rosenblatt.show.lab.sharing import Snapshot
-from rosenblatt.show.verdict import Verdict, look
+from rosenblatt.show.verdict import Verdict, separability_verdict
 
 Array = np.ndarray[Any, Any]
 FIRST = "CUHK: through the origin"
@@ -126,7 +126,7 @@ class Session:
         if self.ready is None:
             y = self.binary()
             self.run = learn(self.rows, y, self.settings)
-            self.verdict = look(self.rows, y, self.settings.bias != "none")
+            self.verdict = separability_verdict(self.rows, y, self.settings.bias != "none")
             self.step = self.run.updates if step is None else max(0, min(step, self.run.updates))
         else:
             self.step = 0

@@ -39,7 +39,7 @@ def text(value: Any, name: str, longest: int = LONGEST_TEXT) -> str:
     """Text that is not too long."""
     if not isinstance(value, str) or len(value) > longest:
         raise ValueError(f"{name}: expected text of at most {longest:,} characters, found {shown(value)}")
-    if any("\ud800" <= character <= "\udfff" for character in value):  # halves of characters cannot be written again
+    if any("\ud800" <= character <= "\udfff" for character in value):  # lone surrogates cannot be encoded
         raise ValueError(f"{name}: {shown(value)} is no valid text")
     return value
 

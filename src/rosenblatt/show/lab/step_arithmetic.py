@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.show.lab.runs import Run, Settings
-from rosenblatt.show.number_format import vector, written
+from rosenblatt.show.number_format import format_number, format_vector
 
 Array = np.ndarray[Any, Any]
-FEW = 4  # products are written out up to so many features
+FEW = 4  # products are written out for up to this many features
 
 
 def _signed(value: float) -> str:
-    return f"({written(value)})" if value < 0 else written(value)
+    return f"({format_number(value)})" if value < 0 else format_number(value)
 
 
 def _score(w: Array, x: Array, b: float, bias: bool) -> str:
@@ -23,16 +23,16 @@ def _score(w: Array, x: Array, b: float, bias: bool) -> str:
     f = float(w @ x + b)
     head = "f = w·x + b" if bias else "f = w·x"
     if w.size > FEW:
-        return f"{head} = {written(f)}"
+        return f"{head} = {format_number(f)}"
     terms = " + ".join(f"{_signed(p)}·{_signed(q)}" for p, q in zip(w, x, strict=True))
-    return f"{head} = {terms}{' + ' + _signed(b) if bias else ''} = {written(f)}"
+    return f"{head} = {terms}{' + ' + _signed(b) if bias else ''} = {format_number(f)}"
 
 
 def board(run: Run, k: int, X: Array, y: Array, settings: Settings, radius2: float) -> str:
     """The lines for update k of a run (k = 0: the start), as HTML."""
     bias = settings.bias != "none" or bool(run.b[0])
     if k == 0:
-        where = f"w = {vector(run.W[0])}" + (f", b = {written(run.b[0])}" if bias else "")
+        where = f"w = {format_vector(run.W[0])}" + (f", b = {format_number(run.b[0])}" if bias else "")
         lines = [f"<b>Start</b>: {where}"]
         if run.updates:
             lines.append(f"Row {run.rows[0]} is the first that it has on the wrong side.")
@@ -40,18 +40,18 @@ def board(run: Run, k: int, X: Array, y: Array, settings: Settings, radius2: flo
         row, side = int(run.rows[k - 1]), 1 if y[run.rows[k - 1]] else -1
         w, b, x = run.W[k - 1], float(run.b[k - 1]), X[run.rows[k - 1]]
         f, sign = float(w @ x + b), "+1" if side > 0 else "−1"
-        eta = "" if settings.rate == 1 else f"{written(settings.rate)}·"
+        eta = "" if settings.rate == 1 else f"{format_number(settings.rate)}·"
         shift = {"none": 0.0, "unit": 1.0, "radius": radius2}[settings.bias]
         lines = [
-            f"<b>Update {k} of {run.updates}</b>: row {row}, x = {vector(x)}, y = {sign}",
+            f"<b>Update {k} of {run.updates}</b>: row {row}, x = {format_vector(x)}, y = {sign}",
             _score(w, x, b, bias),
-            f"y·f = {written(side * f)} ≤ {written(settings.margin)}: "
+            f"y·f = {format_number(side * f)} ≤ {format_number(settings.margin)}: "
             + ("a mistake" if side * f <= 0 else "less than the margin asked for"),
-            f"w ← {vector(w)} + {eta}({sign})·{vector(x)} = <b>{vector(run.W[k])}</b>",
+            f"w ← {format_vector(w)} + {eta}({sign})·{format_vector(x)} = <b>{format_vector(run.W[k])}</b>",
         ]
         if shift:
-            by = "" if settings.bias == "unit" else f"·{written(shift)}"
-            lines.append(f"b ← {written(b)} + {eta}({sign}){by} = <b>{written(run.b[k])}</b>")
+            by = "" if settings.bias == "unit" else f"·{format_number(shift)}"
+            lines.append(f"b ← {format_number(b)} + {eta}({sign}){by} = <b>{format_number(run.b[k])}</b>")
     if k == run.updates:
         end = "Every row is on its right side: it has converged."
         lines.append(end if run.converged else "It has not converged, and never will if no plane separates the rows.")
@@ -63,4 +63,4 @@ def against_bound(run: Run, k: int) -> str:
     count = f"{k} update{'' if k == 1 else 's'}"
     if run.bound is None:
         return escape(f"{count}; no bound holds for this run.")
-    return escape(f"{count} of at most {written(run.bound)} by the bound.")
+    return escape(f"{count} of at most {format_number(run.bound)} by the bound.")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from rosenblatt.show.pictures.drawing import COLOURS, Display, frame_of, line, scatter, two_features, window
-from rosenblatt.show.verdict import Verdict, look
+from rosenblatt.show.verdict import Verdict, separability_verdict
 
 Array = np.ndarray[Any, Any]
 
@@ -67,7 +67,7 @@ class HullsDisplay(Display):
         classes = np.unique(labels)
         if classes.size != 2:
             raise ValueError(f"Hulls are drawn for two classes; y has {classes.size}.")
-        verdict = look(rows, labels)
+        verdict = separability_verdict(rows, labels)
         crossing = crossing_of(rows, labels == classes[1], verdict)
         hulls = hull(rows[labels == classes[0]]), hull(rows[labels == classes[1]])
         return cls(rows, labels, verdict, hulls, crossing).plot(ax=ax)

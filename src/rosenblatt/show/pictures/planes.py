@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
-from rosenblatt.show.number_format import vector, written
+from rosenblatt.show.number_format import format_number, format_vector
 from rosenblatt.show.pictures.drawing import (
     COLOURS,
     GRID,
@@ -233,7 +233,9 @@ class RunDisplay(Display):
             ax.scatter(*self.X[row], s=220, facecolor="none", edgecolor=COLOURS[4], linewidth=2, zorder=4)
         window(ax, frame)
         ax.legend(loc="best", fontsize="small")
-        ax.set_title(f"update {last} of {len(self.rows)}: w = {vector(w)}, b = {written(b)}", fontsize="medium")
+        ax.set_title(
+            f"update {last} of {len(self.rows)}: w = {format_vector(w)}, b = {format_number(b)}", fontsize="medium"
+        )
 
 
 def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> Any:
