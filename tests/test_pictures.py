@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import rosenblatt as rb
 from rosenblatt.show.pictures import drawing
-from rosenblatt.show.pictures.hulls import hull
+from rosenblatt.show.pictures.hulls import hull_corners
 
 CUHK = np.array([[1, 0], [0, -1], [0, 1], [-1, 0]], dtype=float), np.array([1, -1, 1, -1])
 XOR = np.array([[0, 0], [1, 1], [0, 1], [1, 0]], dtype=float), np.array([0, 0, 1, 1])
@@ -304,7 +304,7 @@ def test_hulls():
     assert rb.plot_hulls(X, y).get_title() == "separable, with a margin of 1.5"
     with pytest.raises(ValueError, match="two classes"):
         rb.plot_hulls(X, [0, 1, 2, 0, 1])
-    assert hull(np.array([[1.0, 1.0], [1.0, 1.0]])).tolist() == [[1, 1]]
+    assert hull_corners(np.array([[1.0, 1.0], [1.0, 1.0]])).tolist() == [[1, 1]]
 
 
 def test_words():
@@ -320,7 +320,7 @@ def test_words():
     assert turned.words[0] == "column 0"
     three = rb.Perceptron(order="cyclic").fit([[1, 0], [0, 1], [-1, -1]], [0, 1, 2])
     assert rb.plot_words(three, label=1).get_xlabel() == "weight for class 1"
-    for options, match in [({}, "name one"), ({"label": 7}, "not among"), ({"label": 1, "names": ["a"]}, "1 words")]:
+    for options, match in [({}, "Choose one"), ({"label": 7}, "not among"), ({"label": 1, "names": ["a"]}, "1 words")]:
         with pytest.raises(ValueError, match=match):
             rb.plot_words(three, **options)
 
@@ -339,18 +339,18 @@ def test_without_matplotlib_a_sentence_says_how_to_get_it(monkeypatch):
 
 
 def test_frame_and_line():
-    assert drawing.frame_of(np.array([[0.0, 0.0], [10.0, 2.0]])) == (-1.5, 11.5, -1.5, 3.5)
-    x, y = drawing.line(np.array([0.0, 2.0]), -2.0, (0, 1, 0, 1))
+    assert drawing.frame_around(np.array([[0.0, 0.0], [10.0, 2.0]])) == (-1.5, 11.5, -1.5, 3.5)
+    x, y = drawing.line_across(np.array([0.0, 2.0]), -2.0, (0, 1, 0, 1))
     assert np.allclose(y, 1)
     assert x[0] != x[1]
-    wide = drawing.frame_of(np.array([[20_000.0, 18.0], [90_000.0, 70.0]]))
+    wide = drawing.frame_around(np.array([[20_000.0, 18.0], [90_000.0, 70.0]]))
     assert wide == pytest.approx((9_500, 100_500, 10.2, 77.8))
     w = np.array([1e-3, -1.0])
-    x, y = drawing.line(w, -11.0, wide)
+    x, y = drawing.line_across(w, -11.0, wide)
     assert np.allclose(x * w[0] + y * w[1] - 11, 0, atol=1e-6)
     assert x.min() < wide[0]
     assert x.max() > wide[1]
-    ax = drawing.matplotlib().subplots()[1]
-    drawing.window(ax, wide)
+    ax = drawing.import_pyplot().subplots()[1]
+    drawing.set_window(ax, wide)
     assert ax.get_aspect() == "auto"
-    assert drawing.frame_of(np.zeros((1, 2))) == (-1, 1, -1, 1)
+    assert drawing.frame_around(np.zeros((1, 2))) == (-1, 1, -1, 1)

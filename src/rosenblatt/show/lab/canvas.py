@@ -11,7 +11,7 @@ from bokeh.models import BasicTickFormatter, ColumnDataSource, CustomJS, LinearC
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
-from rosenblatt.show.pictures.drawing import COLOURS, UNLIKE, crossing, square_to
+from rosenblatt.show.pictures.drawing import COLOURS, MOST_RANGE_RATIO, foot_and_ends, perpendicular
 
 Array = np.ndarray[Any, Any]
 CODES = [str(k) for k in range(6)]
@@ -155,7 +155,7 @@ class Canvas:
             return
         low, high = X.min(axis=0), X.max(axis=0)
         middle, halves = (low + high) / 2, (high - low) / 2
-        unlike = halves.min() > 0 and halves.max() > UNLIKE * halves.min()
+        unlike = halves.min() > 0 and halves.max() > MOST_RANGE_RATIO * halves.min()
         halves = 1.35 * (halves if unlike else np.full(2, halves.max() or 0.45))
         self.figure.tags = ["unlike"] if unlike else []
         for axis, centre, half in zip((self.figure.x_range, self.figure.y_range), middle, halves, strict=True):
@@ -182,7 +182,7 @@ class Canvas:
 
     def line(self, w: Array, b: float) -> tuple[Array, Array]:
         """The point of w·x + b = 0 in the middle of the window, and two ends of it far outside."""
-        return crossing(w, b, *self._sizes(), far=FAR)
+        return foot_and_ends(w, b, *self._sizes(), far=FAR)
 
     def show_halves(self, w: Array, b: float, band: float = 0.0) -> None:
         """The two sides of a plane, the line between them, its margin band and the arrow w."""
@@ -239,7 +239,7 @@ class Canvas:
         _, sizes = self._sizes()
         xs, ys = [], []
         for foot, w in zip(feet, normals, strict=True):
-            unit = square_to(w, sizes) / sizes
+            unit = perpendicular(w, sizes) / sizes
             side = np.array([-unit[1], unit[0]])
             path = np.array([0 * unit, unit, 0.75 * unit + 0.15 * side, unit, 0.75 * unit - 0.15 * side])
             path = foot + 0.32 * path * sizes

@@ -13,7 +13,7 @@ from bokeh.plotting import figure
 from rosenblatt.learn.linear.losses import curve
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.pictures.curves import OF_MARGIN, titled
+from rosenblatt.show.pictures.curves import MARGIN_LOSSES, loss_title
 from rosenblatt.show.pictures.drawing import COLOURS
 
 LEAST = 4.0  # margins up to it are shown, and further as the points need
@@ -27,7 +27,7 @@ class LossesPage:
         self.session = session
         self.shown = False
         self.choice = pn.widgets.CheckButtonGroup(
-            options={titled(name): name for name in OF_MARGIN},
+            options={loss_title(name): name for name in MARGIN_LOSSES},
             value=["zero_one", "perceptron", "hinge", "log"],
             css_classes=["wrap"],
         )
@@ -85,15 +85,15 @@ class LossesPage:
         """The curves that are chosen, and the points on them; only while the page is looked at."""
         if not self.shown:
             return
-        names = [name for name in OF_MARGIN if name in self.choice.value]
+        names = [name for name in MARGIN_LOSSES if name in self.choice.value]
         at = np.linspace(*self._fit_window(), 801)
-        colours = {name: COLOURS[k % 8] for k, name in enumerate(OF_MARGIN)}
+        colours = {name: COLOURS[k % 8] for k, name in enumerate(MARGIN_LOSSES)}
         self.curves.data = {
             "xs": [list(at)] * len(names),
             "ys": [list(curve(name, at)) for name in names],
             "colour": [colours[name] for name in names],
-            "dash": [DASHES[OF_MARGIN.index(name)] for name in names],
-            "name": [titled(name) for name in names],
+            "dash": [DASHES[MARGIN_LOSSES.index(name)] for name in names],
+            "name": [loss_title(name) for name in names],
         }
         ready = self.session.ready
         if ready is not None:
@@ -109,7 +109,7 @@ class LossesPage:
             "row": [row for _ in names for row in range(len(margins))],
         }
         means = "".join(f"<td>{curve(name, margins).mean():.3f}</td>" for name in names)
-        head = "".join(f"<th style='color:{colours[name]}'>■ {titled(name)}</th>" for name in names)
+        head = "".join(f"<th style='color:{colours[name]}'>■ {loss_title(name)}</th>" for name in names)
         self.table.object = f"<table><tr><th></th>{head}</tr><tr><td>mean loss</td>{means}</tr></table>"
 
     def state(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class LossesPage:
         """What a snapshot kept, with every value within its bounds."""
         kept = state_limits.fields(given, "losses", self.state())
         return {
-            "losses": state_limits.chosen(kept["losses"], "losses", OF_MARGIN),
+            "losses": state_limits.chosen(kept["losses"], "losses", MARGIN_LOSSES),
             "scale": state_limits.chosen([kept["scale"]], "scale", self.scale.options.values())[0],
         }
 

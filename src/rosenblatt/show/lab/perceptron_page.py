@@ -17,7 +17,7 @@ from rosenblatt.show.lab.state_limits import LARGEST_SEED, VISITS
 from rosenblatt.show.lab.step_arithmetic import against_bound, board
 from rosenblatt.show.number_format import format_number
 from rosenblatt.show.pictures.drawing import COLOURS
-from rosenblatt.show.pictures.hulls import crossing_of, hull
+from rosenblatt.show.pictures.hulls import common_point, hull_corners
 
 Array = np.ndarray[Any, Any]
 PERIOD_MS = 700
@@ -289,8 +289,8 @@ class PerceptronPage:
                 seen = np.column_stack([self.canvas.marks.data["x"], self.canvas.marks.data["y"]]).reshape(-1, 2)
                 self.canvas.show_marks(np.vstack([seen, session.X[rows]]), rings)
             else:
-                parts = [hull(session.X[rows[positive[rows] == side]]) for side in (False, True)]
-                point = crossing_of(session.X, positive, verdict)
+                parts = [hull_corners(session.X[rows[positive[rows] == side]]) for side in (False, True)]
+                point = common_point(session.X, positive, verdict)
         self.canvas.hulls.data = {
             "xs": [list(part[:, 0]) for part in parts],
             "ys": [list(part[:, 1]) for part in parts],

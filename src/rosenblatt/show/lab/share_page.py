@@ -102,18 +102,18 @@ class SharePage:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        from rosenblatt.show.pictures.drawing import frame_of, line, scatter, window
+        from rosenblatt.show.pictures.drawing import frame_around, line_across, scatter_by_class, set_window
 
         session, out = self.session, io.BytesIO()
         drawing = Figure(figsize=(7, 5.5), layout="constrained")
         FigureCanvasAgg(drawing)
         ax = drawing.add_subplot()
         if session.run is not None:
-            frame = frame_of(session.X)
+            frame = frame_around(session.X)
             w, b = session.plane()
-            ax.plot(*line(w, b, frame), color="black", linewidth=2)
-            scatter(ax, session.X, session.y, np.unique(session.y))
-            window(ax, frame, session.axes)
+            ax.plot(*line_across(w, b, frame), color="black", linewidth=2)
+            scatter_by_class(ax, session.X, session.y, np.unique(session.y))
+            set_window(ax, frame, session.axes)
             ax.set_title(f"after {session.step} of {session.run.updates} updates")
         drawing.savefig(out, format="png", dpi=130)
         out.seek(0)

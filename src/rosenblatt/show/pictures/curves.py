@@ -1,4 +1,4 @@
-"""Curves: what happened in each epoch, mistakes against their bound, margins and losses."""
+"""Curves: updates and errors per epoch, mistakes and their bound, margins and losses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from rosenblatt.show.trace import Trace
 
 Array = np.ndarray[Any, Any]
-OF_MARGIN = tuple(name for name, loss in LOSSES.items() if loss.of == "margin")
-FAR_OFF = 20  # a bound so many times the mistakes goes on a logarithmic scale with them
+MARGIN_LOSSES = tuple(name for name, loss in LOSSES.items() if loss.of == "margin")
+LOG_SCALE_RATIO = 20  # a bound larger than this many times the mistakes is drawn on a logarithmic scale
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
 
 @dataclass
 class EpochsDisplay(Display):
-    """Updates made in each epoch, and errors left at its end: two things, told apart.
+    """The updates made during each epoch and the errors left at its end.
 
     Use `from_estimator` or `from_report`.
 
@@ -86,14 +86,14 @@ class EpochsDisplay(Display):
 
 @dataclass
 class MistakesDisplay(Display):
-    """Mistakes so far against Novikoff's bound.
+    """The number of mistakes so far, and Novikoff's bound.
 
     Use `from_trace`.
 
     Attributes
     ----------
     visits, mistakes : ndarray
-        Mistakes after each visit, from 0 visits on.
+        The number of mistakes after each number of visits, from 0.
     bound : float or None
     ax_, figure_ : set by `plot`
     """
@@ -123,7 +123,7 @@ class MistakesDisplay(Display):
         ax.step(self.visits, self.mistakes, where="post", color=COLOURS[0], label="mistakes so far")
         if self.bound is not None:
             ax.axhline(self.bound, color=COLOURS[4], linestyle="--", label=f"bound {self.bound:.4g}")
-            if self.bound > FAR_OFF * max(self.mistakes[-1], 1):
+            if self.bound > LOG_SCALE_RATIO * max(self.mistakes[-1], 1):
                 ax.set_yscale("symlog", linthresh=1)
         ax.set(xlabel="rows visited", ylabel="mistakes", ylim=(0, None))
         ax.set_title("" if self.bound is not None else "no bound holds for this run")
@@ -132,15 +132,15 @@ class MistakesDisplay(Display):
 
 @dataclass
 class MarginsDisplay(Display):
-    """The distribution of margins: for each value, the share of rows whose margin is no larger.
+    """The cumulative distribution of margins: for each value, the share of rows whose margin is no larger.
 
     Use `from_estimator` or `from_predictions`.
 
     Attributes
     ----------
     margins : ndarray
-        Sorted: the geometric ones of `rosenblatt.margins` where the model has a plane a class (one for two classes),
-        else y·f of two classes, s_y − max s_r of many.
+        Sorted. The geometric margins of `rosenblatt.margins` if the model has one plane per class (one in all for two
+        classes); else y·f for two classes and s_y − max s_r for more.
     shares : ndarray
     geometric : bool
     ax_, figure_ : set by `plot`
@@ -168,16 +168,18 @@ class MarginsDisplay(Display):
         planes = (1 if len(model.classes_) <= 2 else len(model.classes_), model.n_features_in_)
         if np.shape(getattr(model, "coef_", ())) == planes:
             return cls._of(measured(model, X, y).geometric, True, ax)
-        return cls._of(margins_of(y, model.decision_function(well_formed(X)), np.asarray(model.classes_)), False, ax)
+        return cls._of(
+            functional_margins(y, model.decision_function(well_formed(X)), np.asarray(model.classes_)), False, ax
+        )
 
     @classmethod
     def from_predictions(cls, y: Any, scores: Any, *, ax: Any = None) -> MarginsDisplay:
-        """Draw the margins that scores give.
+        """Draw the margins of given scores.
 
         Parameters
         ----------
         y : array-like of shape (n,)
-            Labels; sorted, they are the columns of `scores`, or the negative and the positive class.
+            Labels; in sorted order they belong to the columns of `scores`, or are the negative and the positive class.
         scores : array-like of shape (n,) or (n, K)
         ax : matplotlib axes, optional
 
@@ -185,7 +187,7 @@ class MarginsDisplay(Display):
         -------
         MarginsDisplay
         """
-        return cls._of(margins_of(y, scores, np.unique(np.asarray(y))), False, ax)
+        return cls._of(functional_margins(y, scores, np.unique(np.asarray(y))), False, ax)
 
     @classmethod
     def _of(cls, margins: Array, geometric: bool, ax: Any) -> MarginsDisplay:
@@ -201,17 +203,17 @@ class MarginsDisplay(Display):
         ax.legend(loc="lower right")
 
 
-def titled(loss: str) -> str:
-    """A loss as a legend names it.
+def loss_title(loss: str) -> str:
+    """The name of a loss in a legend.
 
-    >>> titled("zero_one"), titled("squared_hinge")
+    >>> loss_title("zero_one"), loss_title("squared_hinge")
     ('0/1', 'squared hinge')
     """
     return "0/1" if loss == "zero_one" else loss.replace("_", " ").replace("huber", "Huber")
 
 
-def margins_of(y: Any, scores: Any, classes: Array) -> Array:
-    """y·f of two classes, or s_y − max s_r of many."""
+def functional_margins(y: Any, scores: Any, classes: Array) -> Array:
+    """y·f for two classes, s_y − max s_r for more."""
     labels, found = np.asarray(y), np.asarray(scores, dtype=float)
     if found.ndim == 1:
         return np.where(labels == classes[-1], found, -found)
@@ -223,7 +225,7 @@ def margins_of(y: Any, scores: Any, classes: Array) -> Array:
 
 @dataclass
 class LossesDisplay(Display):
-    """Loss functions of the margin (or of the residual), and where rows lie on them.
+    """Loss functions of the margin (or of the residual), with rows marked on them.
 
     Use `from_losses`, `from_estimator` or `from_predictions`.
 
@@ -235,7 +237,7 @@ class LossesDisplay(Display):
     points : ndarray
         Margins of rows, marked on every curve; may be empty.
     label : str
-        What the horizontal axis is.
+        The label of the horizontal axis.
     ax_, figure_ : set by `plot`
     """
 
@@ -253,26 +255,26 @@ class LossesDisplay(Display):
         Parameters
         ----------
         losses : sequence of str, optional
-            Of the margin, as `LinearClassifier` has them: "zero_one", "perceptron", "hinge", "squared_hinge", "log",
-            "exponential", "modified_huber" (the default is all of these); or of the residual, as `LinearRegressor` has
-            them: "squared", "absolute", "huber", "log_cosh", "epsilon_insensitive".
+            Of the margin, as in `LinearClassifier`: "zero_one", "perceptron", "hinge", "squared_hinge", "log",
+            "exponential", "modified_huber" (the default is all of these); or of the residual, as in
+            `LinearRegressor`: "squared", "absolute", "huber", "log_cosh", "epsilon_insensitive".
         points : array-like, optional
             Margins to mark.
         epsilon : float, default=1.0
-            Where Huber's loss turns straight; half the width of the tube.
+            Where Huber's loss becomes linear; half the width of the ε-insensitive tube.
         ax : matplotlib axes, optional
 
         Returns
         -------
         LossesDisplay
         """
-        names = list(OF_MARGIN) if losses is None else list(losses)
+        names = list(MARGIN_LOSSES) if losses is None else list(losses)
         wrong = [name for name in names if name not in LOSSES]
         if wrong:
             raise ValueError(f"{wrong[0]!r} is not among {', '.join(LOSSES)}.")
         kinds = {LOSSES[name].of for name in names}
         if len(kinds) > 1:
-            raise ValueError("Losses of the margin and losses of the residual do not go into one picture.")
+            raise ValueError("Losses of the margin and losses of the residual cannot be drawn in one picture.")
         label = "residual f − y" if kinds == {"residual"} else "margin y·f"
         at = np.linspace(-3, 3, 601)
         curves = {name: curve(name, at, epsilon) for name in names}
@@ -295,14 +297,14 @@ class LossesDisplay(Display):
         -------
         LossesDisplay
         """
-        margins = margins_of(y, model.decision_function(well_formed(X)), np.asarray(model.classes_))
+        margins = functional_margins(y, model.decision_function(well_formed(X)), np.asarray(model.classes_))
         return cls.from_losses(losses, points=margins, ax=ax)
 
     @classmethod
     def from_predictions(
         cls, y: Any, scores: Any, *, losses: Sequence[str] | None = None, ax: Any = None
     ) -> LossesDisplay:
-        """Draw losses of the margin with the margins that scores give on them.
+        """Draw losses of the margin with the margins of given scores on them.
 
         Parameters
         ----------
@@ -315,11 +317,13 @@ class LossesDisplay(Display):
         -------
         LossesDisplay
         """
-        return cls.from_losses(losses, points=margins_of(y, scores, np.unique(np.asarray(y))), ax=ax)
+        return cls.from_losses(losses, points=functional_margins(y, scores, np.unique(np.asarray(y))), ax=ax)
 
     def _draw(self, ax: Any) -> None:
         for k, (name, values) in enumerate(self.curves.items()):
-            ax.plot(self.margin, values, color=COLOURS[k % 8], linestyle=DASHES[k % 7], linewidth=2, label=titled(name))
+            ax.plot(
+                self.margin, values, color=COLOURS[k % 8], linestyle=DASHES[k % 7], linewidth=2, label=loss_title(name)
+            )
             on = np.clip(self.points, self.margin[0], self.margin[-1])
             ax.scatter(on, np.interp(on, self.margin, values), s=14, color=COLOURS[k % 8], zorder=3)
         ax.set(xlabel=self.label, ylabel="loss", ylim=(-0.1, 4))
@@ -327,7 +331,7 @@ class LossesDisplay(Display):
 
 
 def plot_epochs(report: Any, *, ax: Any = None) -> Any:
-    """Updates and errors per epoch, told apart.
+    """Plot the updates and the errors of each epoch.
 
     Parameters
     ----------
@@ -349,7 +353,7 @@ def plot_epochs(report: Any, *, ax: Any = None) -> Any:
 
 
 def plot_mistakes(trace: Trace, *, ax: Any = None) -> Any:
-    """The mistake count of a run against Novikoff's bound.
+    """Plot the number of mistakes of a run and Novikoff's bound.
 
     Parameters
     ----------
@@ -371,7 +375,7 @@ def plot_mistakes(trace: Trace, *, ax: Any = None) -> Any:
 
 
 def plot_margins(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
-    """The margin distribution of rows under a model.
+    """Plot the margin distribution of rows under a model.
 
     Parameters
     ----------
@@ -394,7 +398,7 @@ def plot_margins(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
 
 
 def plot_losses(losses: Sequence[str] | None = None, *, points: Any = (), epsilon: float = 1.0, ax: Any = None) -> Any:
-    """The loss functions of the margin, or of the residual.
+    """Plot loss functions of the margin, or of the residual.
 
     Parameters
     ----------
@@ -403,7 +407,7 @@ def plot_losses(losses: Sequence[str] | None = None, *, points: Any = (), epsilo
     points : array-like, optional
         Margins to mark on the curves.
     epsilon : float, default=1.0
-        Where Huber's loss turns straight; half the width of the tube.
+        Where Huber's loss becomes linear; half the width of the ε-insensitive tube.
     ax : matplotlib axes, optional
 
     Returns

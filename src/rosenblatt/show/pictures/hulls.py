@@ -1,4 +1,4 @@
-"""Two hulls: apart, with the widest plane between them, or crossing, with the rows that show it."""
+"""The convex hulls of two classes: disjoint, with the widest plane between them, or intersecting, with a witness."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from rosenblatt.show.pictures.drawing import COLOURS, Display, frame_of, line, scatter, two_features, window
+from rosenblatt.show.pictures.drawing import (
+    COLOURS,
+    Display,
+    frame_around,
+    line_across,
+    require_two_features,
+    scatter_by_class,
+    set_window,
+)
 from rosenblatt.show.verdict import Verdict, separability_verdict
 
 Array = np.ndarray[Any, Any]
 
 
-def hull(points: Array) -> Array:
-    """The corners of the convex hull of points in the plane, in order; of points on a line, its two ends."""
+def hull_corners(points: Array) -> Array:
+    """The corners of the convex hull of points in the plane, in order; the two ends if the points lie on a line."""
     distinct = np.unique(points, axis=0)
     try:
         return np.asarray(distinct[ConvexHull(distinct).vertices])
@@ -28,7 +36,7 @@ def hull(points: Array) -> Array:
 
 @dataclass
 class HullsDisplay(Display):
-    """The hulls of two classes, and what they say about separability.
+    """The convex hulls of two classes, and whether the classes are separable.
 
     Use `from_data`.
 
@@ -39,7 +47,7 @@ class HullsDisplay(Display):
     hulls : (ndarray, ndarray)
         The corners of each class's hull.
     crossing : ndarray or None
-        A point of both hulls, where they cross.
+        A point in both hulls, if they intersect.
     ax_, figure_ : set by `plot`
     """
 
@@ -51,7 +59,7 @@ class HullsDisplay(Display):
 
     @classmethod
     def from_data(cls, X: Any, y: Any, *, ax: Any = None) -> HullsDisplay:
-        """Decide whether two classes can be separated, and draw why.
+        """Decide whether two classes are separable, and draw the proof.
 
         Parameters
         ----------
@@ -63,38 +71,38 @@ class HullsDisplay(Display):
         -------
         HullsDisplay
         """
-        rows, labels = two_features(X, "A picture of hulls"), np.asarray(y)
+        rows, labels = require_two_features(X, "A picture of hulls"), np.asarray(y)
         classes = np.unique(labels)
         if classes.size != 2:
             raise ValueError(f"Hulls are drawn for two classes; y has {classes.size}.")
         verdict = separability_verdict(rows, labels)
-        crossing = crossing_of(rows, labels == classes[1], verdict)
-        hulls = hull(rows[labels == classes[0]]), hull(rows[labels == classes[1]])
+        crossing = common_point(rows, labels == classes[1], verdict)
+        hulls = hull_corners(rows[labels == classes[0]]), hull_corners(rows[labels == classes[1]])
         return cls(rows, labels, verdict, hulls, crossing).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
-        frame = frame_of(self.X)
+        frame = frame_around(self.X)
         for k, corners in enumerate(self.hulls):
             ax.fill(*corners.T, facecolor=COLOURS[k], edgecolor=COLOURS[k], alpha=0.2, linewidth=1.5)
-        scatter(ax, self.X, self.y, np.unique(self.y))
+        scatter_by_class(ax, self.X, self.y, np.unique(self.y))
         if self.verdict.coef is not None and self.verdict.intercept is not None:
             w, b, margin = self.verdict.coef, self.verdict.intercept, self.verdict.margin or 0.0
-            ax.plot(*line(w, b, frame), color="black", label="widest plane")
+            ax.plot(*line_across(w, b, frame), color="black", label="widest plane")
             for shift in (-margin, margin):
-                ax.plot(*line(w, b + shift, frame), color="black", linewidth=0.8, linestyle="--")
+                ax.plot(*line_across(w, b + shift, frame), color="black", linewidth=0.8, linestyle="--")
         if self.crossing is not None:
             witness = self.X[list(self.verdict.rows)]
-            ax.scatter(*witness.T, s=180, facecolor="none", edgecolor="black", zorder=4, label="rows that show it")
+            ax.scatter(*witness.T, s=180, facecolor="none", edgecolor="black", zorder=4, label="witness rows")
             ax.scatter(
                 *self.crossing, marker="x", s=120, color=COLOURS[4], linewidth=3, zorder=5, label="in both hulls"
             )
-        window(ax, frame)
+        set_window(ax, frame)
         ax.set_title(str(self.verdict))
         ax.legend(loc="best", fontsize="small")
 
 
-def crossing_of(X: Array, positive: Array, verdict: Verdict) -> Array | None:
-    """A point of both hulls, from the witness of a verdict; None when there is none."""
+def common_point(X: Array, positive: Array, verdict: Verdict) -> Array | None:
+    """A point in both hulls, from the witness of a verdict; None if there is no witness."""
     if verdict.separable or not verdict.rows:
         return None
     rows, weights = np.array(verdict.rows), np.array(verdict.weights)
@@ -104,7 +112,7 @@ def crossing_of(X: Array, positive: Array, verdict: Verdict) -> Array | None:
 
 
 def plot_hulls(X: Any, y: Any, *, ax: Any = None) -> Any:
-    """A picture of the verdict on two classes: disjoint hulls, or rows whose hulls cross.
+    """Plot the convex hulls of two classes: disjoint, or with rows that show that they cross.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels in pictures: rows multiplied by their labels, and the logistic curve from scores to probabilities."""
+"""Rows multiplied by their labels, and the logistic curve from scores to probabilities."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.show.pictures.drawing import COLOURS, MARKERS, Display, frame_of, line, two_features, window
+from rosenblatt.show.pictures.drawing import (
+    COLOURS,
+    MARKERS,
+    Display,
+    frame_around,
+    line_across,
+    require_two_features,
+    set_window,
+)
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass
 class NormalisedDisplay(Display):
-    """Label normalisation: each row x becomes y·x, and a plane through the origin must have all on one side.
+    """Label normalisation: each row x becomes y·x, and a plane through the origin must have all of them on one side.
 
     Use `from_data` or `from_estimator`.
 
@@ -67,19 +75,19 @@ class NormalisedDisplay(Display):
         NormalisedDisplay
         """
         if np.any(model.intercept_):
-            raise ValueError("Normalised rows belong to a plane through the origin: fit with fit_intercept=False.")
+            raise ValueError("Label normalisation needs a plane through the origin: fit with fit_intercept=False.")
         return cls._of(X, y, np.asarray(model.coef_, dtype=float)[0]).plot(ax=ax)
 
     @classmethod
     def _of(cls, X: Any, y: Any, coef: Array | None) -> NormalisedDisplay:
-        rows, labels = two_features(X, "A picture of normalised rows"), np.asarray(y)
+        rows, labels = require_two_features(X, "A picture of normalised rows"), np.asarray(y)
         classes = np.unique(labels)
         if classes.size != 2:
             raise ValueError(f"Rows are multiplied by labels of two classes; y has {classes.size}.")
         return cls(rows, labels, np.where(labels == classes[1], 1.0, -1.0)[:, None] * rows, coef)
 
     def _draw(self, ax: Any) -> None:
-        frame = frame_of(np.vstack([self.X, self.turned, np.zeros((1, 2))]))
+        frame = frame_around(np.vstack([self.X, self.turned, np.zeros((1, 2))]))
         for k, name in enumerate(np.unique(self.y)):
             mine = self.y == name
             style = {"color": COLOURS[k], "marker": MARKERS[k], "s": 45, "zorder": 3}
@@ -90,23 +98,23 @@ class NormalisedDisplay(Display):
                     ax.plot(*np.stack([x, z]).T, color=COLOURS[0], linewidth=0.7, linestyle=":")
         ax.plot(0, 0, color="black", marker="+", markersize=12)
         if self.coef is not None:
-            ax.plot(*line(self.coef, 0.0, frame), color="black", linewidth=1.6, label="plane through the origin")
+            ax.plot(*line_across(self.coef, 0.0, frame), color="black", linewidth=1.6, label="plane through the origin")
             wrong = int((self.turned @ self.coef <= 0).sum())
             ax.set_title(f"{wrong} of {len(self.y)} rows on the wrong side" if wrong else "all rows on one side")
-        window(ax, frame)
+        set_window(ax, frame)
         ax.legend(loc="best", fontsize="small")
 
 
 @dataclass
 class LogisticDisplay(Display):
-    """The logistic curve 1/(1 + e^−f), and rows by their score and label.
+    """The logistic curve 1/(1 + e^−f), with rows placed by their score and label.
 
     Use `from_estimator` or `from_predictions`.
 
     Attributes
     ----------
     scores, labels : ndarray
-        f of each row, and whether it is of the positive class.
+        The score f of each row, and whether it is of the positive class.
     at, curve : ndarray
         The curve.
     positive : label
@@ -156,7 +164,9 @@ class LogisticDisplay(Display):
     def _of(cls, labels: Array, scores: Any, classes: Array) -> LogisticDisplay:
         found = np.asarray(scores, dtype=float)
         if classes.size != 2 or found.ndim != 1:
-            raise ValueError(f"A logistic curve is drawn for one score and two classes; there are {classes.size}.")
+            raise ValueError(
+                f"A logistic curve is drawn for two classes with one score per row; there are {classes.size} classes."
+            )
         reach = max(6.0, 1.05 * float(np.abs(found).max()))
         at = np.linspace(-reach, reach, 401)
         return cls(found, labels == classes[1], at, 0.5 * (1 + np.tanh(at / 2)), classes[1])
@@ -175,7 +185,7 @@ class LogisticDisplay(Display):
 
 
 def plot_normalised(X: Any, y: Any, *, ax: Any = None) -> Any:
-    """Label normalisation: rows multiplied by their labels, which a plane through the origin has on one side.
+    """Plot rows multiplied by their labels: a separating plane through the origin has all of them on one side.
 
     Parameters
     ----------
@@ -197,7 +207,7 @@ def plot_normalised(X: Any, y: Any, *, ax: Any = None) -> Any:
 
 
 def plot_logistic(model: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
-    """The logistic curve, with rows by their score and label.
+    """Plot the logistic curve, with rows placed by their score and label.
 
     Parameters
     ----------

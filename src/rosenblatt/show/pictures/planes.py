@@ -1,4 +1,4 @@
-"""Planes in the space of two features: regions, margins, the run of planes while learning."""
+"""Planes over two features: decision regions, margins, and the planes of a training run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rosenblatt.show.pictures.drawing import (
     COLOURS,
     GRID,
     Display,
-    crossing,
-    frame_of,
-    line,
-    matplotlib,
-    middle_and_sizes,
-    scatter,
-    square_to,
-    two_features,
-    window,
+    centre_and_half_sizes,
+    foot_and_ends,
+    frame_around,
+    import_pyplot,
+    line_across,
+    perpendicular,
+    require_two_features,
+    scatter_by_class,
+    set_window,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class RegionsDisplay(Display):
-    """Regions of a model over two features, with its plane, margins and the rows that hold them.
+    """The decision regions of a model over two features, with its plane, its margin and the rows on the margin.
 
     Use `from_estimator`.
 
@@ -41,17 +41,17 @@ class RegionsDisplay(Display):
     X, y : ndarray
     classes : ndarray
     grid : (ndarray, ndarray)
-        The x₁ and x₂ of the picture's points.
+        The values of x₁ and x₂ at which the model is evaluated.
     codes : ndarray of shape (GRID, GRID)
-        The class predicted at each, as an index into `classes`.
+        The class predicted at each point, as an index into `classes`.
     coef, intercept : ndarray or None
-        Planes, where the model has them.
+        The planes, if the model has any.
     margin : float or None
-        Geometric margin of two classes, negative where a row is on the wrong side.
+        Geometric margin of two classes, negative if a row is on the wrong side.
     support : ndarray of int
         Rows at the margin.
     slack : ndarray or None
-        max(0, 1 − y·f) of each row, where asked for.
+        max(0, 1 − y·f) of each row, if requested.
     ax_, figure_ : set by `plot`
     """
 
@@ -68,7 +68,7 @@ class RegionsDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> RegionsDisplay:
-        """Draw a fitted classifier and the rows it is shown with.
+        """Draw the regions of a fitted classifier, and rows.
 
         Parameters
         ----------
@@ -76,16 +76,16 @@ class RegionsDisplay(Display):
         X : array-like of shape (n, 2)
         y : array-like of shape (n,)
         slack : bool, default=False
-            Draw the lines y·f = 1 of a soft margin instead of the margin, and from each row that is short of its line
-            how far; for one plane of two classes.
+            Instead of the margin, draw the lines y·f = 1 of the soft margin and the slack of each row that falls short
+            of its line; for one plane between two classes.
         ax : matplotlib axes, optional
 
         Returns
         -------
         RegionsDisplay
         """
-        rows, labels = two_features(X, "A picture of regions"), np.asarray(y)
-        left, right, bottom, top = frame_of(rows)
+        rows, labels = require_two_features(X, "A picture of regions"), np.asarray(y)
+        left, right, bottom, top = frame_around(rows)
         across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
         points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
         classes = np.asarray(model.classes_)
@@ -118,19 +118,19 @@ class RegionsDisplay(Display):
         frame = (across[0], across[-1], up[0], up[-1])
         if self.coef is not None and self.intercept is not None and len(self.coef) == 1:
             w, b = self.coef[0], float(self.intercept[0])
-            ax.plot(*line(w, b, frame), color="black", linewidth=1.6, label="plane")
+            ax.plot(*line_across(w, b, frame), color="black", linewidth=1.6, label="plane")
             if self.slack is not None:
                 self._draw_slack(ax, w, b, frame)
             elif self.margin is not None and self.margin > 0:
                 reach = self.margin * float(np.linalg.norm(w))
                 for shift in (-reach, reach):
-                    ax.plot(*line(w, b + shift, frame), color="black", linewidth=0.9, linestyle="--")
+                    ax.plot(*line_across(w, b + shift, frame), color="black", linewidth=0.9, linestyle="--")
                 held = self.X[self.support]
                 ax.scatter(
                     held[:, 0], held[:, 1], s=160, facecolor="none", edgecolor="black", label="at the margin", zorder=4
                 )
-        scatter(ax, self.X, self.y, self.classes)
-        window(ax, frame)
+        scatter_by_class(ax, self.X, self.y, self.classes)
+        set_window(ax, frame)
         ax.legend(loc="best", fontsize="small")
         if self.slack is not None:
             ax.set_title(f"{np.count_nonzero(self.slack)} rows short of y·f = 1, by {self.slack.sum():.4g} in all")
@@ -138,10 +138,10 @@ class RegionsDisplay(Display):
             ax.set_title(f"margin {self.margin:.4g}" if self.margin > 0 else "rows on the wrong side")
 
     def _draw_slack(self, ax: Any, w: Array, b: float, frame: Any) -> None:
-        """The lines y·f = 1, and how far rows are short of theirs."""
+        """Draw the lines y·f = 1, and from each row the distance by which it falls short of its line."""
         assert self.slack is not None
         for side in (-1.0, 1.0):
-            ax.plot(*line(w, b + side, frame), color="black", linewidth=0.9, linestyle="--")
+            ax.plot(*line_across(w, b + side, frame), color="black", linewidth=0.9, linestyle="--")
         sides = np.where(self.y == self.classes[1], 1.0, -1.0)
         ends = self.X + (sides * self.slack)[:, None] * w / (w @ w)
         label = "slack ξ = max(0, 1 − y·f)"
@@ -153,7 +153,7 @@ class RegionsDisplay(Display):
 
 @dataclass
 class RunDisplay(Display):
-    """The planes of a run, one after each update, the early ones faint.
+    """The planes of a run, one after each update, with early ones drawn faintly.
 
     Use `from_trace`.
 
@@ -161,7 +161,7 @@ class RunDisplay(Display):
     ----------
     X, y : ndarray
     coef, intercept : ndarray of shape (k, 2) and (k,)
-        The start and then one plane an update.
+        The initial plane, then one plane per update.
     rows : list of int or None
         The row that made each update.
     ax_, figure_ : set by `plot`
@@ -176,7 +176,7 @@ class RunDisplay(Display):
 
     @classmethod
     def from_trace(cls, trace: Trace, *, ax: Any = None) -> RunDisplay:
-        """Draw the run of two classes over two features.
+        """Draw a run on two classes over two features.
 
         Parameters
         ----------
@@ -192,8 +192,8 @@ class RunDisplay(Display):
     @classmethod
     def _of(cls, trace: Trace) -> RunDisplay:
         if not trace.binary:
-            raise ValueError("A run of planes is drawn for two classes, which have one plane.")
-        X = two_features(np.array(trace.X, dtype=float), "A run of planes")
+            raise ValueError("A run can be drawn for two classes, which have one plane.")
+        X = require_two_features(np.array(trace.X, dtype=float), "A run")
         W, b = trace.planes()
         return cls(X, np.array(trace.y), W[:, 0], b[:, 0], [step.row for step in trace.updates])
 
@@ -215,23 +215,23 @@ class RunDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         last = self._last
-        frame = frame_of(self.X)
+        frame = frame_around(self.X)
         for k in range(last + 1):
             share = (k + 1) / (last + 1)
             style = {"color": "black", "alpha": 0.12 + 0.88 * share**3, "linewidth": 0.8 + share}
-            ax.plot(*line(self.coef[k], self.intercept[k], frame), **style)
+            ax.plot(*line_across(self.coef[k], self.intercept[k], frame), **style)
         w, b = self.coef[last], self.intercept[last]
         if w.any():
-            middle, sizes = middle_and_sizes(frame)
-            foot, _ = crossing(w, b, middle, sizes, 1.0)
-            tip = 0.24 * square_to(w, sizes)
+            middle, sizes = centre_and_half_sizes(frame)
+            foot, _ = foot_and_ends(w, b, middle, sizes, 1.0)
+            tip = 0.24 * perpendicular(w, sizes)
             arrow = {"width": 0.006, "angles": "xy", "scale_units": "xy", "scale": 1, "color": COLOURS[4], "zorder": 5}
             ax.quiver(*foot, *tip, **arrow)
-        scatter(ax, self.X, self.y, np.unique(self.y))
+        scatter_by_class(ax, self.X, self.y, np.unique(self.y))
         row = self.rows[last - 1] if last else None
         if row is not None:
             ax.scatter(*self.X[row], s=220, facecolor="none", edgecolor=COLOURS[4], linewidth=2, zorder=4)
-        window(ax, frame)
+        set_window(ax, frame)
         ax.legend(loc="best", fontsize="small")
         ax.set_title(
             f"update {last} of {len(self.rows)}: w = {format_vector(w)}, b = {format_number(b)}", fontsize="medium"
@@ -239,7 +239,7 @@ class RunDisplay(Display):
 
 
 def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> Any:
-    """The plane and regions of a model over two features, with margins and the rows that hold them.
+    """Plot the decision regions of a model over two features, with its plane, its margin and the rows on the margin.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = N
     X : array-like of shape (n, 2)
     y : array-like of shape (n,)
     slack : bool, default=False
-        Draw how far rows are short of y·f = 1, the soft margin, instead of the margin.
+        Draw the slack of the rows with y·f < 1 (the soft margin) instead of the margin.
     ax : matplotlib axes, optional
 
     Returns
@@ -265,7 +265,7 @@ def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = N
 
 
 def plot_run(trace: Trace, *, ax: Any = None) -> Any:
-    """The run of planes during learning, two classes over two features.
+    """Plot the planes of a training run on two classes over two features.
 
     Parameters
     ----------
@@ -287,14 +287,14 @@ def plot_run(trace: Trace, *, ax: Any = None) -> Any:
 
 
 def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
-    """An animation of a run: the plane moves at each update.
+    """Animate a run: the plane moves at each update.
 
     Parameters
     ----------
     trace : Trace
         Of two classes over two features.
     path : str or Path, optional
-        A file to write: .gif, .mp4 (needs ffmpeg) or .html, which holds its pictures and needs no other file.
+        A file to write: .gif, .mp4 (needs ffmpeg) or .html, which embeds its pictures.
     seconds : float, default=0.7
         How long each plane is shown.
 
@@ -307,11 +307,11 @@ def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
     >>> from rosenblatt import animate, trace
     >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
     >>> movie = animate(run)
-    >>> movie._draw_was_started = True  # nobody watches this one
+    >>> movie._draw_was_started = True  # keeps matplotlib from warning that it was never drawn
     >>> sum(1 for _ in movie.new_frame_seq())
     3
     """
-    plt = matplotlib()
+    plt = import_pyplot()
     from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
 
     kind = None if path is None else Path(path).suffix.lower()

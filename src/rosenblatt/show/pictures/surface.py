@@ -1,4 +1,4 @@
-"""The loss as a landscape over w, which learning walks down: flat for 0/1, sloping for the perceptron criterion."""
+"""The loss as a function of w, which training descends: piecewise constant for 0/1, sloped for the perceptron loss."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rosenblatt.learn.linear.losses import LOSSES, curve
-from rosenblatt.show.pictures.curves import OF_MARGIN, titled
-from rosenblatt.show.pictures.drawing import COLOURS, Display, two_features
+from rosenblatt.show.pictures.curves import MARGIN_LOSSES, loss_title
+from rosenblatt.show.pictures.drawing import COLOURS, Display, require_two_features
 
 if TYPE_CHECKING:
     from rosenblatt.show.trace import Trace
 
 Array = np.ndarray[Any, Any]
-SIDE = 160  # points a side; an even number leaves out w = 0, where every row is on the plane
+SIDE = 160  # points per side; even, to leave out w = 0, where every row is on the plane
 
 
 @dataclass
@@ -31,7 +31,7 @@ class SurfaceDisplay(Display):
     values : ndarray of shape (k, k)
         The mean loss at (w1[j], w2[i]).
     path : ndarray of shape (steps, 2)
-        Where a run went; may be empty.
+        The w of a run after each update; may be empty.
     ax_, figure_ : set by `plot`
     """
 
@@ -53,7 +53,7 @@ class SurfaceDisplay(Display):
         y : array-like of shape (n,)
             Labels of two classes; the larger is positive.
         loss : str, default="perceptron"
-            Of the margin, as `LinearClassifier` names them; also "zero_one".
+            A loss of the margin, as in `LinearClassifier`, or "zero_one".
         reach : float, default=2.0
             w₁ and w₂ go from −reach to reach.
         intercept : float, default=0.0
@@ -77,17 +77,17 @@ class SurfaceDisplay(Display):
             Of two classes over two features.
         loss : str, default="perceptron"
         reach : float, optional
-            By default a little beyond the path.
+            By default a little more than the path needs.
         ax : matplotlib axes, optional
 
         Returns
         -------
         SurfaceDisplay
-            With b as the run left it.
+            With b fixed at its last value of the run.
         """
         if not trace.binary:
-            raise ValueError("A surface over w is drawn for two classes, which have one plane.")
-        X = two_features(np.array(trace.X, dtype=float), "A surface over w")
+            raise ValueError("A loss surface can be drawn for two classes, which have one plane.")
+        X = require_two_features(np.array(trace.X, dtype=float), "A loss surface")
         W, b = trace.planes()
         path = W[:, 0]
         wide = 1.25 * float(np.abs(path).max()) or 1.0
@@ -96,11 +96,11 @@ class SurfaceDisplay(Display):
     @classmethod
     def _of(cls, X: Any, y: Any, loss: str, reach: float, intercept: float, path: Array) -> SurfaceDisplay:
         if loss not in LOSSES or LOSSES[loss].of != "margin":
-            raise ValueError(f"{loss!r} is not among {', '.join(OF_MARGIN)}.")
-        rows, labels = two_features(X, "A surface over w"), np.asarray(y)
+            raise ValueError(f"{loss!r} is not among {', '.join(MARGIN_LOSSES)}.")
+        rows, labels = require_two_features(X, "A loss surface"), np.asarray(y)
         classes = np.unique(labels)
         if classes.size != 2:
-            raise ValueError(f"A surface is drawn for two classes; y has {classes.size}.")
+            raise ValueError(f"A loss surface can be drawn for two classes; y has {classes.size}.")
         signs = np.where(labels == classes[1], 1.0, -1.0)
         at = np.linspace(-reach, reach, SIDE)
         places = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
@@ -110,14 +110,14 @@ class SurfaceDisplay(Display):
         return cls(loss, at, at, (values / len(rows)).reshape(SIDE, SIDE), path)
 
     def _draw(self, ax: Any) -> None:
-        # Cividis is read alike with and without colour vision.
+        # Cividis looks the same to people with and without colour vision deficiency.
         seen = ax.pcolormesh(self.w1, self.w2, self.values, cmap="cividis", shading="nearest", rasterized=True)
         if self.loss != "zero_one":
             ax.contour(self.w1, self.w2, self.values, levels=12, colors="white", linewidths=0.5, alpha=0.5)
-        ax.figure.colorbar(seen, ax=ax, label=f"mean loss: {titled(self.loss)}")
+        ax.figure.colorbar(seen, ax=ax, label=f"mean loss: {loss_title(self.loss)}")
         if len(self.path):
             ax.plot(*self.path.T, color=COLOURS[4], marker="o", markersize=4, linewidth=1.5, label="w of the run")
-            ax.plot(*self.path[-1], color=COLOURS[4], marker="*", markersize=14, label="its end")
+            ax.plot(*self.path[-1], color=COLOURS[4], marker="*", markersize=14, label="last w")
             ax.legend(loc="best", fontsize="small")
         reach = float(self.w1[-1])
         ax.set(xlabel="w₁", ylabel="w₂", xlim=(-reach, reach), ylim=(-reach, reach))
@@ -125,7 +125,7 @@ class SurfaceDisplay(Display):
 
 
 def plot_surface(X: Any, y: Any, loss: str = "perceptron", *, reach: float = 2.0, ax: Any = None) -> Any:
-    """The mean loss for every w: 0/1 is flat with steps, the perceptron criterion slopes.
+    """Plot the mean loss for every w: piecewise constant for 0/1, sloped for the perceptron loss.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The weights of a text model, as its strongest words."""
+"""The words with the largest weights in a text model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class WordsDisplay(Display):
-    """The words that speak most for and against a class.
+    """The words with the largest weights for and against a class.
 
     Use `from_estimator`.
 
@@ -23,7 +23,7 @@ class WordsDisplay(Display):
     words : list of str
         From the most negative to the most positive.
     weights : ndarray
-    label : the class they speak for
+    label : the class
     ax_, figure_ : set by `plot`
     """
 
@@ -35,7 +35,7 @@ class WordsDisplay(Display):
     def from_estimator(
         cls, model: Any, names: Any = None, *, label: Any = None, most: int = 10, ax: Any = None
     ) -> WordsDisplay:
-        """Draw the strongest weights of a linear model.
+        """Draw the largest weights of a linear model.
 
         Parameters
         ----------
@@ -44,9 +44,9 @@ class WordsDisplay(Display):
             The word of each column, as `vectorizer.get_feature_names_out()` gives them; by default the names that the
             model was fitted with, or the numbers of the columns.
         label : optional
-            The class; of two classes the positive one by default, of more it must be given.
+            The class; by default the positive one of two classes, required if there are more.
         most : int, default=10
-            Words for each side.
+            The most words for each sign.
         ax : matplotlib axes, optional
 
         Returns
@@ -56,7 +56,7 @@ class WordsDisplay(Display):
         coef, classes = np.atleast_2d(model.coef_), list(model.classes_)
         if label is None:
             if len(coef) > 1:
-                raise ValueError(f"Of several classes name one, label=…: {classes}.")
+                raise ValueError(f"Choose one of the classes with label=…: {classes}.")
             label = classes[-1]
         if label not in classes:
             raise ValueError(f"label={label!r} is not among {classes}.")
@@ -84,7 +84,7 @@ class WordsDisplay(Display):
 
 
 def plot_words(model: Any, names: Any = None, *, label: Any = None, most: int = 10, ax: Any = None) -> Any:
-    """The strongest words of a text model.
+    """Plot the words with the largest weights in a text model.
 
     Parameters
     ----------
