@@ -1,4 +1,4 @@
-"""The lab without a browser: its points, runs, boards and pages, driven as the browser would."""
+"""The lab without a browser: its points, runs, arithmetic and pages, driven as the browser would."""
 
 import warnings
 from dataclasses import replace
@@ -10,16 +10,16 @@ import rosenblatt
 from dragging import moved
 from rosenblatt.show.lab import app, rules_page
 from rosenblatt.show.lab import multiclass_gradient as classes
-from rosenblatt.show.lab.multiclass_gradient import START, assess
-from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE, BadTable, read_table, separable
-from rosenblatt.show.lab.runs import Settings, learn
-from rosenblatt.show.lab.step_arithmetic import against_bound, board
+from rosenblatt.show.lab.multiclass_gradient import LECTURE_WEIGHTS, loss_and_gradient
+from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE_CLASSES, CSVError, parse_csv, separable
+from rosenblatt.show.lab.runs import RunSettings, run_perceptron
+from rosenblatt.show.lab.step_arithmetic import bound_text, step_lines
 from rosenblatt.show.verdict import separability_verdict
 
 
 @pytest.fixture(scope="module", autouse=True)
 def prepared():
-    app.prepare()
+    app.configure_panel()
 
 
 @pytest.fixture
@@ -53,16 +53,16 @@ def test_separable_points_have_their_margin(margin):
 
 
 def test_tables():
-    table = read_table("a, b ,c\n1,2,x\n3,4,y\n")
+    table = parse_csv("a, b ,c\n1,2,x\n3,4,y\n")
     assert table.names == ("a", "b")
     points = table.points("b", "a")
     assert (points.X.tolist(), points.y.tolist(), points.classes) == ([[2, 1], [4, 3]], [0, 1], ("x", "y"))
-    assert read_table("c,a\nx,1\ny,2\n", target="c").values.tolist() == [[1], [2]]
+    assert parse_csv("c,a\nx,1\ny,2\n", target="c").values.tolist() == [[1], [2]]
     shown, mean, directions = table.projected()
     assert mean.tolist() == [2, 3]
     assert np.allclose(np.abs(directions[0]), np.sqrt(0.5))
     assert shown.axes == ("component 1", "component 2")
-    alone, _, directions = read_table("a,c\n1,x\n2,y\n").projected()
+    alone, _, directions = parse_csv("a,c\n1,x\n2,y\n").projected()
     assert alone.X.shape == (2, 2)
     assert directions.shape == (2, 1)
 
@@ -74,37 +74,37 @@ def test_tables():
         (" \n\n", "is empty"),
         ("a,b\n", "no rows"),
         ("a\n1\n", "one column"),
-        ("a,b\n1,x\n", "one label only"),
-        ("a,b\n1,x\ntwo,y\n", "Line 3, column 'a': 'two' is no number"),
+        ("a,b\n1,x\n", "only one label"),
+        ("a,b\n1,x\ntwo,y\n", "Line 3, column 'a': 'two' is not a number"),
         ("a,b\n1,x\ninf,y\n", "not finite"),
         ("a,b\n1,x\n1,2,y\n", "Line 3 has 3 values"),
         ("a,b\n" + "".join(f"1,{k}\n" for k in range(9)), "9 different labels"),
     ],
 )
-def test_bad_tables_get_a_sentence(text, sentence):
-    with pytest.raises(BadTable, match=sentence):
-        read_table(text)
+def test_bad_tables_are_explained(text, sentence):
+    with pytest.raises(CSVError, match=sentence):
+        parse_csv(text)
 
 
 def test_a_table_of_a_million_rows_is_sampled():
     text = "a,b,c\n" + "\n".join(f"{k},{k % 7},{'xy'[k % 2]}" for k in range(1_000_000))
-    table = read_table(text)
+    table = parse_csv(text)
     assert len(table.labels) == 500
     assert table.values[-1, 0] == 999_999
     assert "1,000,000 rows: 500 of them" in table.note
-    with pytest.raises(BadTable, match="no column 'd'"):
-        read_table("a,b\n1,x\n2,y\n", target="d")
+    with pytest.raises(CSVError, match="no column 'd'"):
+        parse_csv("a,b\n1,x\n2,y\n", target="d")
 
 
-# -- runs and boards -------------------------------------------------------------------------------------------------
+# -- runs and arithmetic ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", LECTURES)
-def test_a_run_of_the_lab_is_a_trace(name):
+def test_a_run_of_the_lab_equals_a_trace(name):
     points = LECTURES[name]
-    settings = replace(Settings(), **points.settings)
-    run = learn(points.X, points.y, settings)
-    told = rosenblatt.trace(points.X, points.y, **settings.parameters(len(points.y)), **settings.initial(2))
+    settings = replace(RunSettings(), **points.settings)
+    run = run_perceptron(points.X, points.y, settings)
+    told = rosenblatt.trace(points.X, points.y, **settings.parameters(len(points.y)), **settings.initial_plane(2))
     assert [step.row for step in told.updates] == run.rows.tolist()
     assert np.allclose(told.planes()[0][:, 0], run.W)
     assert run.converged == (told.outcome == "converged")
@@ -113,24 +113,24 @@ def test_a_run_of_the_lab_is_a_trace(name):
 
 @pytest.mark.parametrize("order", ["shuffle", "random", "first", "worst"])
 @pytest.mark.parametrize("bias", ["unit", "radius"])
-def test_runs_by_other_settings(order, bias):
+def test_runs_with_other_settings(order, bias):
     points = separable(20, 0.3, 2)
-    settings = Settings(order=order, bias=bias, seed=3, margin=0.1)
-    run = learn(points.X, points.y, settings)
+    settings = RunSettings(order=order, bias=bias, seed=3, margin=0.1)
+    run = run_perceptron(points.X, points.y, settings)
     assert run.converged
     assert (np.where(points.y, 1, -1) * (points.X @ run.W[-1] + run.b[-1])).min() > 0.1
     radius2 = (points.X**2).sum(axis=1).max()
     for k in range(1, run.updates + 1):
         side = 1 if points.y[run.rows[k - 1]] else -1
         assert np.allclose(run.W[k] - run.W[k - 1], side * points.X[run.rows[k - 1]])
-        assert f"Update {k} of" in board(run, k, points.X, points.y, settings, radius2)
+        assert f"Update {k} of" in step_lines(run, k, points.X, points.y, settings, radius2)
 
 
-def test_the_board_has_the_lectures_numbers():
+def test_the_arithmetic_has_the_numbers_of_the_lecture():
     points = LECTURES["KTH: from any start"]
-    settings = replace(Settings(), **points.settings)
-    run = learn(points.X, points.y, settings)
-    text = board(run, 1, points.X, points.y, settings, 0.0)
+    settings = replace(RunSettings(), **points.settings)
+    run = run_perceptron(points.X, points.y, settings)
+    text = step_lines(run, 1, points.X, points.y, settings, 0.0)
     for line in (
         "row 4, x = (2, −2), y = −1",
         "f = w·x + b = 1·2 + 0.5·(−2) + 0 = 1",
@@ -139,28 +139,30 @@ def test_the_board_has_the_lectures_numbers():
         "b ← 0 + 0.2·(−1) = <b>−0.2</b>",
     ):
         assert line in text
-    assert "converged" in board(run, 3, points.X, points.y, settings, 0.0)
-    assert "no bound" in against_bound(run, 1)
+    assert "correct side: converged" in step_lines(run, 3, points.X, points.y, settings, 0.0)
+    assert "no bound" in bound_text(run, 1)
     wide = separable(10, 0.3).X @ np.ones((2, 6))
     y = (wide[:, 0] > np.median(wide[:, 0])).astype(int)
-    many = learn(wide, y, Settings(margin=5.0))
-    assert "f = w·x + b = " in board(many, many.updates, wide, y, Settings(margin=5.0), 1.0)
-    assert "less than the margin" in "".join(board(many, k, wide, y, Settings(margin=5.0), 1.0) for k in range(9))
+    many = run_perceptron(wide, y, RunSettings(margin=5.0))
+    assert "f = w·x + b = " in step_lines(many, many.updates, wide, y, RunSettings(margin=5.0), 1.0)
+    assert "less than the required margin" in "".join(
+        step_lines(many, k, wide, y, RunSettings(margin=5.0), 1.0) for k in range(9)
+    )
 
 
 def test_these_rows():
-    assert Settings(order="these rows", rows="4; 2, 0, 99").sequence(6) == [4, 2, 0]
-    assert Settings(order="these rows", rows="none").sequence(6) == "cyclic"
+    assert RunSettings(order="these rows", rows="4; 2, 0, 99").visiting_order(6) == [4, 2, 0]
+    assert RunSettings(order="these rows", rows="none").visiting_order(6) == "cyclic"
 
 
 # -- many classes ----------------------------------------------------------------------------------------------------
 
 
-def test_the_page_of_many_classes_has_the_lectures_numbers():
-    seen = assess(*START, THREE.X, THREE.y, "softmax", "L2", 0.1)
+def test_the_classes_page_has_the_numbers_of_the_lecture():
+    seen = loss_and_gradient(*LECTURE_WEIGHTS, THREE_CLASSES.X, THREE_CLASSES.y, "softmax", "L2", 0.1)
     assert seen.losses.round(2).tolist() == [0.70, 0.63, 0.64, 0.66, 0.63, 0.53, 0.58, 0.45, 0.67]
     assert (round(seen.data_loss, 2), round(seen.penalty, 3), seen.errors) == (0.61, 0.308, 0)
-    data = assess(*START, THREE.X, THREE.y, "softmax", "none", 0.1)
+    data = loss_and_gradient(*LECTURE_WEIGHTS, THREE_CLASSES.X, THREE_CLASSES.y, "softmax", "none", 0.1)
     assert data.dW.round(3).tolist() == [[-0.097, -0.076], [0.118, -0.046], [-0.021, 0.121]]
     assert data.db.round(3).tolist() == [0.008, 0.008, -0.016]
 
@@ -172,10 +174,10 @@ def test_gradients_are_those_of_the_loss(loss, penalty):
     W, b = rng.normal(size=(3, 2)), rng.normal(size=3)
 
     def total(W, b):
-        seen = assess(W, b, THREE.X, THREE.y, loss, penalty, 0.3)
+        seen = loss_and_gradient(W, b, THREE_CLASSES.X, THREE_CLASSES.y, loss, penalty, 0.3)
         return seen.data_loss + seen.penalty
 
-    seen, tiny = assess(W, b, THREE.X, THREE.y, loss, penalty, 0.3), 1e-6
+    seen, tiny = loss_and_gradient(W, b, THREE_CLASSES.X, THREE_CLASSES.y, loss, penalty, 0.3), 1e-6
     for place in np.ndindex(3, 2):
         step = np.zeros((3, 2))
         step[place] = tiny
@@ -185,17 +187,17 @@ def test_gradients_are_those_of_the_loss(loss, penalty):
         assert (total(W, b + step) - total(W, b - step)) / (2 * tiny) == pytest.approx(seen.db[k], abs=1e-5)
 
 
-def test_weights_are_turned_and_descend(page, monkeypatch):
+def test_weights_are_changed_by_hand_and_by_descent(page, monkeypatch):
     many = page.classes
     many.nudge(0, 0, 0.1)
     many.buttons[1, 2, -1].clicks += 1
     assert many.W[0, 0] == pytest.approx(0.62)
     assert many.b[1] == pytest.approx(-0.15)
     assert "0.62" in many.cells[0, 0].object
-    before = many.seen.data_loss + many.seen.penalty
+    before = many.result.data_loss + many.result.penalty
     for _ in range(20):
         many.once.clicks += 1
-    assert many.seen.data_loss + many.seen.penalty < before
+    assert many.result.data_loss + many.result.penalty < before
     many.loss.value, many.penalty.value = "perceptron", "none"
     assert "penalty <b>0.0000</b>" in many.losses.object
     many.shuffle.clicks += 1
@@ -203,7 +205,7 @@ def test_weights_are_turned_and_descend(page, monkeypatch):
     many.draw()
     assert len(many.canvas.lines.data["xs"]) == 2
     many.reset.clicks += 1
-    assert np.array_equal(many.W, START[0])
+    assert np.array_equal(many.W, LECTURE_WEIGHTS[0])
     data = {name: list(values) for name, values in many.source.data.items()}
     data["x"][0] = -0.9
     many._moved(data)
@@ -291,7 +293,7 @@ def test_dragging_changes_the_verdict(page):
     session.moved(moved(session, 1, 0.9, 0.1))
     assert (one.example.value, one.hint.object) == ("own points", "")  # what was said of the lecture's no longer holds
     assert "Not separable" in one.verdict.object
-    assert "a mix of y·x" in one.verdict.object
+    assert "a convex combination of their y·x" in one.verdict.object
     assert one.canvas.marks.data["colour"].count("black") == len(session.verdict.rows)
     one.bias.value = "unit"
     session.moved(moved(session, 1, 0.5, 0.5))
@@ -358,21 +360,21 @@ def test_own_csv(page):
     assert session.classes == ("no", "yes")
     assert session.axes == ("a", "b")
     one.first.value = "first two principal components"
-    assert session.full is not None
+    assert session.projection is not None
     assert session.run.W.shape[1] == 3
     assert "in front of or behind" in one.hint.object
     session.go(10**9)
     w, b = session.plane()
-    _, mean, directions = session.full
+    _, mean, directions = session.projection
     cut = mean + np.array([0.3, -0.2]) @ directions
     assert w @ [0.3, -0.2] + b == pytest.approx(session.run.W[-1] @ cut + session.run.b[-1])
     where = session.X.copy()
     session.moved(moved(session, 0, 9.0, 9.0))
     assert np.array_equal(session.X, where)
     session.source.selected.indices = [0]
-    assert "only looked at" in session.edit("delete")
+    assert "cannot be edited" in session.edit("delete")
     one.target.value = "c"
-    assert "Line 2, column 'd': 'yes' is no number" in one.message.object
+    assert "Line 2, column 'd': 'yes' is not a number" in one.message.object
     one.first.value, one.second.value = "a", "c"
     assert session.axes == ("a", "c")
     one.upload.value = b"\xff\xfe"
@@ -388,7 +390,7 @@ def test_own_csv(page):
     three.perceptron.scaled.value = True
     assert np.allclose(three.session.X.mean(axis=0), 0)
     assert np.allclose(three.session.X.std(axis=0), 1)
-    assert "mean 0 and deviation 1" in three.perceptron.hint.object
+    assert "mean 0 and standard deviation 1" in three.perceptron.hint.object
     assert "Each axis" not in three.perceptron.hint.object
     wide = app.Lab("income,age,c\n20000,18,x\n50000,40,y\n90000,70,x\n")
     assert "Each axis has its own scale" in wide.perceptron.hint.object
@@ -409,13 +411,13 @@ def test_every_learner_of_the_rules_page(page, name):
     if name == "Voted":
         assert set(np.unique(canvas.image.data["image"][0])) == {0, 1}
         return
-    model = rules_page.fitted(name, page.session)
+    model = rules_page.fit_learner(name, page.session)
     ends = np.column_stack([canvas.lines.data["xs"][0], canvas.lines.data["ys"][0]])
     assert np.allclose(ends @ model.coef_[0] + model.intercept_[0], 0, atol=1e-6 * np.abs(ends).max())
 
 
 @pytest.mark.parametrize("order", ["shuffle", "first", "worst", "these rows"])
-def test_learners_by_other_orders(page, order):
+def test_learners_with_other_orders(page, order):
     page.session.load(separable(20, 0.3, 2))
     page.session.set(order=order, rows=", ".join(map(str, range(20))))
     page.tabs.active = 1
@@ -438,7 +440,7 @@ def test_rules_follow_the_points(page):
     assert page.rules.canvases["Perceptron"].lines.data["xs"] == []
 
 
-def test_losses_have_the_points_on_them(page):
+def test_the_points_lie_on_the_loss_curves(page):
     page.session.go(2)
     page.tabs.active = 3
     dots = page.losses.dots.data
@@ -482,4 +484,4 @@ def test_the_mark_one_learns_the_same_points(page):
     page.tabs.active = 4
     page.network.xor.clicks += 1
     assert page.network.mark_words.object.startswith("<b>0 of 4</b>")
-    assert set(np.unique(page.network.machine.image.data["image"][0])) == {0, 1}
+    assert set(np.unique(page.network.mark_canvas.image.data["image"][0])) == {0, 1}

@@ -107,7 +107,7 @@ class Visit:
 def visit(browser, server):
     visits = []
 
-    def make(query="", size=(1280, 800), text="On the board"):
+    def make(query="", size=(1280, 800), text="The arithmetic"):
         visits.append(Visit(browser, server, query, size))
         visits[-1].says(text)
         return visits[-1]
@@ -132,10 +132,10 @@ def test_step_through_cuhk_and_read_its_numbers(visit):
     seen.says("Update 2 of 2")
     seen.says("(1, 1)")
     seen.says("2 updates of at most 2 by the bound.")
-    seen.says("it has converged")
+    seen.says("on its correct side: converged")
     seen.picture("perceptron")
     seen.page.keyboard.press("Home")
-    seen.says("Row 0 is the first")
+    seen.says("Row 0 makes the first update")
     seen.page.keyboard.press("Space")
     seen.says("Pause")
     seen.says("Update 2 of 2")
@@ -144,7 +144,7 @@ def test_step_through_cuhk_and_read_its_numbers(visit):
 
 def test_drag_a_point_and_see_the_verdict_change_during_the_drag(visit):
     seen = visit()
-    choose(seen.page, "Lecture's example", "Mons: exercise II")
+    choose(seen.page, "Lecture example", "Mons: exercise II")
     seen.says("Separable, with")
     seen.page.wait_for_timeout(1000)
     begin, end = seen.place(1, -3), seen.place(3.2, 0.4)  # the one negative row, among the others
@@ -197,14 +197,14 @@ WATCH = """() => {
 
 def test_a_drag_among_200_points_is_redrawn_during_the_drag(visit):
     seen = visit()
-    seen.page.get_by_text("Make points").first.click()
+    seen.page.get_by_text("Generate points").first.click()
     seen.page.wait_for_timeout(700)
     choose(seen.page, "Generator", "noise")
     slider = seen.page.locator(".noUi-handle").first
     slider.focus()
     seen.page.keyboard.press("End")
     seen.page.wait_for_timeout(300)
-    seen.page.get_by_role("button", name="Make points").last.click()
+    seen.page.get_by_role("button", name="Generate", exact=True).last.click()
     seen.says("Two clouds that overlap")
     seen.says("Not separable")
     seen.press("End")
@@ -232,7 +232,7 @@ def test_nudge_a_weight(visit):
     seen.picture("classes")
     seen.page.locator(".nudge-0-0-up button").click()
     seen.says("0.62")
-    seen.press("One step down the gradient")
+    seen.press("One gradient step")
     seen.press("Run gradient descent")
     seen.says("Stop")
     seen.press("Stop")
@@ -252,7 +252,7 @@ def test_the_network_learns_xor(visit):
 
 def test_rules_and_losses(visit):
     seen = visit()
-    choose(seen.page, "Lecture's example", "Mons: exercise II")
+    choose(seen.page, "Lecture example", "Mons: exercise II")
     seen.says("w = (1, 1), b = −3")
     seen.press("End")
     seen.says("(2.5, 3)")
@@ -269,9 +269,9 @@ def upload(seen, name, data, button=0):
     )
 
 
-def test_load_a_csv_and_bad_ones_get_a_sentence(visit):
+def test_load_a_csv_and_explain_bad_ones(visit):
     seen = visit()
-    seen.page.get_by_text("Own CSV").first.click()
+    seen.page.get_by_text("Your CSV").first.click()
     seen.page.wait_for_timeout(700)
     rng = np.random.default_rng(0)
     rows = "\n".join(f"{a:.3f},{b:.3f},{c:.3f},{'yes' if a + b > 0 else 'no'}" for a, b, c in rng.normal(size=(60, 3)))
@@ -280,12 +280,12 @@ def test_load_a_csv_and_bad_ones_get_a_sentence(visit):
     choose(seen.page, "Horizontal", "first two principal components")
     seen.says("The plane is learned from all columns")
     seen.press("End")
-    seen.says("it has converged")
+    seen.says("on its correct side: converged")
     seen.picture("csv")
     for data, sentence in [
         (b"\n", "The file is empty"),
-        (b"a,b,c\n1,two,x\n3,4,y\n", "'two' is no number"),
-        (b"\xff\xfe\x00", "no text in UTF-8"),
+        (b"a,b,c\n1,two,x\n3,4,y\n", "'two' is not a number"),
+        (b"\xff\xfe\x00", "not UTF-8 text"),
     ]:
         upload(seen, "bad.csv", data)
         seen.says(sentence)
@@ -296,11 +296,11 @@ def test_load_a_csv_and_bad_ones_get_a_sentence(visit):
 
 def test_save_and_restore_exactly(visit):
     seen = visit()
-    choose(seen.page, "Lecture's example", "KTH: from any start")
+    choose(seen.page, "Lecture example", "KTH: from any start")
     seen.says("(1, 0.5)")
     seen.press("Step")
     seen.says("Update 1 of 3")
-    seen.tab("Share", "Python that reproduces it")
+    seen.tab("Share", "Python code that reproduces it")
     seen.page.wait_for_timeout(700)
     link = seen.page.locator(".link input").input_value()
     code = seen.page.locator(".code textarea").input_value()
@@ -315,23 +315,23 @@ def test_save_and_restore_exactly(visit):
     assert (kept["step"], kept["settings"]["start"]) == (1, [1.0, 0.5, 0.0])
     assert seen.server.token not in link  # it is for other people
     seen.page.goto(link)  # as when it is pasted: the cookie of this browser lets it in
-    seen.says("Python that reproduces it")
-    other = visit(link.replace(origin(seen.server), ""), text="Python that reproduces it")
+    seen.says("Python code that reproduces it")
+    other = visit(link.replace(origin(seen.server), ""), text="Python code that reproduces it")
     other.tab("Perceptron", "Update 1 of 3")
     other.says("(0.6, 0.9)")
-    other.tab("Share", "Python that reproduces it")
+    other.tab("Share", "Python code that reproduces it")
     other.page.wait_for_timeout(700)
     assert other.page.locator(".code textarea").input_value() == code
 
 
-def test_a_bad_link_gets_a_sentence(visit):
-    visit("?state=nonsense").says("This is no link of the lab")
+def test_a_bad_link_is_explained(visit):
+    visit("?state=nonsense").says("This is not a lab link")
 
 
 def test_a_page_without_the_token_says_where_to_find_it(browser, server):
     page = browser.new_context().new_page()
     assert page.goto(origin(server)).status == 403
-    page.get_by_text("Open the address that was printed where the lab was started").wait_for(timeout=SLOW)
+    page.get_by_text("Open the address that the lab printed when it started").wait_for(timeout=SLOW)
     page.context.close()
 
 
@@ -341,12 +341,12 @@ def test_a_tablet(visit):
     seen.says("Update 1 of 2")
     seen.picture("tablet")
     for name, text in {
-        "Perceptron": "On the board",
+        "Perceptron": "The arithmetic",
         "Rules side by side": "points wrong",
         "Many classes": "data loss",
         "Losses": "mean loss",
         "Network": "Not trained yet",
-        "Share": "Python that reproduces it",
+        "Share": "Python code that reproduces it",
     }.items():
         seen.tab(name, text)
         seen.page.wait_for_timeout(500)

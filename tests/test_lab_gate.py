@@ -93,21 +93,21 @@ def foreign(port):
     ]
 
 
-def test_no_request_by_a_foreign_name_is_answered(server, page):
+def test_no_request_to_another_host_name_is_answered(server, page):
     for host in foreign(server.port):
         for path in (f"/?token={server.token}", f"{needed(page)}?token={server.token}"):
             assert ask(server, path, host=host).status in (400, 403), (host, path)
         assert shake(server, f"/ws?token={server.token}", session_of(page), host=host).status in (400, 403), host
     assert ask(server, f"/?token={server.token}", host="", version="1.0").status == 403
     refused = ask(server, f"/?token={server.token}", host=f"evil.example:{server.port}")
-    assert "only requests from this machine" in refused.body
+    assert "requests from this machine only" in refused.body
     assert server.token not in str(vars(refused))
 
 
-def test_the_names_of_this_machine_are_answered(server, page):
+def test_requests_to_this_machine_are_answered(server, page):
     for host in (f"127.0.0.1:{server.port}", f"localhost:{server.port}", f"LocalHost:{server.port}"):
         assert ask(server, f"{needed(page)}?token={server.token}", host=host).status == 200
-    hosts = access.Gate(80, "", set).hosts
+    hosts = access.AccessFilter(80, "", set).hosts
     assert "localhost" in hosts  # a browser leaves the port 80 out
 
 
@@ -144,11 +144,11 @@ def test_the_token_is_required(server, page):
     assert ask(server, "/", Cookie=f"token={server.token}").status == 403
     assert shake(server, "/ws", session_of(page)).status == 403
     refused = ask(server, "/")
-    assert "the address that was printed" in refused.body
+    assert "the address that the lab printed" in refused.body
     assert "set-cookie" not in refused.headers
 
 
-def test_the_page_and_what_it_needs_are_let_in_by_its_cookie(server, page):
+def test_the_cookie_admits_the_page_and_what_it_loads(server, page):
     assert page.status == 200
     cookie, *flags = page.headers["set-cookie"].split("; ")
     assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(flags)
@@ -167,7 +167,7 @@ def test_no_other_origin_may_read_anything(server, page):
     assert {answer.status for answer in answers[3:]} == {404}
 
 
-def test_sessions_are_few(server, page, monkeypatch):
+def test_the_number_of_sessions_is_limited(server, page, monkeypatch):
     assert access.MOST_SESSIONS == 32
     monkeypatch.setattr(access, "MOST_SESSIONS", 1)
     page = ask(server, f"/?token={server.token}") if page.status != 200 else page

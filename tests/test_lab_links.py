@@ -13,8 +13,8 @@ import pytest
 
 from rosenblatt.show.lab import app, network_page, rules_page, state_limits
 from rosenblatt.show.lab.periodic import repeat
-from rosenblatt.show.lab.points import BadTable, read_table
-from rosenblatt.show.lab.runs import Settings, learn
+from rosenblatt.show.lab.points import CSVError, parse_csv
+from rosenblatt.show.lab.runs import RunSettings, run_perceptron
 from rosenblatt.show.lab.sharing import LONGEST_LINKED, Snapshot
 
 MUTANTS = int(os.environ.get("ROSENBLATT_FUZZ", "100"))
@@ -22,7 +22,7 @@ MUTANTS = int(os.environ.get("ROSENBLATT_FUZZ", "100"))
 
 @pytest.fixture(scope="module", autouse=True)
 def prepared():
-    app.prepare()
+    app.configure_panel()
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def page():
 @pytest.fixture(scope="module")
 def good(page):
     """A valid state, as JSON gives it."""
-    return json.loads(page.take().to_json())
+    return json.loads(page.snapshot().to_json())
 
 
 def link(data):
@@ -52,7 +52,7 @@ def changed(good, where, value):
 def sentence(error):
     """The one line that a person reads."""
     text = str(error.value if hasattr(error, "value") else error)
-    kinds = ("This is no state of the lab: ", "This is no link of the lab: ", "The lab cannot show this state: ")
+    kinds = ("This is not a lab state: ", "This is not a lab link: ", "The lab cannot show this state: ")
     assert text.startswith(kinds), text
     assert len(text) < 400
     assert "\n" not in text
@@ -72,15 +72,15 @@ def test_a_short_link_with_many_rows_is_refused_before_any_work(good):
         sentence(error)
 
 
-def test_a_run_is_as_long_as_its_visits_allow_whatever_its_order():
+def test_a_run_is_limited_in_visits_whatever_its_order():
     X, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
     for count in (1, 3, 100, 6_000):
-        settings = Settings(order="these rows", rows=",".join(map(str, np.arange(count) % 4)))
-        assert settings.parameters(4)["max_epochs"] * count <= state_limits.VISITS
-        assert learn(X, y, settings).updates <= state_limits.VISITS
+        settings = RunSettings(order="these rows", rows=",".join(map(str, np.arange(count) % 4)))
+        assert settings.parameters(4)["max_epochs"] * count <= state_limits.MOST_RUN_VISITS
+        assert run_perceptron(X, y, settings).updates <= state_limits.MOST_RUN_VISITS
 
 
-def test_every_learner_is_as_long_as_its_visits_allow(page):
+def test_every_learner_is_limited_in_visits(page):
     page.session.set(order="these rows", rows=",".join(["0", "1"] * 3_000))
     for name, made in rules_page.LEARNERS.items():
         model = made(page.session)
@@ -144,11 +144,11 @@ def test_every_learner_is_as_long_as_its_visits_allow(page):
     ],
 )  # fmt: skip
 def test_forged_values_are_named(page, good, where, value):
-    before = page.take()
+    before = page.snapshot()
     with pytest.raises(ValueError, match=f"{where[-1]}|unknown") as error:
         page.restore(Snapshot.from_json(json.dumps(changed(good, where, value))))
     sentence(error)
-    assert page.take() == before
+    assert page.snapshot() == before
 
 
 @pytest.mark.parametrize(
@@ -167,32 +167,32 @@ def test_forged_values_are_named(page, good, where, value):
         "\x00",
     ],
 )
-def test_forged_json_gets_a_sentence(text):
-    with pytest.raises(ValueError, match="no state") as error:
+def test_forged_json_is_explained(text):
+    with pytest.raises(ValueError, match="not a lab state") as error:
         Snapshot.from_json(text)
     sentence(error)
-    with pytest.raises(ValueError, match="no state") as error:
+    with pytest.raises(ValueError, match="not a lab state") as error:
         Snapshot.from_link(link(text.encode()))
     sentence(error)
 
 
-def test_numbers_that_are_none_are_refused(good):
+def test_nan_and_infinity_are_refused(good):
     for value in (math.nan, math.inf, -math.inf):
         with pytest.raises(ValueError, match="expected a number"):
             Snapshot.from_json(json.dumps(changed(good, ["settings", "margin"], value)))
 
 
-def test_a_link_unpacks_to_little(good):
+def test_a_link_that_unpacks_to_too_much_is_refused(good):
     whole = json.dumps(good).encode()
     for packed in (link(whole + b" " * LONGEST_LINKED), link(b" " * 20_000_000), link(whole)[:-9], "A" * 30_001):
-        with pytest.raises(ValueError, match="no link") as error:
+        with pytest.raises(ValueError, match="not a lab link") as error:
             Snapshot.from_link(packed)
         sentence(error)
     long = Snapshot((), (), (), note=" " * LONGEST_LINKED)
     assert long.to_link() is None
 
 
-def test_a_network_stops_to_learn(page, monkeypatch):
+def test_a_network_stops_learning_at_its_limit(page, monkeypatch):
     net = app.Lab().network
     monkeypatch.setattr(network_page, "MOST_EPOCHS", 25)
     net.running = Stopped()
@@ -210,7 +210,7 @@ class Stopped:
         pass
 
 
-def test_repeated_work_stops_when_its_page_is_left(monkeypatch):
+def test_repeated_work_stops_when_its_page_is_closed(monkeypatch):
     import panel as pn
 
     class Context:
@@ -234,12 +234,12 @@ def test_repeated_work_stops_when_its_page_is_left(monkeypatch):
     assert done == ["work", "stop", "work", "stop"]
 
 
-def test_tables_are_bounded_as_states_are():
+def test_tables_have_the_limits_of_states():
     wide = ",".join(f"c{k}" for k in range(1_002))
-    with pytest.raises(BadTable, match=r"1,002 columns; the lab learns from up to 1,000"):
-        read_table(f"{wide}\nX\n")
-    with pytest.raises(BadTable, match="column 'a': '1e101' is too large"):
-        read_table("a,b\n1e101,x\n2,y\n")
+    with pytest.raises(CSVError, match=r"1,002 columns; the lab learns from up to 1,000"):
+        parse_csv(f"{wide}\nX\n")
+    with pytest.raises(CSVError, match="column 'a': '1e101' is too large"):
+        parse_csv("a,b\n1e101,x\n2,y\n")
 
 
 # -- mutants ---------------------------------------------------------------------------------------------------------
@@ -286,14 +286,14 @@ def test_mutated_states_are_shown_or_refused(page, good):
             sentence(error)
             continue
         shown += 1
-        assert Snapshot.from_json(page.take().to_json()) == page.take()
+        assert Snapshot.from_json(page.snapshot().to_json()) == page.snapshot()
         page.tabs.active = int(rng.integers(len(app.PAGES)))
         page.session.go(10**9)
     assert shown > MUTANTS // 5
 
 
 def test_mutated_links_are_read_or_refused(page, good):
-    rng, packed = np.random.default_rng(1), page.take().to_link().split("=")[1]
+    rng, packed = np.random.default_rng(1), page.snapshot().to_link().split("=")[1]
     for _ in range(MUTANTS):
         data = bytearray(packed.encode() if rng.random() < 0.5 else zlib.compress(json.dumps(good).encode()))
         for _ in range(rng.integers(1, 4)):

@@ -22,7 +22,7 @@ from rosenblatt.show.lab.sharing import Snapshot
 
 @pytest.fixture(scope="module", autouse=True)
 def prepared():
-    app.prepare()
+    app.configure_panel()
 
 
 @pytest.fixture
@@ -44,11 +44,11 @@ def test_a_state_restores_exactly(page):
     page.network.units.value, page.network.rate.value = 5, 0.1
     page.network.learn(30)
     page.tabs.active = 5
-    shot = page.take()
+    shot = page.snapshot()
     link = page.share.link.value
     other = app.Lab()
     other.restore(Snapshot.from_link(link.split("state=")[1]))
-    assert other.take() == shot
+    assert other.snapshot() == shot
     assert other.session.X.tolist() == page.session.X.tolist()
     assert other.perceptron.board.object == page.perceptron.board.object
     assert (other.rules.choice.value, other.losses.scale.value) == (["Voted", "SVM"], "geometric")
@@ -57,14 +57,14 @@ def test_a_state_restores_exactly(page):
     third = app.Lab()
     third.share.upload.value = page.share.state_file().read()
     assert third.share.message.object == "Restored."
-    assert third.take() == shot
+    assert third.snapshot() == shot
     third.share.upload.value = b"{}"
-    assert "no state of the lab" in third.share.message.object
+    assert "not a lab state" in third.share.message.object
     third.share.upload.value = None
     broken = replace(shot, pages={"rules": {"learners": ["nobody"]}}, step=0)
-    with pytest.raises(ValueError, match="no state of the lab"):
+    with pytest.raises(ValueError, match="not a lab state"):
         third.restore(broken)
-    assert third.take() == shot
+    assert third.snapshot() == shot
     page.session.moved(moved(page.session, 0, 1.0, 1.0))
     assert page.network.state()["epochs"] == 0
 
@@ -84,17 +84,17 @@ def test_a_table_restores_exactly_and_its_code_reproduces_the_run(kinds, project
     assert not page.perceptron.own.collapsed
     if projected:
         page.perceptron.first.value = "first two principal components"
-        assert "by all columns" in page.perceptron.verdict.object
+        assert "in all columns" in page.perceptron.verdict.object
     page.session.go(3)
-    shot = page.take()
+    shot = page.snapshot()
     other = app.Lab()
     other.restore(Snapshot.from_json(shot.to_json()))
-    assert other.take() == shot
+    assert other.snapshot() == shot
     assert other.session.axes == page.session.axes
     for name, value in vars(page.session.run).items():
         assert np.array_equal(value, getattr(other.session.run, name))
     assert np.array_equal(other.session.plane()[0], page.session.plane()[0])
-    assert ("a against the others" in page.perceptron.hint.object) == (kinds == 3)
+    assert ("a against the rest" in page.perceptron.hint.object) == (kinds == 3)
     exec(compile(shot.code(), "lab.py", "exec"), space := {})
     assert [step.row for step in space["run"].updates] == page.session.run.rows.tolist()
     assert np.allclose(space["run"].planes()[0][:, 0], page.session.run.W)
@@ -105,7 +105,7 @@ def test_a_table_restores_exactly_and_its_code_reproduces_the_run(kinds, project
     assert (figure.xaxis.axis_label, figure.yaxis.axis_label) == page.session.axes
 
 
-def test_bad_states_get_a_sentence():
+def test_bad_states_are_explained():
     good = json.loads(Snapshot((1.0,), (2.0,), (1,)).to_json())
     changes = [
         {"format": 2},
@@ -122,12 +122,12 @@ def test_bad_states_get_a_sentence():
         {"axes": ["x"]},
     ]
     for change in changes:
-        with pytest.raises(ValueError, match="no state of the lab"):
+        with pytest.raises(ValueError, match="not a lab state"):
             Snapshot.from_json(json.dumps({**good, **change}))
-    with pytest.raises(ValueError, match="no link"):
+    with pytest.raises(ValueError, match="not a lab link"):
         Snapshot.from_link("nonsense")
     bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 50_000_000)).decode()
-    with pytest.raises(ValueError, match="no link"):
+    with pytest.raises(ValueError, match="not a lab link"):
         Snapshot.from_link(bomb)
     rng = np.random.default_rng(0)
     many = Snapshot(tuple(rng.normal(size=4000)), tuple(rng.normal(size=4000)), (0,) * 4000)
@@ -165,23 +165,23 @@ def test_a_canvas_keeps_its_window():
     assert left < 0
     assert right > 4
     assert right - left == top - bottom
-    canvas.show_numbers(np.zeros((41, 2)))
+    canvas.show_row_numbers(np.zeros((41, 2)))
     assert canvas.numbers.data["text"] == []
     X, y = arrays({"x": [], "y": [], "label": []})
     assert X.shape == (0, 2)
     assert y.size == 0
 
 
-def test_axes_of_unlike_columns_have_their_own_scales():
+def test_columns_of_very_different_ranges_get_separate_scales():
     canvas = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []}))
     X = np.array([[20_000.0, 18.0], [90_000.0, 70.0]])
     canvas.fit_window(X)
-    assert canvas.unlike
+    assert canvas.separate_scales
     left, right, bottom, top = canvas.window
     assert right - left == pytest.approx(1.35 * 70_000)
     assert top - bottom == pytest.approx(1.35 * 52)
     w, b = np.array([1e-3, -1.0]), -11.0
-    canvas.show_halves(w, b, 2.0)
+    canvas.show_half_planes(w, b, 2.0)
     ends = np.column_stack([canvas.lines.data["xs"][0], canvas.lines.data["ys"][0]])
     assert np.allclose(ends @ w + b, 0, atol=1e-6 * np.abs(ends).max())
     assert ends[:, 0].min() < left
@@ -195,7 +195,7 @@ def test_axes_of_unlike_columns_have_their_own_scales():
     canvas.show_regions(lambda grid: grid[:, 1] > 40)
     assert (canvas.image.data["x"], canvas.image.data["dw"]) == ([left], [right - left])
     canvas.fit_window(X[:1])
-    assert not canvas.unlike
+    assert not canvas.separate_scales
     assert canvas.window[1] - canvas.window[0] > 0
 
 
@@ -208,24 +208,24 @@ def inside(polygon, place):
     return (turns >= 0).all() or (turns <= 0).all()
 
 
-def test_cells_are_where_a_class_scores_highest():
+def test_class_regions_are_where_a_class_scores_highest():
     canvas, rng = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []})), np.random.default_rng(3)
     for _ in range(10):
         W, b = rng.normal(size=(3, 2)), rng.normal(size=3)
-        canvas.show_cells(W, b)
+        canvas.show_class_regions(W, b)
         cells = [
             np.column_stack(pair) for pair in zip(*(canvas.regions.data[name] for name in ("xs", "ys")), strict=True)
         ]
         for place in rng.uniform(-3, 3, (40, 2)):
             winner = int((W @ place + b).argmax())
             assert [k for k in range(3) if inside(cells[k], place)] == [winner]
-    canvas.show_cells(np.zeros((3, 2)), np.array([0.0, 1.0, 1.0]))
+    canvas.show_class_regions(np.zeros((3, 2)), np.array([0.0, 1.0, 1.0]))
     assert [len(xs) for xs in canvas.regions.data["xs"]] == [0, 4, 0]
 
 
 def test_a_drag_is_answered_even_if_it_fails():
     canvas, seen = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []})), []
-    canvas.listen(seen.append)
+    canvas.on_drag(seen.append)
     canvas.live.data = {"x": [1.0], "y": [2.0], "label": ["0"]}
     assert seen[0]["x"] == [1.0]
     assert canvas.answers.data["count"] == [1]
@@ -234,7 +234,7 @@ def test_a_drag_is_answered_even_if_it_fails():
         raise RuntimeError
 
     other = Canvas(app.ColumnDataSource({"x": [], "y": [], "label": []}))
-    other.listen(fails)
+    other.on_drag(fails)
     with pytest.raises(RuntimeError):
         other.live.data = {"x": [1.0], "y": [2.0], "label": ["0"]}
     assert other.answers.data["count"] == [1]
@@ -266,7 +266,7 @@ class FakeLoop:
         work(*arguments)
 
 
-def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
+def test_the_server_accepts_this_machine_only(monkeypatch, tmp_path, capsys):
     import panel as pn
 
     asked, opened = {}, []
@@ -280,7 +280,7 @@ def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
     running = lab.serve(port=4321, open_browser=False, block=False)
     assert (asked["address"], asked["port"], asked["show"]) == ("127.0.0.1", 4321, False)
     assert asked["websocket_origin"] == ["127.0.0.1:4321", "localhost:4321"]
-    assert isinstance(asked["server"].rules[0].matcher, access.Gate)
+    assert isinstance(asked["server"].rules[0].matcher, access.AccessFilter)
     assert running.address == f"http://127.0.0.1:4321/?token={running.token}"
     assert len(running.token) >= 32
     running.stop()
@@ -300,7 +300,7 @@ def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
     with pytest.raises(FileNotFoundError, match=r"no file 'nothing\.csv'"):
         lab.serve("nothing.csv")
     own.write_text("a,b\n1,x\ntwo,y\n")
-    with pytest.raises(ValueError, match="'two' is no number"):
+    with pytest.raises(ValueError, match="'two' is not a number"):
         lab.serve(own)
     own.write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="UTF-8"):
@@ -308,9 +308,9 @@ def test_the_server_listens_to_this_machine_only(monkeypatch, tmp_path, capsys):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(OSError, match="cannot be listened on"):
-            server.open_port(taken.getsockname()[1])
-    assert server.open_port(0) > 1023
+        with pytest.raises(OSError, match="Cannot listen on port"):
+            server.available_port(taken.getsockname()[1])
+    assert server.available_port(0) > 1023
 
 
 def test_a_link_is_read_when_the_page_is_built(monkeypatch):
@@ -321,9 +321,9 @@ def test_a_link_is_read_when_the_page_is_built(monkeypatch):
     monkeypatch.setattr(app, "Lab", lambda text: seen.append(Real(text)) or seen[-1])
     for packed, page in ((link, 1), ("nonsense", 0)):
         monkeypatch.setattr(type(pn.state), "session_args", property(lambda self, p=packed: {"state": [p.encode()]}))
-        app.build()
+        app.new_page()
         assert seen[-1].tabs.active == page
-    assert "no link" in seen[-1].perceptron.message.object
+    assert "not a lab link" in seen[-1].perceptron.message.object
 
 
 Real = app.Lab
@@ -339,7 +339,7 @@ def test_the_address_is_that_of_the_page(page, monkeypatch):
     assert page.address() == "http://127.0.0.1:5000/"
 
 
-def test_without_panel_a_sentence_says_how_to_get_it(monkeypatch):
+def test_without_panel_the_error_says_how_to_install_it(monkeypatch):
     import builtins
 
     real = builtins.__import__

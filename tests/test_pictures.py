@@ -325,7 +325,7 @@ def test_words():
             rb.plot_words(three, **options)
 
 
-def test_without_matplotlib_a_sentence_says_how_to_get_it(monkeypatch):
+def test_without_matplotlib_the_error_says_how_to_install_it(monkeypatch):
     real = builtins.__import__
 
     def missing(name, *rest):

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
 import rosenblatt as rb
-from rosenblatt.show.lab.points import lecture, noise, separable
+from rosenblatt.show.lab.points import LECTURES, noise, separable
 
 HERE = Path(__file__).parent
 
@@ -30,14 +30,14 @@ def main():
     model = rb.Perceptron(random_state=0).fit(points.X, points.y)
     save("regions", rb.plot_regions(rb.MaxMargin().fit(points.X, points.y), points.X, points.y))
     save("margins", rb.plot_margins(model, points.X, points.y))
-    kth = lecture("KTH: from any start")
+    kth = LECTURES["KTH: from any start"]
     run = rb.trace(kth.X, kth.y, learning_rate=0.2, coef_init=[[1, 0.5]])
     save("run", rb.plot_run(run))
     rb.animate(run, HERE / "run.gif")
     save("surface", rb.SurfaceDisplay.from_trace(run).ax_)
-    three = lecture("Shanahan: three rows")
+    three = LECTURES["Shanahan: three rows"]
     save("steps", rb.plot_surface(three.X, three.y, "zero_one"))
-    cuhk = lecture("CUHK: through the origin")
+    cuhk = LECTURES["CUHK: through the origin"]
     through = rb.Perceptron(fit_intercept=False, order="cyclic").fit(cuhk.X, cuhk.y)
     save("normalised", rb.NormalisedDisplay.from_estimator(through, cuhk.X, cuhk.y).ax_)
     cloud = noise(60, seed=1)
@@ -51,7 +51,7 @@ def main():
     save("losses", rb.plot_losses())
     save("residuals", rb.plot_losses(["squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"]))
     save("hulls", rb.plot_hulls(points.X, points.y))
-    xor = lecture("KTH: XOR")
+    xor = LECTURES["KTH: XOR"]
     save("crossing", rb.plot_hulls(xor.X, xor.y))
     text = [
         "cheap money now",

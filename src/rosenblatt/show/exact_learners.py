@@ -178,7 +178,7 @@ class SecondOrderExactMachine(ExactMachine):
         return True
 
 
-# -- candidate updates ----------------------------------------------------------------------------------------------
+# -- candidate updates -----------------------------------------------------------------------------------------------
 
 
 def candidate_updates(scores: Array, truth: Any, machine: ExactMachine) -> list[CandidateUpdate]:

@@ -1,4 +1,4 @@
-"""The lab: a page where perceptrons learn before one's eyes."""
+"""The lab: a page in the browser that shows perceptrons as they learn."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 
 def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: bool = True) -> Any:
-    """Open the lab in a browser, served from this machine to this machine only.
+    """Open the lab in a browser; the server accepts connections from this machine only.
 
     Parameters
     ----------
     data : str or Path, optional
-        A CSV to show: a line of names, rows of numbers, the labels in the last column.
+        A CSV file to show: a header, rows of numbers, and labels in the last column.
     port : int, default=0
-        Where to listen; 0 takes one that is free.
+        The port to listen on; 0 picks a free one.
     open_browser : bool, default=True
     block : bool, default=True
-        Serve until interrupted; otherwise return at once.
+        Serve until interrupted; if False, serve in a thread and return at once.
 
     Returns
     -------
-    The running server, when not blocking: it has `address` (with the token that every visitor needs), `port` and
-    `stop()`.
+    RunningLab
+        Has `address` (which includes the token that every visitor needs), `port` and `stop()`.
 
     Raises
     ------
     ValueError
-        Where the file is no table that can be drawn, in a sentence that says why.
+        If the file is not a table that can be drawn; the message says why.
 
     Examples
     --------
@@ -39,16 +39,16 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
         import panel as pn
     except ImportError as error:
         raise ImportError('The lab needs Panel and Bokeh: pip install "rosenblatt[lab]"') from error
-    from rosenblatt.show.lab.app import build, prepare
-    from rosenblatt.show.lab.points import read_table
+    from rosenblatt.show.lab.app import configure_panel, new_page
+    from rosenblatt.show.lab.points import parse_csv
     from rosenblatt.show.lab.server import start
 
     text = None if data is None else _text(Path(data))
     if text is not None:
-        read_table(text)  # a sentence here, before a browser opens
+        parse_csv(text)  # fails here, before a browser opens
 
-    prepare()
-    return start(pn, lambda: build(text), port=port, open_browser=open_browser, block=block)
+    configure_panel()
+    return start(pn, lambda: new_page(text), port=port, open_browser=open_browser, block=block)
 
 
 def _text(path: Path) -> str:
@@ -57,4 +57,4 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError(f"{str(path)!r} is no text in UTF-8: save it as CSV (UTF-8) and try again.") from None
+        raise ValueError(f"{str(path)!r} is not UTF-8 text: save it as CSV (UTF-8) and try again.") from None

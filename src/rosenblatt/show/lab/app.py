@@ -1,4 +1,4 @@
-"""The lab put together: tabs, keys, styles, and one session a visitor."""
+"""The whole lab: tabs, keyboard, styles, and one session per visitor."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from rosenblatt.show.lab.sharing import Snapshot
 
 PAGES = ("Perceptron", "Rules side by side", "Many classes", "Losses", "Network", "Share")
 
-STYLE = """
+PAGE_CSS = """
 body { margin: 0; font-family: system-ui, sans-serif; background: #fbfbf9; color: #1d1d1b; }
 """
-SHEET = """
+COMPONENT_CSS = """
 :host { font-family: system-ui, sans-serif; font-size: 14px; }
 .board, .bk-clearfix { line-height: 1.6; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
@@ -50,7 +50,8 @@ h3 { margin: 0 0 4px; font-size: 15px; }
 :host(.third) { flex: 1 1 350px; min-width: 280px; max-width: 620px; }
 """
 
-# Keys go through a source too; typing in a field is left alone. One listener a page, whatever tab is drawn anew.
+# Keys reach Python through a data source, unless they are typed into a field. There is one listener per page, however
+# often its tabs are redrawn.
 KEYS = """
 const known = ["ArrowLeft", "ArrowRight", "Home", "End", " ", "r", "R", "Delete"]
 if (!window.rosenblattKeys) {
@@ -70,7 +71,7 @@ window.rosenblattKeys = keys
 
 
 class Lab:
-    """All pages of one visitor."""
+    """The tabs of one visitor."""
 
     def __init__(self, text: str | None = None) -> None:
         self.session = Session()
@@ -79,12 +80,12 @@ class Lab:
         self.classes = ClassesPage()
         self.losses = LossesPage(self.session)
         self.network = NetworkPage(self.session)
-        self.share = SharePage(self.session, self.take, self.restore, self.address)
+        self.share = SharePage(self.session, self.snapshot, self.restore, self.address)
         pages: list[Any] = [self.perceptron, self.rules, self.classes, self.losses, self.network, self.share]
         self.pages = pages
         views = [(name, page.view) for name, page in zip(PAGES, self.pages, strict=True)]
         self.tabs = pn.Tabs(*views, dynamic=True, sizing_mode="stretch_width")
-        self.tabs.param.watch(lambda event: self._look(event.new), "active")
+        self.tabs.param.watch(lambda event: self._show_tab(event.new), "active")
         self.keys = ColumnDataSource({"key": [], "at": []})
         self.keys.on_change("data", lambda name, old, new: self._key(new))
         listen = CustomJS(args={"keys": self.keys}, code=KEYS)
@@ -94,83 +95,83 @@ class Lab:
         if text is not None:
             self.perceptron.open(text)
 
-    def _look(self, page: int) -> None:
-        for number, one in enumerate(self.pages):
-            if isinstance(one, RulesPage | LossesPage | NetworkPage | SharePage):
-                one.shown = number == page
-        now = self.pages[page]
-        if isinstance(now, NetworkPage):
-            now.look()
-        elif isinstance(now, RulesPage):
-            now.draw(fit=True)
-        elif isinstance(now, LossesPage | SharePage):
-            now.draw()
+    def _show_tab(self, number: int) -> None:
+        for k, page in enumerate(self.pages):
+            if isinstance(page, RulesPage | LossesPage | NetworkPage | SharePage):
+                page.shown = k == number
+        active = self.pages[number]
+        if isinstance(active, NetworkPage):
+            active.on_show()
+        elif isinstance(active, RulesPage):
+            active.draw(fit=True)
+        elif isinstance(active, LossesPage | SharePage):
+            active.draw()
 
     def _key(self, data: Any) -> None:
         if self.tabs.active == 0:
             self.perceptron.key(str(data["key"][0]))
 
     def address(self) -> str:
-        """Where this page is, without a query."""
+        """The URL of this page, without its query."""
         location = pn.state.location
         if location is None or not location.href:
             return "/"
         return str(location.href).split("?")[0].split("#")[0]
 
-    def take(self) -> Snapshot:
-        """All that is shown."""
-        pages = {name: page.state() for name, page in self._kept().items()}
+    def snapshot(self) -> Snapshot:
+        """The state of all pages."""
+        pages = {name: page.state() for name, page in self._pages_with_state().items()}
         return self.session.snapshot(self.tabs.active, pages)
 
     def restore(self, shot: Snapshot) -> None:
-        """Show what a snapshot shows; one that does not fit together changes nothing."""
-        pages = self._kept()
+        """Restore a snapshot; one that is not valid changes nothing."""
+        pages = self._pages_with_state()
         try:
             state_limits.fields(dict.fromkeys(pages) | shot.pages, "pages", pages)
             shot = replace(shot, pages={name: pages[name].read(one) for name, one in shot.pages.items()})
         except ValueError as error:
-            raise ValueError(f"This is no state of the lab: {error}.") from error
-        before = self.take()
+            raise ValueError(f"This is not a lab state: {error}.") from error
+        before = self.snapshot()
         try:
-            self._show(shot)
+            self._apply(shot)
         except (ValueError, ArithmeticError) as error:
-            self._show(before)
+            self._apply(before)
             raise ValueError(f"The lab cannot show this state: {error}.") from error
 
-    def _kept(self) -> dict[str, Any]:
+    def _pages_with_state(self) -> dict[str, Any]:
         return {"rules": self.rules, "classes": self.classes, "losses": self.losses, "network": self.network}
 
-    def _show(self, shot: Snapshot) -> None:
+    def _apply(self, shot: Snapshot) -> None:
         self.session.restore(shot)
-        for name, page in self._kept().items():
+        for name, page in self._pages_with_state().items():
             if name in shot.pages:
                 page.restore(shot.pages[name])
         self.perceptron.draw(fit=True)
         self.tabs.active = shot.page
 
 
-def build(text: str | None = None) -> Any:
-    """The page for a new visitor: the CSV of the command line, or the state in the link."""
+def new_page(text: str | None = None) -> Any:
+    """The page for a new visitor, with the CSV text from the command line or the state in the link."""
     lab = Lab(text)
     packed = pn.state.session_args.get("state") if pn.state.session_args else None
     if packed:
         try:
             lab.restore(Snapshot.from_link(packed[0].decode("ascii", "replace")))
         except ValueError as error:
-            lab.perceptron.say(str(error))
+            lab.perceptron.show_message(str(error))
     return lab.view
 
 
-def prepare() -> None:
-    """Styles for all pages, all of them from this server.
+def configure_panel() -> None:
+    """Set the styles of all pages, and serve every style sheet from this server.
 
-    Panel turns the address of its style sheets into one of a content network where it draws a widget that belongs to no
-    document yet, such as one of a tab that is not looked at. The lab asks no other host for anything.
+    Panel refers to a content delivery network when it renders a widget that belongs to no document yet, such as one in
+    a tab that has not been opened. The lab must not load anything from another host.
     """
     for module in (panel.reactive, panel.theme.base):
         if hasattr(module, "CDN_DIST"):
             module.CDN_DIST = LOCAL_DIST  # type: ignore[attr-defined]
-    pn.extension(raw_css=[STYLE], notifications=False)
+    pn.extension(raw_css=[PAGE_CSS], notifications=False)
     for kind in (pn.pane.HTML, pn.Column, pn.FlexBox, pn.Card):
-        if SHEET not in kind.param.stylesheets.default:
-            kind.param.stylesheets.default = [*kind.param.stylesheets.default, SHEET]
+        if COMPONENT_CSS not in kind.param.stylesheets.default:
+            kind.param.stylesheets.default = [*kind.param.stylesheets.default, COMPONENT_CSS]

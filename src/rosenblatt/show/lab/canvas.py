@@ -1,4 +1,4 @@
-"""The picture that points are moved on: Bokeh figures, and the small scripts that make a drag live."""
+"""A Bokeh figure on which points can be moved, and the scripts that report a drag while it happens."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rosenblatt.show.pictures.drawing import COLOURS, MOST_RANGE_RATIO, foot_and
 Array = np.ndarray[Any, Any]
 CODES = [str(k) for k in range(6)]
 SHAPES = ["circle", "square", "triangle", "diamond", "inverted_triangle", "plus"]
-GRID = 80  # points a side of a picture of curved regions; across it is WIDE times as wide
+GRID = 80  # points per side of a picture of regions with curved borders; the picture is WIDE times as wide as high
 WIDE = 3
-SMALL = 300  # a picture no higher has smaller points
-FAR = 1e3  # windows that a line goes on for, to both sides
+SMALL = 300  # figures up to this height have smaller points
+FAR = 1e3  # how far a line extends to both sides, in window sizes
 
-# PointDrawTool moves points in the browser and tells Python when they are dropped. During the drag this tells it too,
-# through a second source, so that nothing comes back to the points under the pointer. While an answer is awaited only
-# the latest place is remembered, so that a slow machine draws less often, never late.
+# PointDrawTool moves points in the browser and reports them to Python when they are dropped. These scripts also report
+# them during the drag, through a second source, so that Python never writes to the points under the pointer. While a
+# reply is pending only the latest position is kept, so a slow machine redraws less often but does not lag.
 SEND = """
 const send = () => {
   live.asked = Date.now()
@@ -40,10 +40,10 @@ live.asked = 0
 if (live.late) send()
 """
 
-# One unit is as long across as up, whatever the shape of the picture: otherwise w would not look square to its line.
+# Give both axes the same scale, whatever the shape of the figure: otherwise w would not look perpendicular to its line.
 EQUAL = """
 const [w, h] = [plot.inner_width, plot.inner_height]
-if (!w || !h || plot.tags.includes("unlike")) return
+if (!w || !h || plot.tags.includes("separate-scales")) return
 const half = (plot.y_range.end - plot.y_range.start) / 2 * w / h
 const middle = (plot.x_range.end + plot.x_range.start) / 2
 if (Math.abs(plot.x_range.end - middle - half) < 1e-6 * half) return
@@ -52,18 +52,18 @@ plot.x_range.setv({start: middle - half, end: middle + half})
 
 
 def points_source(X: Array, y: Array) -> ColumnDataSource:
-    """Points as Bokeh moves them; a label is the code of a class, as text."""
+    """Points as a Bokeh data source; a label is a class code as text."""
     return ColumnDataSource({"x": list(X[:, 0]), "y": list(X[:, 1]), "label": [str(int(k)) for k in y]})
 
 
 def arrays(data: Any) -> tuple[Array, Array]:
-    """Rows and codes of a source; a label that the browser left out counts as 0."""
+    """Rows and class codes from the data of a source; a missing label counts as 0."""
     X = np.column_stack([np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)]).reshape(-1, 2)
     return X, np.array([int(label) if str(label) in CODES else 0 for label in data["label"]], dtype=int)
 
 
 class Canvas:
-    """A figure with points that can be dragged, added and deleted, and layers under them."""
+    """A figure with points that can be dragged, added and deleted, and the layers drawn beneath them."""
 
     def __init__(self, points: ColumnDataSource, title: str = "", draggable: bool = True, height: int = 520) -> None:
         self.points = points
@@ -137,8 +137,8 @@ class Canvas:
         self.figure.js_on_event(Pan, CustomJS(args={**both, "answers": self.answers}, code=LIVE))
         self.answers.js_on_change("data", CustomJS(args=both, code=ANSWERED))
 
-    def listen(self, moved: Callable[[Any], None]) -> None:
-        """Tell of points that are being dragged."""
+    def on_drag(self, moved: Callable[[Any], None]) -> None:
+        """Call `moved` with the data of the points while they are being dragged."""
 
         def answer(attr: str, old: Any, new: Any) -> None:
             try:
@@ -149,7 +149,7 @@ class Canvas:
         self.live.on_change("data", answer)
 
     def fit_window(self, X: Array, axes: tuple[str, str] = ("x₁", "x₂")) -> None:
-        """Show all points, with room around them, on axes of these names."""
+        """Fit the window to the points, with some room around them, and name the axes."""
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = axes
         if not len(X):
             return
@@ -157,42 +157,42 @@ class Canvas:
         middle, halves = (low + high) / 2, (high - low) / 2
         unlike = halves.min() > 0 and halves.max() > MOST_RANGE_RATIO * halves.min()
         halves = 1.35 * (halves if unlike else np.full(2, halves.max() or 0.45))
-        self.figure.tags = ["unlike"] if unlike else []
+        self.figure.tags = ["separate-scales"] if unlike else []
         for axis, centre, half in zip((self.figure.x_range, self.figure.y_range), middle, halves, strict=True):
             axis.update(start=float(centre - half), end=float(centre + half))
             axis.update(reset_start=float(centre - half), reset_end=float(centre + half))
 
     @property
     def window(self) -> tuple[float, float, float, float]:
-        """Left, right, bottom, top."""
+        """The limits of the window: left, right, bottom, top."""
         across, up = self.figure.x_range, self.figure.y_range
         return float(across.start), float(across.end), float(up.start), float(up.end)
 
     @property
-    def unlike(self) -> bool:
-        """Whether each axis has a scale of its own."""
-        return "unlike" in self.figure.tags
+    def separate_scales(self) -> bool:
+        """Whether the axes have separate scales."""
+        return "separate-scales" in self.figure.tags
 
-    def _sizes(self) -> tuple[Array, Array]:
-        """The middle of the window, and half of what is seen in each direction."""
+    def _centre_and_half_sizes(self) -> tuple[Array, Array]:
+        """The centre of the window, and half its extent in each direction."""
         left, right, bottom, top = self.window
         up = (top - bottom) / 2
-        across = (right - left) / 2 if self.unlike else up
+        across = (right - left) / 2 if self.separate_scales else up
         return np.array([(left + right) / 2, (bottom + top) / 2]), np.array([across, up])
 
     def line(self, w: Array, b: float) -> tuple[Array, Array]:
-        """The point of w·x + b = 0 in the middle of the window, and two ends of it far outside."""
-        return foot_and_ends(w, b, *self._sizes(), far=FAR)
+        """The point of the line w·x + b = 0 nearest to the centre of the window, and two points of it far outside."""
+        return foot_and_ends(w, b, *self._centre_and_half_sizes(), far=FAR)
 
-    def show_halves(self, w: Array, b: float, band: float = 0.0) -> None:
-        """The two sides of a plane, the line between them, its margin band and the arrow w."""
+    def show_half_planes(self, w: Array, b: float, band: float = 0.0) -> None:
+        """Draw the two sides of a plane, the line between them, its margin band and the arrow w."""
         size = float(np.linalg.norm(w))
         if not size:
-            self.show_nothing()
+            self.clear_planes()
             return
         unit = w / size
         foot, ends = self.line(w, b)
-        far = FAR * float(self._sizes()[1].max())
+        far = FAR * float(self._centre_and_half_sizes()[1].max())
         sides = [np.vstack([ends, ends[::-1] + sign * far * unit]) for sign in (-1, 1)]
         self._show_polygons(sides)
         shifts = [0.0, band, -band] if band > 0 else [0.0]
@@ -206,8 +206,8 @@ class Canvas:
         }
         self.show_arrows([foot], [w], ["black"])
 
-    def show_nothing(self) -> None:
-        """No plane, no regions."""
+    def clear_planes(self) -> None:
+        """Draw no plane and no regions."""
         whole: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
         self.regions.data = whole
         self.lines.data = {**whole, "dash": [], "width": []}
@@ -221,9 +221,9 @@ class Canvas:
             "colour": list(COLOURS[: len(polygons)]),
         }
 
-    def show_cells(self, W: Array, b: Array) -> None:
-        """Where each of several planes scores highest; a tie goes to the lowest index."""
-        middle, sizes = self._sizes()
+    def show_class_regions(self, W: Array, b: Array) -> None:
+        """Draw the region in which each of several planes scores highest; a tie goes to the lowest index."""
+        middle, sizes = self._centre_and_half_sizes()
         corners = middle + FAR * sizes * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
         cells = []
         for k in range(len(b)):
@@ -235,8 +235,8 @@ class Canvas:
         self._show_polygons(cells)
 
     def show_arrows(self, feet: list[Array], normals: list[Array], colours: list[str]) -> None:
-        """Arrows of one length, each from its foot, square to its line as it is seen."""
-        _, sizes = self._sizes()
+        """Draw arrows of equal length, each from its foot and perpendicular to its line as drawn."""
+        _, sizes = self._centre_and_half_sizes()
         xs, ys = [], []
         for foot, w in zip(feet, normals, strict=True):
             unit = perpendicular(w, sizes) / sizes
@@ -248,17 +248,17 @@ class Canvas:
         self.arrows.data = {"xs": xs, "ys": ys, "colour": colours}
 
     def show_regions(self, predict: Any, grid: int = GRID) -> None:
-        """Regions of any model: `predict` gives a code for each row of a grid over the window."""
-        middle, sizes = self._sizes()
-        reach = sizes if self.unlike else sizes * [WIDE, 1]
+        """Draw the regions of any model: `predict` gives the class codes of rows of a grid over the window."""
+        middle, sizes = self._centre_and_half_sizes()
+        reach = sizes if self.separate_scales else sizes * [WIDE, 1]
         (left, bottom), (right, top) = middle - reach, middle + reach
         across, up = np.linspace(left, right, WIDE * grid), np.linspace(bottom, top, grid)
         places = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
         codes = np.asarray(predict(places), dtype=np.uint8).reshape(grid, WIDE * grid)
         self.image.data = {"image": [codes], "x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
 
-    def show_marks(self, places: Array, colours: list[str]) -> None:
-        """Rings around places."""
+    def show_rings(self, places: Array, colours: list[str]) -> None:
+        """Draw rings around positions."""
         self.marks.data = {
             "x": list(places[:, 0]),
             "y": list(places[:, 1]),
@@ -266,14 +266,14 @@ class Canvas:
             "size": [26] * len(places),
         }
 
-    def show_numbers(self, X: Array, most: int = 40) -> None:
-        """The number of each row beside its point, unless there are many."""
+    def show_row_numbers(self, X: Array, most: int = 40) -> None:
+        """Write the number of each row next to its point, unless there are more than `most`."""
         few = X if len(X) <= most else X[:0]
         self.numbers.data = {"x": list(few[:, 0]), "y": list(few[:, 1]), "text": [str(k) for k in range(len(few))]}
 
 
 def _clipped(polygon: Array, w: Array, b: float, first: bool) -> Array:
-    """The part of a convex polygon with w·x + b ≥ 0 (Sutherland and Hodgman); a plane that is none counts by its b."""
+    """The part of a convex polygon with w·x + b ≥ 0 (Sutherland and Hodgman); all or none of it if w = 0."""
     f = polygon @ w + b
     if not w.any():
         return polygon if b > 0 or (b == 0 and first) else polygon[:0]

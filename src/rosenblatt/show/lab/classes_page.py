@@ -1,4 +1,4 @@
-"""Many classes: regions, lines and arrows of W, b, which are turned by hand or by gradient descent."""
+"""Several classes: the regions, lines and arrows of W and b, which are changed by hand or by gradient descent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import panel as pn
 
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas, arrays, points_source
-from rosenblatt.show.lab.multiclass_gradient import LOSSES, PENALTIES, START, Assessment, assess
+from rosenblatt.show.lab.multiclass_gradient import (
+    LECTURE_WEIGHTS,
+    LOSSES,
+    PENALTIES,
+    LossAndGradient,
+    loss_and_gradient,
+)
 from rosenblatt.show.lab.periodic import repeat
-from rosenblatt.show.lab.points import THREE
+from rosenblatt.show.lab.points import THREE_CLASSES
 from rosenblatt.show.pictures.drawing import COLOURS
 
 Array = np.ndarray[Any, Any]
 NUDGE, PERIOD_MS = 0.1, 100
-MOST_STEPS = 10_000  # that gradient descent makes by itself
+MOST_STEPS = 10_000  # of gradient descent, per press of the button
 COLUMNS = ("w₁", "w₂", "b")
 
 
@@ -26,19 +32,19 @@ def _signed(value: float, digits: int = 2) -> str:
 
 
 class ClassesPage:
-    """The canvas, the table of W and b with gradients, the table of points, the loss."""
+    """The canvas, the table of W and b with their gradients, the table of points, and the loss."""
 
     def __init__(self) -> None:
-        self.W, self.b = START[0].copy(), START[1].copy()
-        self.source = points_source(THREE.X, THREE.y)
+        self.W, self.b = LECTURE_WEIGHTS[0].copy(), LECTURE_WEIGHTS[1].copy()
+        self.source = points_source(THREE_CLASSES.X, THREE_CLASSES.y)
         self.canvas = Canvas(self.source)
         self.canvas.fit_window(np.array([[-1.0, -1.0], [1.0, 1.0]]))
         self.source.on_change("data", lambda name, old, new: self._moved(None))
-        self.canvas.listen(self._moved)
+        self.canvas.on_drag(self._moved)
         self.running: Any = None
         self._make_controls()
         self.view = self._layout()
-        self.seen = self.draw()
+        self.result = self.draw()
 
     def _moved(self, data: Any) -> None:
         self.draw(data)
@@ -50,16 +56,16 @@ class ClassesPage:
         self.strength = pn.widgets.FloatInput(label="λ", value=0.1, start=0.0, step=0.01, **wide)
         self.rate = pn.widgets.FloatInput(label="Step size", value=0.1, start=0.001, step=0.05, **wide)
         self.label = pn.widgets.RadioButtonGroup(options={"0": "0", "1": "1", "2": "2"}, value="0")
-        self.once = pn.widgets.Button(label="One step down the gradient", css_classes=["descend"])
+        self.once = pn.widgets.Button(label="One gradient step", css_classes=["descend"])
         self.start = pn.widgets.Button(label="Run gradient descent", color="primary", css_classes=["descent"])
         self.shuffle = pn.widgets.Button(label="Random W, b")
-        self.reset = pn.widgets.Button(label="As in the lecture")
+        self.reset = pn.widgets.Button(label="Reset to the lecture")
         for widget in (self.loss, self.penalty, self.strength):
             widget.param.watch(lambda event: self.draw(), "value")
         self.label.param.watch(lambda event: self.canvas.tool.update(empty_value=event.new), "value")
         self.once.on_click(lambda event: self.descend())
         self.start.on_click(lambda event: self.toggle())
-        self.shuffle.on_click(lambda event: self.place(*self._random()))
+        self.shuffle.on_click(lambda event: self.set_weights(*self._random()))
         self.reset.on_click(lambda event: self.restart())
         self.cells: dict[tuple[int, int], Any] = {}
         self.buttons: dict[tuple[int, int, int], Any] = {}
@@ -82,18 +88,18 @@ class ClassesPage:
         return rng.normal(0, 1, (3, 2)).round(2), rng.normal(0, 0.3, 3).round(2)
 
     def restart(self) -> None:
-        """The points and weights of the lecture."""
-        self.W, self.b = START[0].copy(), START[1].copy()
-        self.source.data = dict(points_source(THREE.X, THREE.y).data)
+        """Restore the points and weights of the lecture."""
+        self.W, self.b = LECTURE_WEIGHTS[0].copy(), LECTURE_WEIGHTS[1].copy()
+        self.source.data = dict(points_source(THREE_CLASSES.X, THREE_CLASSES.y).data)
         self.draw()
 
-    def place(self, W: Array, b: Array) -> None:
-        """Other weights."""
+    def set_weights(self, W: Array, b: Array) -> None:
+        """Replace the weights."""
         self.W, self.b = W, b
         self.draw()
 
     def nudge(self, k: int, j: int, by: float) -> None:
-        """Turn one weight (j = 2 is the bias) a little."""
+        """Add `by` to one weight (j = 2 is the bias)."""
         if j == 2:
             self.b[k] += by
         else:
@@ -104,13 +110,13 @@ class ClassesPage:
         self.nudge(k, j, by)
 
     def descend(self) -> None:
-        """One step against the gradient."""
-        self.W = self.W - self.rate.value * self.seen.dW
-        self.b = self.b - self.rate.value * self.seen.db
+        """Take one step of gradient descent."""
+        self.W = self.W - self.rate.value * self.result.dW
+        self.b = self.b - self.rate.value * self.result.db
         self.draw()
 
     def toggle(self) -> None:
-        """Run gradient descent, or stop it."""
+        """Start or stop gradient descent."""
         if self.running is None:
             self.running = repeat(self.descend, PERIOD_MS, self.toggle, most=MOST_STEPS)
         else:
@@ -120,29 +126,29 @@ class ClassesPage:
 
     # -- drawing -----------------------------------------------------------------------------------------------------
 
-    def assess(self, data: Any = None) -> Assessment:
-        """What the weights do on the points now."""
+    def evaluate(self, data: Any = None) -> LossAndGradient:
+        """The losses and gradients of the current weights on the points."""
         X, y = arrays(self.source.data if data is None else data)
         y = np.minimum(y, 2)
         if not len(y):
             nothing = np.zeros((0, 3))
-            return Assessment(nothing, np.zeros(0), 0.0, 0.0, np.zeros((3, 2)), np.zeros(3), 0)
-        return assess(self.W, self.b, X, y, self.loss.value, self.penalty.value, self.strength.value or 0.0)
+            return LossAndGradient(nothing, np.zeros(0), 0.0, 0.0, np.zeros((3, 2)), np.zeros(3), 0)
+        return loss_and_gradient(self.W, self.b, X, y, self.loss.value, self.penalty.value, self.strength.value or 0.0)
 
-    def draw(self, data: Any = None) -> Assessment:
-        """Everything, from W, b and the points."""
-        self.seen = seen = self.assess(data)
-        self.canvas.show_cells(self.W, self.b)
+    def draw(self, data: Any = None) -> LossAndGradient:
+        """Redraw everything from W, b and the points."""
+        self.result = result = self.evaluate(data)
+        self.canvas.show_class_regions(self.W, self.b)
         self._show_lines()
         for (k, j), cell in self.cells.items():
-            value, slope = (self.b[k], seen.db[k]) if j == 2 else (self.W[k, j], seen.dW[k, j])
+            value, slope = (self.b[k], result.db[k]) if j == 2 else (self.W[k, j], result.dW[k, j])
             cell.object = f"<b>{_signed(value)}</b><br><span class='slope'>∇ {_signed(slope, 3)}</span>"
         self.losses.object = (
-            f"data loss <b>{seen.data_loss:.4f}</b> + penalty <b>{seen.penalty:.4f}</b> = "
-            f"<b>{seen.data_loss + seen.penalty:.4f}</b>; {seen.errors} of {len(seen.losses)} points wrong"
+            f"data loss <b>{result.data_loss:.4f}</b> + penalty <b>{result.penalty:.4f}</b> = "
+            f"<b>{result.data_loss + result.penalty:.4f}</b>; {result.errors} of {len(result.losses)} points wrong"
         )
         self.rows.object = self._table(data)
-        return seen
+        return result
 
     def _show_lines(self) -> None:
         xs, ys, feet, planes, colours = [], [], [], [], []
@@ -165,7 +171,7 @@ class ClassesPage:
         X, y = arrays(self.source.data if data is None else data)
         head = "<tr><th>x₁</th><th>x₂</th><th>class</th><th>s₀</th><th>s₁</th><th>s₂</th><th>loss</th></tr>"
         lines = []
-        for x, label, scores, loss in zip(X, y, self.seen.scores, self.seen.losses, strict=True):
+        for x, label, scores, loss in zip(X, y, self.result.scores, self.result.losses, strict=True):
             cells = "".join(
                 f"<td class='{'won' if score == scores.max() else ''}'>{_signed(score)}</td>" for score in scores
             )
@@ -186,8 +192,8 @@ class ClassesPage:
                 cells.append(pn.Column(self.cells[k, j], pair, margin=0))
         grid = pn.GridBox(*cells, ncols=4)
         hint = (
-            "Drag points. A line is where a class scores 0 (no border between classes), its arrow is W of the class. "
-            "Buttons turn a weight by 0.1; ∇ is the gradient of the loss."
+            "Drag the points. Each line is where the score of a class is 0 (it is not a border between classes); its "
+            "arrow is W of that class. The buttons change a weight by 0.1; ∇ is the gradient of the loss."
         )
         middle = pn.Column(
             pn.pane.HTML(hint, css_classes=["hint"]),
@@ -206,7 +212,7 @@ class ClassesPage:
     # -- sharing -----------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """What a snapshot keeps of this page."""
+        """The state of this page, for a snapshot."""
         X, y = arrays(self.source.data)
         return {
             "W": self.W.tolist(),
@@ -221,11 +227,11 @@ class ClassesPage:
         }
 
     def read(self, given: Any) -> dict[str, Any]:
-        """What a snapshot kept, with every value within its bounds."""
+        """Check the state of this page in a snapshot; ValueError if a value is out of bounds."""
         kept = state_limits.fields(given, "classes", self.state())
         x = state_limits.numbers(kept["x"], "x")
         return {
-            "W": [state_limits.numbers(row, "W", 2, 2) for row in state_limits.values(kept["W"], "W", 3, 3)],
+            "W": [state_limits.numbers(row, "W", 2, 2) for row in state_limits.sequence(kept["W"], "W", 3, 3)],
             "b": state_limits.numbers(kept["b"], "b", 3, 3),
             "x": x,
             "y": state_limits.numbers(kept["y"], "y", len(x), len(x)),
@@ -237,7 +243,7 @@ class ClassesPage:
         }
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Show what a snapshot kept."""
+        """Restore the checked state of a snapshot."""
         self.W, self.b = np.array(kept["W"]), np.array(kept["b"])
         places = np.column_stack([kept["x"], kept["y"]]).reshape(-1, 2)
         self.source.data = dict(points_source(places, np.array(kept["labels"], dtype=int)).data)

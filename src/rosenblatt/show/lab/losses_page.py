@@ -1,4 +1,4 @@
-"""Losses: the curves of the margin, and where each point lies on them now."""
+"""Losses as functions of the margin, and the current position of each point on them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rosenblatt.show.lab.session import Session
 from rosenblatt.show.pictures.curves import MARGIN_LOSSES, loss_title
 from rosenblatt.show.pictures.drawing import COLOURS
 
-LEAST = 4.0  # margins up to it are shown, and further as the points need
+LEAST = 4.0  # margins at least up to this are shown
 DASHES: tuple[list[int], ...] = ([], [10, 4], [], [10, 4, 2, 4], [2, 3], [10, 4], [])
 
 
 class LossesPage:
-    """Curves, with the points of the perceptron page at the step that it shows."""
+    """The curves, with the points of the perceptron page at its current step."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -32,7 +32,7 @@ class LossesPage:
             css_classes=["wrap"],
         )
         self.scale = pn.widgets.RadioButtonGroup(
-            options={"y·f as it is": "functional", "y·f/‖w‖": "geometric"}, value="functional"
+            options={"y·f": "functional", "y·f/‖w‖": "geometric"}, value="functional"
         )
         self.curves = ColumnDataSource({"xs": [], "ys": [], "colour": [], "dash": [], "name": []})
         self.dots = ColumnDataSource({"x": [], "y": [], "colour": [], "row": []})
@@ -65,7 +65,7 @@ class LossesPage:
         session.listeners.append(self.draw)
 
     def margins(self) -> Any:
-        """The margin of every point under the plane of this step."""
+        """The margin of every point under the current plane."""
         session = self.session
         assert session.run is not None
         w, b = session.run.W[session.step], session.run.b[session.step]
@@ -74,15 +74,15 @@ class LossesPage:
         return margins / size if self.scale.value == "geometric" and size else margins
 
     def _fit_window(self) -> tuple[float, float]:
-        """Show all points, in a window that doubles when it must; the horizontal ends of it."""
-        most = float(np.abs(self.margins()).max()) if self.session.ready is None else 0.0
+        """Fit the window to the points, doubling it as needed; return its horizontal limits."""
+        most = float(np.abs(self.margins()).max()) if self.session.missing is None else 0.0
         reach = LEAST * 2.0 ** max(0, math.ceil(math.log2(max(most, LEAST) / LEAST)))
         self.figure.x_range.update(start=-reach, end=reach)
         self.figure.y_range.update(start=-0.05 * reach, end=1.25 * reach)
         return -reach, reach
 
     def draw(self) -> None:
-        """The curves that are chosen, and the points on them; only while the page is looked at."""
+        """Redraw the selected curves and the points on them, if the page is shown."""
         if not self.shown:
             return
         names = [name for name in MARGIN_LOSSES if name in self.choice.value]
@@ -95,9 +95,9 @@ class LossesPage:
             "dash": [DASHES[MARGIN_LOSSES.index(name)] for name in names],
             "name": [loss_title(name) for name in names],
         }
-        ready = self.session.ready
-        if ready is not None:
-            self.hint.object, self.table.object = ready, ""
+        missing = self.session.missing
+        if missing is not None:
+            self.hint.object, self.table.object = missing, ""
             self.dots.data = {"x": [], "y": [], "colour": [], "row": []}
             return
         margins = self.margins()
@@ -113,11 +113,11 @@ class LossesPage:
         self.table.object = f"<table><tr><th></th>{head}</tr><tr><td>mean loss</td>{means}</tr></table>"
 
     def state(self) -> dict[str, Any]:
-        """What a snapshot keeps of this page."""
+        """The state of this page, for a snapshot."""
         return {"losses": list(self.choice.value), "scale": self.scale.value}
 
     def read(self, given: Any) -> dict[str, Any]:
-        """What a snapshot kept, with every value within its bounds."""
+        """Check the state of this page in a snapshot; ValueError if a value is out of bounds."""
         kept = state_limits.fields(given, "losses", self.state())
         return {
             "losses": state_limits.chosen(kept["losses"], "losses", MARGIN_LOSSES),
@@ -125,5 +125,5 @@ class LossesPage:
         }
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Show what a snapshot kept."""
+        """Restore the checked state of a snapshot."""
         self.choice.value, self.scale.value = kept["losses"], kept["scale"]

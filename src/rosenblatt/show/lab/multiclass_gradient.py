@@ -1,4 +1,4 @@
-"""Many classes: scores, losses and gradients of W and b, for the page where they are turned by hand."""
+"""Losses of several classes and their gradients in W and b, for the page on which they are changed by hand."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 LOSSES = ("softmax", "Weston and Watkins", "Crammer and Singer", "perceptron")
 PENALTIES = ("L2: λ·ΣW²", "L1: λ·Σ|W|", "none")
-START = np.array([[0.52, 0.68], [-0.82, 0.52], [0.20, -1.17]]), np.array([-0.18, -0.05, -0.06])
+LECTURE_WEIGHTS = np.array([[0.52, 0.68], [-0.82, 0.52], [0.20, -1.17]]), np.array([-0.18, -0.05, -0.06])
 
 
 @dataclass(frozen=True)
-class Assessment:
-    """What W, b do on points.
+class LossAndGradient:
+    """The losses of W and b on points, and their gradient.
 
     Attributes
     ----------
     scores : ndarray of shape (n, K)
     losses : ndarray of shape (n,)
     data_loss : float
-        Their mean.
+        The mean of `losses`.
     penalty : float
     dW, db : ndarray
-        Gradient of data loss + penalty (a subgradient at kinks).
+        The gradient of data loss + penalty (a subgradient where it has none).
     errors : int
-        A tie goes to the lowest index.
+        Points of another class than the highest score; a tie goes to the lowest index.
     """
 
     scores: Array
@@ -39,8 +39,10 @@ class Assessment:
     errors: int
 
 
-def assess(W: Array, b: Array, X: Array, y: Array, loss: str, penalty: str, strength: float) -> Assessment:
-    """Scores, losses, penalty and the gradient of their sum.
+def loss_and_gradient(
+    W: Array, b: Array, X: Array, y: Array, loss: str, penalty: str, strength: float
+) -> LossAndGradient:
+    """Compute the scores, the losses, the penalty and the gradient of the objective.
 
     With s = Wx + b: softmax, log Σ exp(s_r) − s_y; Weston and Watkins, Σ_{r≠y} max(0, 1 + s_r − s_y); Crammer and
     Singer, max(0, 1 + max_{r≠y} s_r − s_y); perceptron, the same without the 1.
@@ -71,10 +73,10 @@ def assess(W: Array, b: Array, X: Array, y: Array, loss: str, penalty: str, stre
     else:
         slopes[at, y] -= 1
     dW, db = slopes.T @ X / n, slopes.sum(axis=0) / n
-    charge = 0.0
+    penalty_value = 0.0
     if penalty.startswith("L2"):
-        charge, dW = strength * float((W**2).sum()), dW + 2 * strength * W
+        penalty_value, dW = strength * float((W**2).sum()), dW + 2 * strength * W
     elif penalty.startswith("L1"):
-        charge, dW = strength * float(np.abs(W).sum()), dW + strength * np.sign(W)
+        penalty_value, dW = strength * float(np.abs(W).sum()), dW + strength * np.sign(W)
     errors = int((scores.argmax(axis=1) != y).sum())
-    return Assessment(scores, losses, float(losses.mean()), charge, dW, db, errors)
+    return LossAndGradient(scores, losses, float(losses.mean()), penalty_value, dW, db, errors)

@@ -1,4 +1,4 @@
-"""The page where a perceptron is stepped through: points, plane, arithmetic, bound and verdict."""
+"""The page that steps through a perceptron run: points, plane, arithmetic, bound and verdict."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import panel as pn
 
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.periodic import repeat
-from rosenblatt.show.lab.points import GENERATORS, LECTURES, BadTable, read_table
+from rosenblatt.show.lab.points import GENERATORS, LECTURES, CSVError, parse_csv
 from rosenblatt.show.lab.runs import BIASES, ORDERS
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.lab.state_limits import LARGEST_SEED, VISITS
-from rosenblatt.show.lab.step_arithmetic import against_bound, board
+from rosenblatt.show.lab.state_limits import LARGEST_SEED, MOST_RUN_VISITS
+from rosenblatt.show.lab.step_arithmetic import bound_text, step_lines
 from rosenblatt.show.number_format import format_number
 from rosenblatt.show.pictures.drawing import COLOURS
 from rosenblatt.show.pictures.hulls import common_point, hull_corners
@@ -26,12 +26,12 @@ COMPONENTS = "first two principal components"
 
 
 class PerceptronPage:
-    """Controls left, canvas in the middle, board right; all fold under one another on a narrow screen."""
+    """Controls on the left, canvas in the middle, arithmetic on the right; stacked on a narrow screen."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.canvas = Canvas(session.source)
-        self.canvas.listen(session.moved)
+        self.canvas.on_drag(session.moved)
         self.playing: Any = None
         self._busy = False
         self._make_controls()
@@ -48,12 +48,12 @@ class PerceptronPage:
 
     def _make_controls(self) -> None:
         wide = {"sizing_mode": "stretch_width"}
-        self.example = pn.widgets.Select(label="Lecture's example", options=[*LECTURES, OWN], **wide)
+        self.example = pn.widgets.Select(label="Lecture example", options=[*LECTURES, OWN], **wide)
         self.generator = pn.widgets.Select(label="Generator", options=list(GENERATORS), **wide)
         self.size = pn.widgets.IntSlider(label="Points", start=4, end=200, value=40, **wide)
         self.gap = pn.widgets.FloatSlider(label="Margin", start=0.0, end=1.0, step=0.05, value=0.2, **wide)
         self.seed = pn.widgets.IntInput(label="Seed", value=0, start=0, end=LARGEST_SEED, **wide)
-        self.make = pn.widgets.Button(label="Make points", color="primary", **wide)
+        self.make = pn.widgets.Button(label="Generate", color="primary", **wide)
         self.upload = pn.widgets.FileInput(accept=".csv,text/csv", **wide)
         self.target = pn.widgets.Select(label="Label column", options=[], visible=False, **wide)
         self.first = pn.widgets.Select(label="Horizontal", options=[], visible=False, **wide)
@@ -66,9 +66,9 @@ class PerceptronPage:
         self.clear = pn.widgets.Button(label="Clear")
         self.bias = pn.widgets.Select(label="Bias step", options=list(BIASES), **wide)
         self.rate = pn.widgets.FloatInput(label="Learning rate η", value=1.0, start=0.001, step=0.1, **wide)
-        self.margin = pn.widgets.FloatInput(label="Margin asked τ", value=0.0, start=0.0, step=0.1, **wide)
+        self.margin = pn.widgets.FloatInput(label="Required margin τ", value=0.0, start=0.0, step=0.1, **wide)
         self.order = pn.widgets.Select(label="Order", options=list(ORDERS), **wide)
-        self.rows = pn.widgets.TextInput(label="These rows", placeholder="4, 2, 0", visible=False, **wide)
+        self.rows = pn.widgets.TextInput(label="Rows to visit", placeholder="4, 2, 0", visible=False, **wide)
         self.example.param.watch(lambda event: self._choose(event.new), "value")
         self.make.on_click(lambda event: self._generate())
         self.upload.param.watch(lambda event: self._read(event.new), "value")
@@ -95,30 +95,30 @@ class PerceptronPage:
         self.draw(fit=True)
 
     def _pick(self, label: str | None) -> None:
-        if label is not None:  # as it is for a moment while the classes change
+        if label is not None:  # None for a moment while the classes change
             self.canvas.tool.empty_value = label
 
     def _edit(self, action: str) -> None:
-        self.say(self.session.edit(action))
+        self.show_message(self.session.edit(action))
 
     def _clear(self) -> None:
         self.session.clear()
-        self.say("")
+        self.show_message("")
 
     def _set(self, name: str, value: Any) -> None:
         if self._busy or value is None:
             return
         try:
             self.session.set(**{name: value})
-            self.say("")
+            self.show_message("")
         except ValueError as error:
-            self.say(f"{error}.")
+            self.show_message(f"{error}.")
 
-    def say(self, text: str) -> None:
-        """A sentence under the controls."""
+    def show_message(self, text: str) -> None:
+        """Show a message below the controls."""
         self.message.object = escape(text, quote=False)
 
-    # -- the user's own CSV ------------------------------------------------------------------------------------------
+    # -- the user's CSV file -----------------------------------------------------------------------------------------
 
     def _read(self, data: bytes | None) -> None:
         if data is None:
@@ -126,17 +126,17 @@ class PerceptronPage:
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            self.say("The file is no text in UTF-8: save it as CSV (UTF-8) and try again.")
+            self.show_message("The file is not UTF-8 text: save it as CSV (UTF-8) and try again.")
             return
         self._text = text
         self.open(text)
 
     def open(self, text: str, target: str | None = None) -> None:
-        """Show a CSV, or say what is wrong with it."""
+        """Show the points of a CSV, or what is wrong with it."""
         try:
-            table = read_table(text, target)
-        except BadTable as error:
-            self.say(str(error))
+            table = parse_csv(text, target)
+        except CSVError as error:
+            self.show_message(str(error))
             return
         self._text, self.session.table = text, table
         self._busy = True
@@ -150,7 +150,7 @@ class PerceptronPage:
         self.target.visible = self.first.visible = self.second.visible = self.scaled.visible = True
         self._busy = False
         self.own.collapsed = False
-        self.say("")
+        self.show_message("")
         self._columns()
 
     def _retarget(self, name: str) -> None:
@@ -188,18 +188,18 @@ class PerceptronPage:
         self.slider.param.watch(lambda event: None if self._busy else session.go(event.new), "value")
 
     def toggle(self) -> None:
-        """Play, or pause."""
+        """Start or pause playing."""
         if self.playing is not None:
             self.playing.stop()
             self.playing = None
         elif self.session.run is not None:
             if self.session.step == self.session.run.updates:
                 self.session.go(0)
-            self.playing = repeat(self.tick, PERIOD_MS, self.toggle, most=VISITS)
+            self.playing = repeat(self.tick, PERIOD_MS, self.toggle, most=MOST_RUN_VISITS)
         self.play.label = "▶ Play" if self.playing is None else "Pause"
 
     def tick(self) -> None:
-        """One step of playing."""
+        """Advance one update while playing."""
         run = self.session.run
         if run is None or self.session.step >= run.updates:
             if self.playing is not None:
@@ -208,7 +208,7 @@ class PerceptronPage:
         self.session.go(self.session.step + 1)
 
     def key(self, name: str) -> None:
-        """A key was pressed: arrows step, space plays, Home rewinds, End goes to the end."""
+        """Handle a key: arrows step, space plays, Home rewinds, End goes to the end, R relabels, Delete deletes."""
         session = self.session
         if name == " ":
             self.toggle()
@@ -224,30 +224,30 @@ class PerceptronPage:
     # -- drawing -----------------------------------------------------------------------------------------------------
 
     def draw(self, fit: bool = False) -> None:
-        """Everything, from the session."""
+        """Redraw everything from the session."""
         session = self.session
         self._show_settings()
         if fit:
             self.canvas.fit_window(session.X, session.axes)
-        several = f"{session.classes[0]} against the others. " if len(session.classes) > 2 else ""
-        unlike = " Each axis has its own scale." if self.canvas.unlike else ""
-        self.hint.object = escape(session.ready or f"{several}{session.note}{unlike}", quote=False)
-        self.canvas.show_numbers(session.X)
+        several = f"{session.classes[0]} against the rest. " if len(session.classes) > 2 else ""
+        scales = " Each axis has its own scale." if self.canvas.separate_scales else ""
+        self.hint.object = escape(session.missing or f"{several}{session.note}{scales}", quote=False)
+        self.canvas.show_row_numbers(session.X)
         if session.run is None or session.verdict is None:
-            self.canvas.show_halves(np.zeros(2), 0.0)
-            self.canvas.show_marks(np.zeros((0, 2)), [])
+            self.canvas.show_half_planes(np.zeros(2), 0.0)
+            self.canvas.show_rings(np.zeros((0, 2)), [])
             self._show_hulls()
             self.board.object = self.bound.object = ""
             self.verdict.object = "No verdict yet."
             return
         run, k = session.run, session.step
         w, b = session.plane()
-        self.canvas.show_halves(w, b, self._band(w, b))
+        self.canvas.show_half_planes(w, b, self._band(w, b))
         visited = session.X[[run.rows[k - 1]]] if k else np.zeros((0, 2))
-        self.canvas.show_marks(visited, [COLOURS[4]] * len(visited))
+        self.canvas.show_rings(visited, [COLOURS[4]] * len(visited))
         radius2 = float((session.rows**2).sum(axis=1).max())
-        self.board.object = board(run, k, session.rows, session.binary(), session.settings, radius2)
-        self.bound.object = against_bound(run, k)
+        self.board.object = step_lines(run, k, session.rows, session.binary(), session.settings, radius2)
+        self.bound.object = bound_text(run, k)
         self._show_hulls()
         self.verdict.object = self._verdict_words()
 
@@ -270,24 +270,24 @@ class PerceptronPage:
         self._busy = False
 
     def _band(self, w: Array, b: float) -> float:
-        """The margin of the plane as it stands, 0 when a row is on the wrong side; a projection shows none."""
+        """The margin of the current plane; 0 if a row is on the wrong side or a projection is shown."""
         size = float(np.linalg.norm(w))
-        if not size or self.session.full is not None:
+        if not size or self.session.projection is not None:
             return 0.0
         signs = np.where(self.session.binary() > 0, 1.0, -1.0)
         return max(0.0, float((signs * (self.session.X @ w + b)).min() / size))
 
     def _show_hulls(self) -> None:
-        """The hulls of the witness, and a point of both; through the origin there are none, and its rows are ringed."""
+        """Draw the hulls of the witness and a point in both; without a bias, ring the witness rows instead."""
         session, verdict = self.session, self.session.verdict
         parts: list[Array] = []
         point = None
-        if verdict is not None and verdict.separable is False and session.full is None:
+        if verdict is not None and verdict.separable is False and session.projection is None:
             rows, positive = np.array(verdict.rows), session.binary() > 0
             if session.settings.bias == "none":
                 rings = [*self.canvas.marks.data["colour"], *["black"] * len(rows)]
                 seen = np.column_stack([self.canvas.marks.data["x"], self.canvas.marks.data["y"]]).reshape(-1, 2)
-                self.canvas.show_marks(np.vstack([seen, session.X[rows]]), rings)
+                self.canvas.show_rings(np.vstack([seen, session.X[rows]]), rings)
             else:
                 parts = [hull_corners(session.X[rows[positive[rows] == side]]) for side in (False, True)]
                 point = common_point(session.X, positive, verdict)
@@ -303,35 +303,42 @@ class PerceptronPage:
         verdict = self.session.verdict
         assert verdict is not None
         through = " through the origin" if self.session.settings.bias == "none" else ""
-        if self.session.full is not None:
-            through += " by all columns"
+        if self.session.projection is not None:
+            through += " in all columns"
         if verdict.separable is None:
-            return "<b>Not decided</b>: with so many columns neither a plane nor a witness was found."
+            return "<b>Undecided</b>: neither a separating plane nor a witness was found."
         if verdict.separable:
             return f"<b>Separable</b>{through}, with a margin of {format_number(verdict.margin)}."
         named = ", ".join(str(row) for row in verdict.rows)
         if self.session.settings.bias == "none":
-            why = "a mix of y·x of them is zero"
+            why = "a convex combination of their y·x is zero"
         else:
             why = "their hulls touch" if verdict.touching else "their hulls cross"
-        return f"<b>Not separable</b>{through}: rows {named} show it, {why}."
+        return f"<b>Not separable</b>{through}: rows {named} show it; {why}."
 
     def _layout(self) -> Any:
         wide = {"sizing_mode": "stretch_width"}
         card = {**wide, "margin": (4, 10)}
         self.own = pn.Card(
-            self.upload, self.target, self.first, self.second, self.scaled, title="Own CSV", collapsed=True, **card
+            self.upload, self.target, self.first, self.second, self.scaled, title="Your CSV", collapsed=True, **card
         )
         data = pn.Column(
             self.example,
             pn.Card(
-                self.generator, self.size, self.gap, self.seed, self.make, title="Make points", collapsed=True, **card
+                self.generator,
+                self.size,
+                self.gap,
+                self.seed,
+                self.make,
+                title="Generate points",
+                collapsed=True,
+                **card,
             ),
             self.own,
             self.message,
             pn.Row(pn.pane.HTML("New points"), self.label),
             pn.FlexBox(self.relabel, self.delete, self.clear),
-            pn.Card(self.bias, self.rate, self.margin, self.order, self.rows, title="How it learns", **card),
+            pn.Card(self.bias, self.rate, self.margin, self.order, self.rows, title="Learning", **card),
             css_classes=["side"],
         )
         middle = pn.Column(
@@ -342,11 +349,11 @@ class PerceptronPage:
             css_classes=["middle"],
         )
         keys = (
-            "Click adds a point, drag moves it, a click on it selects it. Keys: ← → step, space plays and pauses, Home "
-            "rewinds, End goes to the end; R changes the class of what is selected, Delete deletes it."
+            "Click to add a point, drag to move it, click on it to select it. Keys: ← → step, space plays and pauses, "
+            "Home rewinds, End goes to the end; R changes the class of the selected points, Delete deletes them."
         )
         right = pn.Column(
-            pn.pane.HTML("<h3>On the board</h3>"),
+            pn.pane.HTML("<h3>The arithmetic</h3>"),
             self.board,
             self.bound,
             self.verdict,

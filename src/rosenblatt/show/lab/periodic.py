@@ -1,4 +1,4 @@
-"""Work that a page repeats while somebody looks at it."""
+"""Work that a page repeats while it is open."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import panel as pn
 
 
 def repeat(work: Callable[[], Any], period: int, stop: Callable[[], Any], most: int) -> Any:
-    """Call `work` every `period` milliseconds; after `most` calls, or once the page was left, call `stop` instead.
+    """Call `work` every `period` milliseconds; after `most` calls, or once the page is closed, call `stop` instead.
 
-    Bokeh keeps the session of a page that was left for a while, for a browser that comes back: it need not work then.
+    Bokeh keeps the session of a closed page for a while, in case the browser reconnects; no work is needed meanwhile.
     """
     context: Any = pn.state.curdoc.session_context if pn.state.curdoc is not None else None
     left = most
 
     def tick() -> None:
         nonlocal left
-        gone = context is not None and context.session is not None and context.session.connection_count == 0
+        closed = context is not None and context.session is not None and context.session.connection_count == 0
         left -= 1
-        if gone or left < 0:
+        if closed or left < 0:
             stop()
         else:
             work()

@@ -1,4 +1,4 @@
-"""Points for the lab: the lectures' examples, generators, and the user's own CSV."""
+"""Points for the lab: examples from lectures, generators, and the user's CSV file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from rosenblatt.show.lab.state_limits import LARGEST, MOST_CLASSES, MOST_COLUMNS
 
 Array = np.ndarray[Any, Any]
-MOST_ROWS = 500  # rows of a CSV that are drawn; of more a sample is
+MOST_ROWS = 500  # of a CSV; larger files are sampled
 
 
 @dataclass(frozen=True)
 class Points:
-    """Rows of two features with class codes, and how a lecture learns from them.
+    """Rows of two features with class codes, and the settings that a lecture uses for them.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Points:
     classes : tuple of str
     axes : (str, str)
     settings : dict
-        What the lab's controls are set to with these points.
+        Fields of `RunSettings` that differ from the defaults.
     note : str
     """
 
@@ -51,7 +51,7 @@ LECTURES: dict[str, Points] = {
     "CUHK: through the origin": _points(
         [(1, 0), (0, -1), (0, 1), (-1, 0)],
         [1, -1, 1, -1],
-        "No bias, from w = 0, in order: two updates, as many as the bound allows.",
+        "No bias, from w = 0, cyclic order: two updates, as many as the bound allows.",
         bias="none",
     ),
     "KTH: from any start": _points(
@@ -66,19 +66,19 @@ LECTURES: dict[str, Points] = {
     "Mons: exercise II": _points(
         [(3, 1), (1, -3), (-1, 3), (2.5, -1)],
         [1, -1, 1, 1],
-        "From b = −3, w = (1, 1), in order: rows 2 and 3 make updates.",
+        "From b = −3, w = (1, 1), cyclic order: rows 2 and 3 make updates.",
         start=(1.0, 1.0, -3.0),
     ),
     "Shanahan: three rows": _points(
         [(-2, 3), (-1, -1), (2, -3)],
         [1, -1, 1],
-        "Rows 0 and 2 are each other's negatives: without a bias no plane has both on its right side.",
+        "Rows 0 and 2 are each other's negatives: without a bias no plane has both on the correct side.",
         bias="none",
     ),
     "KTH: XOR": _points([(0, 0), (1, 1), (0, 1), (1, 0)], [-1, -1, 1, 1], "No line separates these four points."),
 }
 
-THREE = Points(
+THREE_CLASSES = Points(
     np.reshape(
         [0.5, 0.4, 0.8, 0.3, 0.3, 0.8, -0.4, 0.3, -0.3, 0.7, -0.7, 0.2, 0.7, -0.4, 0.5, -0.6, -0.4, -0.5], (9, 2)
     ),
@@ -88,31 +88,28 @@ THREE = Points(
 )
 
 
-def lecture(name: str) -> Points:
-    """The points of a lecture's example, by name."""
-    return LECTURES[name]
-
-
 def separable(n: int = 40, margin: float = 0.2, seed: int = 0) -> Points:
-    """Points on both sides of a random plane, none within `margin` of it."""
+    """Points on both sides of a random line, none within `margin` of it."""
     rng = np.random.default_rng(seed)
     angle = rng.uniform(0, 2 * np.pi)
     w, b = np.array([np.cos(angle), np.sin(angle)]), rng.uniform(-0.4, 0.4)
     X = rng.uniform(-2, 2, (n, 2))
     f = X @ w + b
-    f[:2] = np.array([1.0, -1.0]) * np.abs(f[:2])  # both classes are there
+    f[:2] = np.array([1.0, -1.0]) * np.abs(f[:2])  # both classes occur
     X[:2] += (f[:2] - (X[:2] @ w + b))[:, None] * w
     X += (np.sign(f) * np.maximum(0, margin - np.abs(f)))[:, None] * w
     return Points(X, (f > 0).astype(int), note=f"Separable, with a margin of at least {margin:g}.")
 
 
 def xor(n: int = 40, margin: float = 0.2, seed: int = 0) -> Points:
-    """Four clouds, the opposite ones of one class."""
+    """Four clouds, with opposite ones in the same class."""
     rng = np.random.default_rng(seed)
     corner = np.arange(n) % 4
     centres = np.array([(-1, -1), (1, 1), (-1, 1), (1, -1)], dtype=float)
     return Points(
-        (centres[corner] + rng.normal(0, 0.3, (n, 2))).round(3), (corner >= 2).astype(int), note="XOR in clouds."
+        (centres[corner] + rng.normal(0, 0.3, (n, 2))).round(3),
+        (corner >= 2).astype(int),
+        note="Four clouds in an XOR pattern.",
     )
 
 
@@ -141,16 +138,16 @@ GENERATORS: dict[str, Callable[..., Points]] = {
 }
 
 
-# -- the user's own CSV ----------------------------------------------------------------------------------------------
+# -- the user's CSV file ---------------------------------------------------------------------------------------------
 
 
-class BadTable(ValueError):
-    """A CSV that cannot be drawn; the message is a sentence for the user."""
+class CSVError(ValueError):
+    """A CSV that cannot be drawn; the message is shown to the user."""
 
 
 @dataclass(frozen=True)
-class Table:
-    """A CSV: columns of numbers, a column of labels, and what was left out."""
+class CSVTable:
+    """A CSV file: columns of numbers, a column of labels, and a note on what was left out."""
 
     names: tuple[str, ...]
     values: Array
@@ -158,11 +155,11 @@ class Table:
     labels: tuple[str, ...]
     note: str = ""
 
-    def standardised(self) -> Table:
-        """The same table with columns of mean 0 and deviation 1."""
+    def standardised(self) -> CSVTable:
+        """The table with columns of mean 0 and standard deviation 1."""
         deviations = self.values.std(axis=0)
         values = (self.values - self.values.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
-        return replace(self, values=values, note=f"Columns have mean 0 and deviation 1. {self.note}".strip())
+        return replace(self, values=values, note=f"Columns have mean 0 and standard deviation 1. {self.note}".strip())
 
     def points(self, first: str, second: str) -> Points:
         """Two columns as points."""
@@ -171,10 +168,10 @@ class Table:
 
     def projected(self) -> tuple[Points, Array, Array]:
         """The first two principal components as points, with the mean and the two directions (2, d)."""
-        mean, directions = principal(self.values)
+        mean, directions = principal_directions(self.values)
         note = (
             f"The first two principal components of {len(self.names)} columns. The plane is learned from all columns; "
-            f"the line is where it cuts this picture, and rows lie in front of or behind it. {self.note}"
+            f"the line is where it intersects this picture, and rows lie in front of or behind it. {self.note}"
         )
         return self._points((self.values - mean) @ directions.T, ("component 1", "component 2"), note), mean, directions
 
@@ -184,7 +181,7 @@ class Table:
         return Points(X, y, tuple(names), axes, note=note.strip())
 
 
-def principal(values: Array) -> tuple[Array, Array]:
+def principal_directions(values: Array) -> tuple[Array, Array]:
     """The mean of rows and their first two principal directions (2, d)."""
     mean = values.mean(axis=0)
     directions = np.linalg.svd(values - mean, full_matrices=False)[2][:2]
@@ -193,26 +190,28 @@ def principal(values: Array) -> tuple[Array, Array]:
     return mean, directions
 
 
-def read_table(text: str, target: str | None = None, most: int = MOST_ROWS) -> Table:
-    """A CSV with a header; its last column, or `target`, holds the labels.
+def parse_csv(text: str, target: str | None = None, most: int = MOST_ROWS) -> CSVTable:
+    """Parse a CSV with a header, whose last column, or `target`, holds the labels.
 
-    More than `most` rows are sampled, evenly over the file, without parsing the others.
+    A file of more than `most` rows is sampled evenly, without parsing the other rows.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise BadTable("The file is empty: a CSV with a line of names and a line for each row is wanted.")
+        raise CSVError("The file is empty: expected a CSV with a line of column names and one line per row.")
     names = next(csv.reader([lines[0]]))
     names = [name.strip() for name in names]
     if len(lines) < 2:
-        raise BadTable("The file has a line of names and no rows.")
+        raise CSVError("The file has a line of column names but no rows.")
     if len(names) < 2:
-        raise BadTable("The file has one column: one of numbers and one of labels are wanted, with a comma between.")
+        raise CSVError(
+            "The file has one column: expected at least one of numbers and one of labels, separated by commas."
+        )
     if len(names) - 1 > MOST_COLUMNS:
-        raise BadTable(f"The file has {len(names):,} columns; the lab learns from up to {MOST_COLUMNS:,} and a label.")
+        raise CSVError(f"The file has {len(names):,} columns; the lab learns from up to {MOST_COLUMNS:,} and a label.")
     if target is None:
         target = names[-1]
     if target not in names:
-        raise BadTable(f"There is no column {target!r}; the columns are {', '.join(names)}.")
+        raise CSVError(f"There is no column {target!r}; the columns are {', '.join(names)}.")
     total = len(lines) - 1
     chosen = np.arange(total) if total <= most else np.linspace(0, total - 1, most).astype(int)
     place = names.index(target)
@@ -220,29 +219,30 @@ def read_table(text: str, target: str | None = None, most: int = MOST_ROWS) -> T
     for at, row in enumerate(csv.reader(io.StringIO("\n".join(lines[1 + k] for k in chosen)))):
         number = int(chosen[at]) + 2
         if len(row) != len(names):
-            raise BadTable(f"Line {number} has {len(row)} values, the first line {len(names)} names.")
+            raise CSVError(f"Line {number} has {len(row)} values, but the first line has {len(names)} names.")
         labels.append(row[place].strip())
         others = [(name, value) for k, (name, value) in enumerate(zip(names, row, strict=True)) if k != place]
         for column, (name, value) in enumerate(others):
             values[at, column] = _number(value, name, number)
     kinds = sorted(set(labels))
     if len(kinds) < 2:
-        raise BadTable(f"Column {target!r} has one label only, {kinds[0]!r}: two classes are needed to learn.")
+        raise CSVError(f"Column {target!r} has only one label, {kinds[0]!r}: at least two classes are needed.")
     if len(kinds) > MOST_CLASSES:
-        raise BadTable(
-            f"Column {target!r} has {len(kinds)} different labels; the lab draws up to {MOST_CLASSES}. Choose another."
+        raise CSVError(
+            f"Column {target!r} has {len(kinds)} different labels, but the lab draws at most {MOST_CLASSES}: "
+            "choose another label column."
         )
     note = "" if total <= most else f"{total:,} rows: {most} of them, evenly spaced, are shown."
-    return Table(tuple(name for name in names if name != target), values, target, tuple(labels), note)
+    return CSVTable(tuple(name for name in names if name != target), values, target, tuple(labels), note)
 
 
 def _number(value: str, name: str, line: int) -> float:
     try:
         number = float(value)
     except ValueError:
-        raise BadTable(f"Line {line}, column {name!r}: {value.strip()[:40]!r} is no number.") from None
+        raise CSVError(f"Line {line}, column {name!r}: {value.strip()[:40]!r} is not a number.") from None
     if not np.isfinite(number):
-        raise BadTable(f"Line {line}, column {name!r}: {value.strip()!r} is not finite.")
+        raise CSVError(f"Line {line}, column {name!r}: {value.strip()!r} is not finite.")
     if abs(number) > LARGEST:
-        raise BadTable(f"Line {line}, column {name!r}: {value.strip()[:40]!r} is too large: scale the column down.")
+        raise CSVError(f"Line {line}, column {name!r}: {value.strip()[:40]!r} is too large: scale the column down.")
     return number

@@ -1,4 +1,4 @@
-"""Rules side by side: several learners on the same points, regions and errors next to each other."""
+"""Several learners side by side on the same points, with their regions and errors."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.session import Session
 
 EPOCHS, DUAL_EPOCHS = 50, 1000
-MOST_VISITS = EPOCHS * state_limits.MOST_POINTS  # of rows by one learner, however long the order is
-COARSE = 48  # points a side of a picture of a vote: each of them asks thousands of vectors
+MOST_VISITS = EPOCHS * state_limits.MOST_POINTS  # of rows by one learner, however long the order
+COARSE = 48  # points per side for a voted perceptron, which evaluates thousands of vectors at each
 Array = np.ndarray[Any, Any]
 
 
-def _in_order(kind: Any, **settings: Any) -> Callable[[Session], Any]:
-    """A learner that visits the points in the order of the first page, from its seed."""
+def _with_session_order(kind: Any, **settings: Any) -> Callable[[Session], Any]:
+    """A learner with the order and the seed of the perceptron page."""
 
     def model(session: Session) -> Any:
         parameters = session.settings.parameters(len(session.y))
         shared = {name: parameters[name] for name in ("order", "random_state", "fit_intercept") if name in parameters}
         if shared["order"] in ("first", "worst") and issubclass(kind, Minimiser):
-            shared["order"] = "cyclic"  # gradient descent has no rows that it leaves alone
-        epochs = max(1, min(EPOCHS, MOST_VISITS // session.settings.visits(len(session.y))))
+            shared["order"] = "cyclic"  # gradient descent uses every row
+        epochs = max(1, min(EPOCHS, MOST_VISITS // session.settings.visits_per_epoch(len(session.y))))
         return kind(max_epochs=epochs, **shared, **settings)
 
     return model
 
 
 LEARNERS: dict[str, Callable[[Session], Any]] = {
-    "Perceptron": _in_order(Perceptron),
-    "Averaged": _in_order(AveragedPerceptron),
-    "Voted": _in_order(VotedPerceptron),
-    "PAUM": _in_order(PAUM),
-    "Passive-aggressive": _in_order(PassiveAggressive),
-    "AROW": _in_order(AROW),
-    "Second order": _in_order(SecondOrderPerceptron),
-    "Pegasos": _in_order(Pegasos, alpha=1e-2),
-    "Logistic": _in_order(LinearClassifier, loss="log", alpha=1e-3),
+    "Perceptron": _with_session_order(Perceptron),
+    "Averaged": _with_session_order(AveragedPerceptron),
+    "Voted": _with_session_order(VotedPerceptron),
+    "PAUM": _with_session_order(PAUM),
+    "Passive-aggressive": _with_session_order(PassiveAggressive),
+    "AROW": _with_session_order(AROW),
+    "Second order": _with_session_order(SecondOrderPerceptron),
+    "Pegasos": _with_session_order(Pegasos, alpha=1e-2),
+    "Logistic": _with_session_order(LinearClassifier, loss="log", alpha=1e-3),
     "SVM": lambda session: LinearSVM(
         C=10.0, max_epochs=DUAL_EPOCHS, fit_intercept=session.settings.bias != "none", random_state=0
     ),
@@ -55,8 +55,8 @@ LEARNERS: dict[str, Callable[[Session], Any]] = {
 DEFAULT = ["Perceptron", "Averaged", "Passive-aggressive", "Pegasos", "Logistic", "SVM"]
 
 
-def fitted(name: str, session: Session) -> Any:
-    """A learner of this name, fitted to the points of the session."""
+def fit_learner(name: str, session: Session) -> Any:
+    """Fit the learner of this name to the points of the session."""
     model = LEARNERS[name](session)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -64,12 +64,12 @@ def fitted(name: str, session: Session) -> Any:
 
 
 class RulesPage:
-    """A small canvas for each learner that is chosen."""
+    """A small canvas for each selected learner."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.choice = pn.widgets.MultiChoice(
-            label="Learners, on the same points in the same order (the order of the first page)",
+            label="Learners (same points, in the order set on the Perceptron page)",
             options=list(LEARNERS),
             value=DEFAULT,
             sizing_mode="stretch_width",
@@ -88,7 +88,7 @@ class RulesPage:
         for name in self.choice.value:
             if name not in self.canvases:
                 self.canvases[name] = Canvas(self.session.source, title=name, height=230)
-                self.canvases[name].listen(self.session.moved)
+                self.canvases[name].on_drag(self.session.moved)
                 self.words[name] = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
         self.box.objects = [
             pn.Column(
@@ -101,50 +101,52 @@ class RulesPage:
         self.draw(fit=True)
 
     def draw(self, fit: bool = False) -> None:
-        """Fit what is chosen; only while the page is looked at."""
+        """Fit and draw the selected learners, if the page is shown."""
         if not self.shown:
             return
         session = self.session
-        shown = "Learned from the two components that are shown, not from all columns." if session.full else ""
-        self.hint.object = session.ready or shown
+        projected = (
+            "Learned from the two components that are shown, not from all columns." if session.projection else ""
+        )
+        self.hint.object = session.missing or projected
         for name in self.choice.value:
             canvas = self.canvases[name]
-            if session.ready is not None:
+            if session.missing is not None:
                 self.words[name].object = ""
-                canvas.show_nothing()
+                canvas.clear_planes()
                 continue
-            if fit or session.loaded is not None:  # never under a pointer that drags
+            if fit or session.loaded is not None:  # not during a drag: the window must not move under the pointer
                 canvas.fit_window(session.X, session.axes)
-            model = fitted(name, session)
+            model = fit_learner(name, session)
             if hasattr(model, "coef_"):
-                canvas.show_halves(model.coef_[0], float(model.intercept_[0]))
-            else:  # a vote has no plane
+                canvas.show_half_planes(model.coef_[0], float(model.intercept_[0]))
+            else:  # a voted perceptron has no plane
                 canvas.show_regions(model.predict, COARSE)
             wrong = int((model.predict(session.X) != session.binary()).sum())
-            self.words[name].object = _words(model, wrong, len(session.y))
+            self.words[name].object = _result_text(model, wrong, len(session.y))
 
     def state(self) -> dict[str, Any]:
-        """What a snapshot keeps of this page."""
+        """The state of this page, for a snapshot."""
         return {"learners": list(self.choice.value)}
 
     def read(self, given: Any) -> dict[str, Any]:
-        """What a snapshot kept, with every value within its bounds."""
+        """Check the state of this page in a snapshot; ValueError if a value is out of bounds."""
         kept = state_limits.fields(given, "rules", self.state())
         return {"learners": state_limits.chosen(kept["learners"], "learners", LEARNERS)}
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Show what a snapshot kept."""
+        """Restore the checked state of a snapshot."""
         self.choice.value = kept["learners"]
 
 
-def _words(model: Any, wrong: int, n: int) -> str:
+def _result_text(model: Any, wrong: int, n: int) -> str:
     report, epochs = model.report_, model.n_iter_
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
         return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
-    falls = "its objective no longer falls" if isinstance(model, Minimiser) else ""
+    objective = "its objective stopped decreasing" if isinstance(model, Minimiser) else ""
     how = {
-        "converged": falls or ("the last w converged" if wrong else "converged"),
+        "converged": objective or ("the last w converged" if wrong else "converged"),
         "gap": "solved to its duality gap",
     }
     return f"{text}{how[report.outcome]} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."

@@ -1,4 +1,4 @@
-"""A perceptron run as the lab shows it: every update at the full speed of the compiled loop."""
+"""A perceptron run with all of its updates, recorded by the compiled loop at full speed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rosenblatt.estimators.perceptron import VotedPerceptron
 from rosenblatt.learn.epochs import InMemory, Training
 from rosenblatt.learn.schemes import TWO
 from rosenblatt.show.lab import state_limits
-from rosenblatt.show.lab.state_limits import EPOCHS, VISITS
+from rosenblatt.show.lab.state_limits import MOST_RUN_EPOCHS, MOST_RUN_VISITS
 
 Array = np.ndarray[Any, Any]
-LONGEST_ROWS = 10 * VISITS  # characters
+LONGEST_ROWS = 10 * MOST_RUN_VISITS  # characters
 BIASES = ("none", "unit", "radius")
 ORDERS = ("cyclic", "shuffle", "random", "first", "worst", "these rows")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How the lab's perceptron learns.
+class RunSettings:
+    """The settings of the lab's perceptron.
 
     Attributes
     ----------
@@ -45,26 +45,26 @@ class Settings:
     start: tuple[float, ...] = (0.0, 0.0, 0.0)
 
     @classmethod
-    def read(cls, given: Any) -> Settings:
-        """Settings from names with values; a sentence where they are none."""
+    def read(cls, given: Any) -> RunSettings:
+        """Settings from a dict of untrusted values; ValueError if one is not valid."""
         kept = state_limits.fields(given, "settings", (field.name for field in fields(cls)))
         (bias,), (order,) = (
             state_limits.chosen([kept[name]], name, options) for name, options in (("bias", BIASES), ("order", ORDERS))
         )
         rows = state_limits.text(kept["rows"], "rows", LONGEST_ROWS)
-        if (count := len(_parts(rows))) > VISITS:
-            raise ValueError(f"rows: {count:,} rows are given, a run visits at most {VISITS:,}")
+        if (count := len(_parts(rows))) > MOST_RUN_VISITS:
+            raise ValueError(f"rows: {count:,} rows are given, but a run visits at most {MOST_RUN_VISITS:,}")
         return cls(
             bias=bias,
             rate=state_limits.number(kept["rate"], "rate", state_limits.SMALLEST_RATE, state_limits.LARGEST_RATE),
             margin=state_limits.number(kept["margin"], "margin", low=0.0),
             order=order,
             rows=rows,
-            seed=state_limits.whole(kept["seed"], "seed", 0, state_limits.LARGEST_SEED),
+            seed=state_limits.integer(kept["seed"], "seed", 0, state_limits.LARGEST_SEED),
             start=state_limits.numbers(kept["start"], "start", 3, 3),
         )
 
-    def sequence(self, n: int) -> str | list[int]:
+    def visiting_order(self, n: int) -> str | list[int]:
         """The order as `Perceptron` takes it."""
         if self.order != "these rows":
             return self.order
@@ -75,22 +75,26 @@ class Settings:
         rows = [row for row in rows if 0 <= row < n]
         return rows or "cyclic"
 
-    def visits(self, n: int) -> int:
-        """The most rows that an epoch visits."""
-        order = self.sequence(n)
+    def visits_per_epoch(self, n: int) -> int:
+        """The largest number of rows that an epoch visits."""
+        order = self.visiting_order(n)
         return max(n, 1, 0 if isinstance(order, str) else len(order))
 
-    def initial(self, d: int) -> dict[str, Any]:
-        """Where learning from d columns starts, as `fit` and `trace` take it; nothing for zero."""
+    def initial_plane(self, d: int) -> dict[str, Any]:
+        """The initial plane for d columns, as keyword arguments of `fit` and `trace`; none if it is zero."""
         if d != 2 or not any(self.start):
             return {}
         *w, b = self.start
         return {"coef_init": [w], "intercept_init": [b]}
 
     def parameters(self, n: int) -> dict[str, Any]:
-        """The parameters of `Perceptron`, but for those at their defaults."""
-        passes = EPOCHS if self.order in ("first", "worst") else min(EPOCHS, VISITS // self.visits(n))
-        found: dict[str, Any] = {"order": self.sequence(n), "max_epochs": max(1, passes)}
+        """The parameters of `Perceptron` that differ from its defaults."""
+        passes = (
+            MOST_RUN_EPOCHS
+            if self.order in ("first", "worst")
+            else min(MOST_RUN_EPOCHS, MOST_RUN_VISITS // self.visits_per_epoch(n))
+        )
+        found: dict[str, Any] = {"order": self.visiting_order(n), "max_epochs": max(1, passes)}
         if self.bias == "none":
             found["fit_intercept"] = False
         elif self.bias == "radius":
@@ -116,8 +120,6 @@ class Run:
     ----------
     W, b : ndarray of shape (k + 1, d) and (k + 1,)
     rows : ndarray of int
-    visits : ndarray of int
-        Rows visited before each update.
     converged : bool
     bound : float or None
     """
@@ -125,33 +127,32 @@ class Run:
     W: Array
     b: Array
     rows: Array
-    visits: Array
     converged: bool
     bound: float | None
 
     @property
     def updates(self) -> int:
-        """How many there were."""
+        """The number of updates."""
         return len(self.rows)
 
 
-def learn(X: Array, y: Array, settings: Settings) -> Run:
-    """Run the perceptron on rows of two classes, codes 0 and 1."""
+def run_perceptron(X: Array, y: Array, settings: RunSettings) -> Run:
+    """Run the perceptron on rows of two classes with codes 0 and 1."""
     n, d = X.shape
     model = VotedPerceptron(**settings.parameters(n))
     plan, source = model._plan(), InMemory(model._examples(X, y, None, reset=True))
-    solver = model._solver(plan, model._new_state(source, plan, **settings.initial(d)))
-    run = Training(solver, source, model.max_epochs or EPOCHS)
+    solver = model._solver(plan, model._new_state(source, plan, **settings.initial_plane(d)))
+    run = Training(solver, source, model.max_epochs or MOST_RUN_EPOCHS)
     for _ in run:
         pass
     converged = run.outcome == "converged" or solver.clean(source)
     kept = solver.model()
     bound = None
-    if converged:  # a report counts the errors of the vote, which takes longer than learning; only a bound is wanted
+    if converged:  # only the bound: a full report counts the errors of the vote, which takes longer than training
         bound = scanned(unseen("converged", run, run.records, 0.0), plan, solver, source, kept).bound
     (history,) = kept.histories
     W, b, _ = history.vectors(TWO)
     known = {(X[i].tobytes(), bool(y[i])): i for i in reversed(range(n))}
     made = np.asarray(history.rows)[history.which]
     rows = [known[row.tobytes(), bool(step > 0)] for row, step in zip(made, history.steps, strict=True)]
-    return Run(W, b, np.array(rows, dtype=int), history.clocks.astype(int), bool(converged), bound)
+    return Run(W, b, np.array(rows, dtype=int), bool(converged), bound)

@@ -1,4 +1,4 @@
-"""The lab's server: bound to 127.0.0.1, with a gate before everything it answers."""
+"""The lab's server: bound to 127.0.0.1, with a filter in front of all its routes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 HOST = "127.0.0.1"
-LARGEST = 150 * 1024 * 1024  # bytes of a file that is dropped on the page
-LARGEST_BODY = 64 * 1024  # bytes of a request: all the lab takes in comes through the websocket
-CHECK_MS = 1_000  # how often sessions whose pages were left are looked for
+MOST_MESSAGE_BYTES = 150 * 1024 * 1024  # of a websocket message: an uploaded file
+MOST_BODY_BYTES = 64 * 1024  # of an HTTP request: uploads come through the websocket
+CHECK_MS = 1_000  # how often Bokeh looks for sessions whose page was closed
 
 
 @dataclass(frozen=True)
-class Served:
-    """A lab that is running beside the caller."""
+class RunningLab:
+    """A lab that is being served."""
 
     port: int
     token: str
@@ -28,54 +28,54 @@ class Served:
 
     @property
     def address(self) -> str:
-        """Where it is, with the token that it asks for."""
+        """The URL of the lab, with its token."""
         return address(self.port, self.token)
 
     def stop(self) -> None:
-        """End it."""
+        """Stop serving."""
         self.end()
 
 
 def address(port: int, token: str) -> str:
-    """Where a lab is, with the token that it asks for."""
+    """The URL of a lab, with its token."""
     return f"http://{HOST}:{port}/?token={token}"
 
 
-def open_port(port: int) -> int:
-    """The port if nobody listens there, or for 0 one that is free."""
+def available_port(port: int) -> int:
+    """The port if it is free, or for 0 any free one."""
     with socket.socket() as found:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             found.bind((HOST, port))
         except OSError:
-            raise OSError(f"Port {port} cannot be listened on: choose another, or none for a free one.") from None
+            raise OSError(f"Cannot listen on port {port}: choose another, or 0 for a free one.") from None
         return int(found.getsockname()[1])
 
 
-def start(pn: Any, build: Callable[[], Any], *, port: int, open_browser: bool, block: bool) -> Served:
-    """Serve a page per visitor."""
+def start(pn: Any, new_page: Callable[[], Any], *, port: int, open_browser: bool, block: bool) -> RunningLab:
+    """Serve the lab, with a new page for each visitor."""
     from tornado.ioloop import IOLoop
 
-    port, token = open_port(port), secrets.token_urlsafe(24)
+    port, token = available_port(port), secrets.token_urlsafe(24)
     if block:
-        print(f"The lab is at {address(port, token)} (Ctrl-C ends it)", flush=True)
-        server = _server(pn, build, port, token, IOLoop.current(), open_browser)
-        with suppress(RuntimeError):  # a notebook's loop runs already, and serves the lab from now on
+        print(f"The lab is at {address(port, token)} (Ctrl-C to stop)", flush=True)
+        server = _server(pn, new_page, port, token, IOLoop.current(), open_browser)
+        with suppress(RuntimeError):  # a notebook's loop is already running and serves the lab
             server.io_loop.start()
-        return Served(port, token, server.stop)
+        return RunningLab(port, token, server.stop)
     started: Future[Any] = Future()
-    thread = threading.Thread(target=_in_thread, args=(started, pn, build, port, token, open_browser))
+    thread = threading.Thread(target=_in_thread, args=(started, pn, new_page, port, token, open_browser))
     thread.start()
     loop = started.result()
-    return Served(port, token, lambda: loop.add_callback(loop.stop))
+    return RunningLab(port, token, lambda: loop.add_callback(loop.stop))
 
 
-def _in_thread(started: Future[Any], pn: Any, build: Callable[[], Any], port: int, token: str, show: bool) -> None:
+def _in_thread(started: Future[Any], pn: Any, new_page: Callable[[], Any], port: int, token: str, show: bool) -> None:
     from tornado.ioloop import IOLoop
 
     loop = IOLoop(make_current=False)
     try:
-        server = _server(pn, build, port, token, loop, show)
+        server = _server(pn, new_page, port, token, loop, show)
     except BaseException as error:
         started.set_exception(error)
         return
@@ -85,12 +85,12 @@ def _in_thread(started: Future[Any], pn: Any, build: Callable[[], Any], port: in
     loop.close()
 
 
-def _server(pn: Any, build: Callable[[], Any], port: int, token: str, loop: Any, show: bool) -> Any:
-    """A server that listens and answers as soon as its loop runs."""
-    from rosenblatt.show.lab.access import NAMES, Gate
+def _server(pn: Any, new_page: Callable[[], Any], port: int, token: str, loop: Any, show: bool) -> Any:
+    """A server that listens now, and answers once its loop runs."""
+    from rosenblatt.show.lab.access import NAMES, AccessFilter
 
     server = pn.serve(
-        build,
+        new_page,
         address=HOST,
         port=port,
         websocket_origin=[f"{name}:{port}" for name in NAMES],
@@ -98,12 +98,12 @@ def _server(pn: Any, build: Callable[[], Any], port: int, token: str, loop: Any,
         start=False,
         show=False,
         title="rosenblatt lab",
-        websocket_max_message_size=LARGEST,
-        http_server_kwargs={"max_body_size": LARGEST_BODY},
+        websocket_max_message_size=MOST_MESSAGE_BYTES,
+        http_server_kwargs={"max_body_size": MOST_BODY_BYTES},
         check_unused_sessions_milliseconds=CHECK_MS,
         verbose=False,
     )
-    Gate(port, token, lambda: {session.id for session in server.get_sessions()}).guard(server._tornado)
+    AccessFilter(port, token, lambda: {session.id for session in server.get_sessions()}).install(server._tornado)
     server.start()
     if show:
         loop.add_callback(webbrowser.open, address(port, token))

@@ -1,4 +1,4 @@
-"""Share: the state as a link or file, and exports of picture, trace and code."""
+"""Sharing: the state as a link or file, and exports of the picture, the trace and the code."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rosenblatt.show.trace import trace
 
 
 class SharePage:
-    """Links and files out, a file in."""
+    """Offers links and files, and restores the state from a file."""
 
     def __init__(
         self,
         session: Session,
-        take: Callable[[], Snapshot],
+        snapshot: Callable[[], Snapshot],
         restore: Callable[[Snapshot], None],
         address: Callable[[], str],
     ) -> None:
-        self.session, self.take, self.restore, self.address = session, take, restore, address
+        self.session, self.snapshot, self.restore, self.address = session, snapshot, restore, address
         self.shown = False
         self.link = pn.widgets.TextInput(label="Link", css_classes=["link"], sizing_mode="stretch_width")
         self.code = pn.widgets.TextAreaInput(
-            label="Python that reproduces it",
+            label="Python code that reproduces it",
             rows=12,
             css_classes=["code"],
             sizing_mode="stretch_width",
@@ -64,41 +64,41 @@ class SharePage:
         )
 
     def draw(self) -> None:
-        """The link and the code of this moment."""
-        shot = self.take()
-        query = shot.to_link()
+        """Update the link and the code."""
+        state = self.snapshot()
+        query = state.to_link()
         self.link.value = f"{self.address()}{query}" if query else "Too many points for a link: use the file."
-        self.code.value = shot.code()
+        self.code.value = state.code()
 
     def _open(self, data: bytes | None) -> None:
         if data is None:
             return
         try:
-            shot = Snapshot.from_json(data.decode("utf-8", errors="replace"))
-            self.restore(shot)
+            state = Snapshot.from_json(data.decode("utf-8", errors="replace"))
+            self.restore(state)
             self.message.object = "Restored."
         except ValueError as error:
             self.message.object = escape(str(error))
 
     def state_file(self) -> io.BytesIO:
         """The state as a file."""
-        return io.BytesIO(self.take().to_json().encode())
+        return io.BytesIO(self.snapshot().to_json().encode())
 
     def code_file(self) -> io.BytesIO:
         """The code as a file."""
-        return io.BytesIO(self.take().code().encode())
+        return io.BytesIO(self.snapshot().code().encode())
 
     def trace_file(self) -> io.BytesIO:
         """Every visit of the run, as JSON that `Trace.from_json` replays."""
         session = self.session
-        if session.ready is not None:
-            return io.BytesIO(session.ready.encode())
+        if session.missing is not None:
+            return io.BytesIO(session.missing.encode())
         rows, settings = session.rows, session.settings
-        run = trace(rows, session.binary(), **settings.parameters(len(rows)), **settings.initial(rows.shape[1]))
+        run = trace(rows, session.binary(), **settings.parameters(len(rows)), **settings.initial_plane(rows.shape[1]))
         return io.BytesIO(run.to_json().encode())
 
     def picture(self) -> io.BytesIO:
-        """The plane of this step as a PNG."""
+        """The current plane as a PNG."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
