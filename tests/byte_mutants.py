@@ -25,7 +25,7 @@ import zstandard
 
 from rosenblatt import FileError, read
 from rosenblatt.data.examples import Sparse
-from rosenblatt.data.formats.reading import reading
+from rosenblatt.data.formats.reading import make_reading
 from rosenblatt.estimators.base.fitting import Wanted
 from rosenblatt.scale import row_cache as scale_cache
 from rosenblatt.scale.file_source import Kept, taught_to
@@ -230,7 +230,7 @@ def caches(folder):
             path = Path(folder, name)
             path.write_text(content)
             os.utime(path, (10**9, 10**9))
-            kept = scale_cache.cached(path, reading(path), 500)
+            kept = scale_cache.cached(path, make_reading(path), 500)
             made.append((path, kept.path, kept.path.read_bytes(), examples(kept)))
     return made
 
@@ -263,7 +263,7 @@ def check_cache(path, kind, rng):
     source, place, data, whole = rng.choice(caches(path.parent))
     place.write_bytes(forged(data, rng) if kind == "forged" else spoilt(data, rng))
     try:
-        found = scale_cache.fresh(source, reading(source))
+        found = scale_cache.fresh(source, make_reading(source))
         held = None if found is None else examples(found)
     except ValueError as error:
         if not isinstance(error, FileError) and "class" not in str(error):  # too few classes, or too many, is no damage

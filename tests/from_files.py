@@ -22,7 +22,7 @@ def small_blocks(patch):
     patch.setattr("rosenblatt.learn.orders.BLOCK", 64)
     for home in ("rosenblatt.learn.orders.POOL", "rosenblatt.scale.file_source.AT_ONCE"):
         patch.setattr(home, 5)
-    for home in ("rosenblatt.scale.fit_from_files.CHUNK", "rosenblatt.scale.fit_from_files.PIECE"):
+    for home in ("rosenblatt.scale.fit_from_files.CHUNK_BYTES", "rosenblatt.scale.fit_from_files.PIECE"):
         patch.setattr(home, 2000)
 
 

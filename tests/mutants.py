@@ -21,7 +21,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from rosenblatt import FileError
 from rosenblatt.data.formats import decimal_numbers as numbers
 from rosenblatt.data.formats import svmlight
-from rosenblatt.data.formats.reading import Reading, pieces, prepared
+from rosenblatt.data.formats.reading import Reading, row_blocks, with_layout
 from written import NUMBER, mutated
 
 BOM = b"\xef\xbb\xbf"
@@ -75,7 +75,7 @@ def slow_svmlight(data):
             if len(pair) != 2 or not re.fullmatch(rb"\d{1,16}", pair[0]) or not NUMBER.fullmatch(pair[1]):
                 return None
         index = [int(pair[0]) for pair in pairs]
-        if any(b <= a for a, b in pairwise(index)) or any(one > svmlight.HIGHEST for one in index):
+        if any(b <= a for a, b in pairwise(index)) or any(one > svmlight.MAX_INDEX for one in index):
             return None
         values = [float(pair[1]) for pair in pairs]
         if not np.isfinite([*map(float, labels), *values]).all():
@@ -87,7 +87,7 @@ def slow_svmlight(data):
 def svmlight_rows(path, rng):
     """What the reader makes of it, in the same shape."""
     rows = []
-    for piece in pieces(path, Reading("svmlight"), rng.choice(SIZES)):
+    for piece in row_blocks(path, Reading("svmlight"), rng.choice(SIZES)):
         starts = np.arange(piece.rows + 1) if piece.starts is None else piece.starts
         labels, X = piece.labels.tolist(), piece.X
         columns, values = X.indices.tolist(), X.data.tolist()
@@ -99,7 +99,7 @@ def svmlight_rows(path, rng):
 def same_svmlight(data, expected, found):
     """Whether rows and the glance that may come before them say what was expected."""
     whole = data.removeprefix(BOM) + b"\n"
-    seen = svmlight.glance(np.frombuffer(whole + bytes(numbers.PADDING), np.uint8), len(whole))
+    seen = svmlight.preview_lines(np.frombuffer(whole + bytes(numbers.PADDING), np.uint8), len(whole))
     if seen is not None and expected is not None:
         indices = [one for row in expected for one in row[1]]
         assert seen.labels.tolist() == [label for row in expected for label in row[0]]
@@ -141,7 +141,7 @@ def slow_text(data, features, ngrams):
 
 def text_rows(path, how, size):
     """What the reader makes of it, in the same shape."""
-    found = list(pieces(path, how, size))
+    found = list(row_blocks(path, how, size))
     labels = [label for piece in found for label in piece.labels]
     return labels, sp.vstack([piece.X for piece in found] or [sp.csr_matrix((0, how.n_features))], format="csr")
 
@@ -186,8 +186,8 @@ def slow_features(cells):
 
 def table_rows(path, kind, size):
     """What the reader makes of it."""
-    how = prepared(path, Reading(kind, label=-1))
-    found = list(pieces(path, how, size))
+    how = with_layout(path, Reading(kind, label=-1))
+    found = list(row_blocks(path, how, size))
     rows = np.concatenate([piece.X.toarray() if sp.issparse(piece.X) else piece.X for piece in found])
     return rows.T.tolist(), [label for piece in found for label in piece.labels.tolist()]
 

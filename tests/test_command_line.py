@@ -203,7 +203,7 @@ def test_errors_are_one_sentence(folder):
     for arguments, text in [
         (("train", folder / "bad.svm"), "bad.svm, line 2, column 6: expected a finite number, found 'x'"),
         (("train", folder / "none.svm"), "no such file"),
-        (("train", folder / "table.csv"), "which column is the label"),
+        (("train", folder / "table.csv"), "cannot tell which column is the label"),
         (("train", folder / "rows.svm", "-o", folder / "no" / "where"), "there is no folder"),
         (("train", folder / "rows.svm", "--set", "margin"), "name=value"),
         (("train", folder / "rows.svm", "--set", "margin=big"), "margin"),
@@ -252,7 +252,7 @@ def test_a_table_without_labels_for_a_model_from_memory(folder):
     (folder / "known.csv").write_text("p,q,label\n0,1,a\n2,0,a\n")
     assert run("predict", folder / "m", folder / "known.csv") == (0, "a\nb\n", "")
     assert "1 of 2 rows wrong" in run("evaluate", folder / "m", folder / "known.csv")[1]
-    assert "which column is the label?" in run("evaluate", folder / "m", folder / "new.csv")[2]
+    assert "cannot tell which column is the label" in run("evaluate", folder / "m", folder / "new.csv")[2]
 
 
 def test_labels_are_written_out(folder):
@@ -284,7 +284,7 @@ def test_paths_are_checked_before_training(folder, monkeypatch):
         (("--checkpoint", folder), "this is a folder"),
         (("--checkpoint", folder / "no" / "where"), "there is no folder"),
         (("--test", folder / "missing.svm"), "missing.svm: cannot read it: no such file"),
-        (("--test", folder / "missing-*.svm"), "no file has a name like this"),
+        (("--test", folder / "missing-*.svm"), "no file matches this pattern"),
     ]:
         code, _, error = run("train", folder / "rows.svm", *arguments)
         assert code == 2
@@ -316,7 +316,7 @@ def test_inputs_are_never_outputs(folder, monkeypatch):
         for force in ((), ("--force",)):
             code, _, error = run(*arguments, *force)
             assert code == 2, arguments
-            assert "it would be overwritten, and it is read as" in error
+            assert "it would be overwritten, but it is also the input" in error
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 

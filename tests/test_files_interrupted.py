@@ -149,7 +149,7 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch):
     expected = path.read_bytes()
 
     def learn(act, **settings):
-        count, parse = [0], rosenblatt.data.formats.reading._svmlight
+        count, parse = [0], rosenblatt.data.formats.reading._svmlight_block
 
         def acting(*args):
             count[0] += 1
@@ -158,14 +158,14 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch):
             return parse(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr("rosenblatt.data.formats.reading._svmlight", acting)
+            patch.setattr("rosenblatt.data.formats.reading._svmlight_block", acting)
             return fit(rosenblatt.Perceptron(**settings), path)
 
     for settings in ({"max_epochs": 3}, {"max_epochs": 1, "order": "cyclic"}):
-        with pytest.raises(FileError, match="vanished while it was read"):
+        with pytest.raises(FileError, match="removed while it was being read"):
             learn(path.unlink, **settings)
         path.write_bytes(expected)
-        with pytest.raises(FileError, match="changed while it was read"):
+        with pytest.raises(FileError, match="changed while it was being read"):
             learn(lambda: path.write_bytes(expected + b"1 1:1\n"), **settings)
         path.write_bytes(expected)
     assert [one.name for one in path.parent.iterdir()] == ["rows.svm"]
@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_no_half_cache(svm, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(cache._Writer, "write", full)
-    with pytest.raises(FileError, match="no room left on the disk"):
+    with pytest.raises(FileError, match="no space left on the disk"):
         fit(rosenblatt.Perceptron(), path)
     assert [one.name for one in path.parent.iterdir()] == ["rows.svm"]
 

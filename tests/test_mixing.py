@@ -399,7 +399,7 @@ def test_what_is_read_is_not_overwritten(parts, tmp_path):
     (tmp_path / "link").symlink_to(path)
     for count in (None, 2):
         for point in (path, tmp_path / "link"):
-            with pytest.raises(FileError, match="would be overwritten, and it is read as"):
+            with pytest.raises(FileError, match="would be overwritten, but it is also the input"):
                 fit(rosenblatt.Perceptron(max_epochs=2), source, shards=count, checkpoint=point)
     assert path.read_bytes() == before
     model = rosenblatt.Perceptron(max_epochs=2).fit(X, y)

@@ -21,7 +21,7 @@ from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import FileError, NewerFormatError, load, save
-from rosenblatt.data.safe_writing import replaced
+from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.persist.encoding import Arrays, decode, encode, find
 from rosenblatt.persist.model_files import BLANK, from_bytes, to_bytes
 
@@ -555,18 +555,18 @@ def test_a_full_disk_leaves_the_earlier_file(tmp_path):
         text=True,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"},
     )
-    assert "no room left on the disk" in run.stdout, run.stderr
+    assert "no space left on the disk" in run.stdout, run.stderr
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["model"]
 
 
 def test_what_a_killed_writer_left_is_swept_up(tmp_path):
-    child = "import os, sys\nfrom rosenblatt.data.safe_writing import replaced\n"
-    child += "with replaced(sys.argv[1]) as file:\n    file.write(b'half'); file.flush(); os.kill(os.getpid(), 9)\n"
+    child = "import os, sys\nfrom rosenblatt.data.safe_writing import replace_atomically\n"
+    child += "with replace_atomically(sys.argv[1]) as file:\n    file.write(b'half'); file.flush(); os.kill(os.getpid(), 9)\n"
     subprocess.run([sys.executable, "-c", child, str(tmp_path / "x")], check=False)
     assert len(list(tmp_path.iterdir())) == 1
     (tmp_path / f".x.{os.uname().nodename}-1.tmp").touch()
-    with replaced(tmp_path / "x") as file:
+    with replace_atomically(tmp_path / "x") as file:
         file.write(b"whole")
     assert (tmp_path / "x").read_bytes() == b"whole"
     assert len(list(tmp_path.iterdir())) <= 2  # a file of a process that lives, or of another machine, is left alone
@@ -582,7 +582,7 @@ def test_the_mode_of_a_file_stays(tmp_path):
         path.unlink()
     path.touch()
     path.chmod(0o600)
-    with replaced(path):  # and nobody else reads what is not yet there
+    with replace_atomically(path):  # and nobody else reads what is not yet there
         (temporary,) = tmp_path.glob(".rosenblatt-*")
         assert temporary.stat().st_mode & 0o777 == 0o600
     before = os.umask(0o027)
@@ -607,7 +607,7 @@ def test_a_link_leads_to_the_file_that_is_written(tmp_path):
     planted, victim = tmp_path / "cache", tmp_path / "victim"
     victim.write_bytes(b"precious")
     planted.symlink_to(victim)
-    with replaced(planted) as file:  # a name that the user did not choose
+    with replace_atomically(planted) as file:  # a name that the user did not choose
         file.write(b"rows")
     assert victim.read_bytes() == b"precious"
     assert planted.read_bytes() == b"rows"
@@ -621,7 +621,7 @@ def test_the_longest_names(tmp_path):
 
 
 def test_stray_temporary_names(tmp_path):
-    with replaced(tmp_path / "x"):
+    with replace_atomically(tmp_path / "x"):
         (temporary,) = tmp_path.iterdir()
     start = temporary.name.split(f"{os.getpid()}.")[0]
     strays = {f"{start}{pid}.{end}.tmp" for pid in ("9" * 40, "²", "", "-1", "0x1") for end in ("00000000", "0", "..")}
@@ -634,7 +634,7 @@ def test_stray_temporary_names(tmp_path):
 
 def test_what_is_no_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(FileError, match="this is a device, a pipe or a socket"):
+    with pytest.raises(FileError, match="it is a device, a pipe or a socket"):
         save(fitted(), tmp_path / "pipe")
     with pytest.raises(FileError, match="is a directory"):
         save(fitted(), tmp_path)

@@ -61,7 +61,7 @@ def test_a_pipe_of_each_kind(piped):
 def test_errors_in_a_pipe_name_the_pipe(piped):
     with pytest.raises(FileError, match=r"bad.svm, line 2, column 5: expected a finite number, found 'x'"):
         read(piped(b"1 1:1\n1 1:x\n", "bad.svm"))
-    with pytest.raises(FileError, match=r"bad.csv.gz: expected a whole gzip file"):
+    with pytest.raises(FileError, match=r"bad.csv.gz: expected a complete gzip file"):
         read(piped(b"no archive", "bad.csv.gz"))
     with pytest.raises(FileError, match=r"empty: expected rows, found none"):
         read(piped(b"", "empty"))

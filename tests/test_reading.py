@@ -24,8 +24,8 @@ from rosenblatt import FileError, read, stream
 from rosenblatt.data.formats import byte_sources as sources
 from rosenblatt.data.formats import decimal_numbers as numbers
 from rosenblatt.data.formats import svmlight, text
-from rosenblatt.data.formats.byte_sources import chunks, detect, expand
-from rosenblatt.data.formats.reading import Reading, pieces, reading
+from rosenblatt.data.formats.byte_sources import detect_format, expand_paths, line_chunks
+from rosenblatt.data.formats.reading import Reading, make_reading, row_blocks
 from written import ROWS, TABLE, written
 
 
@@ -174,7 +174,7 @@ def test_svmlight_several_labels(tmp_path):
     (X2, y2), *_ = stream(path)
     np.testing.assert_array_equal(y2, y)
     assert (X2 != X).nnz == 0
-    with pytest.raises(FileError, match="one label a row, found 2"):
+    with pytest.raises(FileError, match="one label per row, found 2"):
         read(path, multilabel=False)
     np.testing.assert_array_equal(read(written(tmp_path, "2 1:1\n1 1:2\n"), multilabel=True)[1], [[0, 1], [1, 0]])
 
@@ -190,7 +190,7 @@ def test_svmlight_several_labels(tmp_path):
         ("1x 1:1", 1, 2, "expected a label"),
         ("1:2 3:4", 1, 2, "expected a label"),
         ("1 1", 1, 4, "expected ':' after the index, found nothing"),
-        ("1 a:1", 1, 3, "expected index:value, the index a whole number, found 'a:1'"),
+        ("1 a:1", 1, 3, "expected index:value with an integer index, found 'a:1'"),
         ("1 -1:1", 1, 3, "expected index:value"),
         ("1 1:", 1, 5, "expected a finite number, found nothing"),
         ("1 1:nan", 1, 5, "expected a finite number, found 'nan'"),
@@ -200,12 +200,12 @@ def test_svmlight_several_labels(tmp_path):
         ("1 1:1.2.3", 1, 5, "expected a finite number, found '1.2.3'"),
         ("1 1:-", 1, 5, "expected a finite number"),
         ("1 1:1,2:1", 1, 5, "expected a finite number"),
-        ("1 2:1 1:1", 1, 7, "expected indices that rise within a line, found '1:1'"),
-        ("1 2:1 2:1", 1, 7, "expected indices that rise"),
+        ("1 2:1 1:1", 1, 7, "expected increasing indices within a line, found '1:1'"),
+        ("1 2:1 2:1", 1, 7, "expected increasing indices"),
         ("1 4294967296:1", 1, 3, "expected an index of at most 2,147,483,647"),
         ("1 99999999999999999999:1", 1, 3, "expected an index of at most"),
-        ("1 qid:x 1:1", 1, 3, "expected a whole number after 'qid:'"),
-        ("1 qid7 1:1", 1, 3, "expected a whole number after 'qid:'"),
+        ("1 qid:x 1:1", 1, 3, "expected an integer after 'qid:'"),
+        ("1 qid7 1:1", 1, 3, "expected an integer after 'qid:'"),
         ("1 1:1 qid:3", 1, 7, "expected index:value"),
         ("1 1:\x01", 1, 5, "expected a finite number"),
         ("1 1:1\0", 1, 6, "expected index:value"),
@@ -220,9 +220,9 @@ def test_svmlight_errors_name_the_place(tmp_path, content, line, column, what):
 
 def test_several_labels_where_one_was_said(tmp_path):
     path = written(tmp_path, "# several\n1 1:1\n\n1,2 2:1\n", "q.svm")
-    with pytest.raises(FileError, match=r"q.svm, line 4: expected one label a row, found 2 in a row"):
+    with pytest.raises(FileError, match=r"q.svm, line 4: expected one label per row, found 2"):
         read(path, multilabel=False)
-    with pytest.raises(FileError, match=r"z.svm: expected 1 features, found an index of 1"):
+    with pytest.raises(FileError, match=r"z.svm: expected 1 features, found index 1"):
         read(written(tmp_path, "1 0:1 1:1\n", "z.svm"), n_features=1)
 
 
@@ -250,7 +250,7 @@ def test_svmlight_indices_and_widths(tmp_path):
         read(path, zero_based=False)
     with pytest.raises(FileError, match="at most 3"):
         read(path, n_features=4, zero_based=True)
-    with pytest.raises(FileError, match="expected 4 features, found an index of 4"):
+    with pytest.raises(FileError, match="expected 4 features, found index 4"):
         read(path, n_features=4)
     one = written(tmp_path, "1 1:1 4:1\n0 2:1\n", "one.svm")
     assert read(one, n_features=4)[0].shape == (2, 4)
@@ -291,7 +291,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
         (X, y), (X2, y2) = (read(written(tmp_path, start + content, name), **settings) for start in (b"", mark))
         assert abs(X - X2).sum() == 0
         assert y.tolist() == y2.tolist()
-    assert [bytes(one.data[: one.size]) for one in chunks(str(written(tmp_path, mark, "a")), 2)] == []
+    assert [bytes(one.data[: one.size]) for one in line_chunks(str(written(tmp_path, mark, "a")), 2)] == []
     with pytest.raises(FileError, match="line 1, column 1: expected a label"):
         read(written(tmp_path, mark + mark + b"1 1:2\n"))
 
@@ -299,7 +299,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
 def test_long_lines_and_small_chunks(tmp_path):
     path = written(tmp_path, b"1 1:1 2:2 3:3\n" * 50 + b"2 " + b" ".join(b"%d:1" % k for k in range(1, 500)))
     for size in (1, 7, 64, 1000):
-        found = list(chunks(str(path), size))
+        found = list(line_chunks(str(path), size))
         assert b"".join(bytes(one.data[: one.size]) for one in found) == path.read_bytes() + b"\n"
         assert [one.line for one in found] == sorted({one.line for one in found})
     with pytest.raises(FileError, match="expected rows, found none"):
@@ -323,7 +323,7 @@ def test_lines_longer_than_memory_allows_are_refused(tmp_path, name, begin, more
     path = written(tmp_path, pack(begin + more * (1 << 23)), name)
 
     def refused():
-        with pytest.raises(FileError, match=r"longer than this memory allows|a record of more than") as caught:
+        with pytest.raises(FileError, match=r"longer than memory allows|a record of more than") as caught:
             list(stream(path, memory="32MB", **settings))
         assert caught.value.line in (1, 2, None)
 
@@ -341,24 +341,26 @@ def test_lines_longer_than_memory_allows_are_refused(tmp_path, name, begin, more
 @pytest.mark.compiled
 def test_training_refuses_lines_longer_than_memory_allows(tmp_path, plan, settings):
     path = written(tmp_path, gzip.compress(b"1 1:1\n2 " + b"2:1 " * 3_000_000, 1), "rows.svm.gz")
-    with pytest.raises(FileError, match="10,000,000 bytes is longer than this memory allows") as caught:
+    with pytest.raises(FileError, match="10,000,000 bytes is longer than memory allows") as caught:
         rosenblatt.fit(rosenblatt.Perceptron(**plan), path, memory="160MB", **settings)
     assert caught.value.line == 2
 
 
 def test_a_long_line_is_read_in_linear_time(tmp_path, monkeypatch):
     looked, moved = [], []
-    last_end, longer = sources._last_end, sources._longer
-    monkeypatch.setattr(sources, "_last_end", lambda *given: looked.append(given[1] - given[2]) or last_end(*given))
-    monkeypatch.setattr(sources, "_longer", lambda data, room: moved.append(data.size) or longer(data, room))
+    last_end, longer = sources._last_line_end, sources._enlarged
+    monkeypatch.setattr(
+        sources, "_last_line_end", lambda *given: looked.append(given[1] - given[2]) or last_end(*given)
+    )
+    monkeypatch.setattr(sources, "_enlarged", lambda data, room: moved.append(data.size) or longer(data, room))
     content = b"1 " + b" ".join(b"%d:1" % k for k in range(1, 5000))
     path = str(written(tmp_path, content + b"\n"))
-    (chunk,) = chunks(path, 16, len(content))
+    (chunk,) = line_chunks(path, 16, len(content))
     assert bytes(chunk.data[: chunk.size]) == content + b"\n"
     assert sum(looked) < 2 * len(content)
     assert sum(moved) < 3 * len(content)
     with pytest.raises(FileError, match=f"line 1: a line of more than {len(content) - 1:,} bytes is longer"):
-        list(chunks(path, 16, len(content) - 1))
+        list(line_chunks(path, 16, len(content) - 1))
 
 
 def test_patterns_lists_and_names(tmp_path):
@@ -372,7 +374,7 @@ def test_patterns_lists_and_names(tmp_path):
         with pytest.raises(FileError, match=r"no file|empty list|no such file"):
             read(wrong)
     odd = written(tmp_path, "1 1:1\n", "odd[1].svm")
-    assert expand(odd) == (str(odd),)
+    assert expand_paths(odd) == (str(odd),)
 
 
 def test_formats_are_told_apart(tmp_path):
@@ -385,16 +387,16 @@ def test_formats_are_told_apart(tmp_path):
         ("", "a.PARQUET", "parquet"),
         ("", "a.feather", "arrow"),
     ]:
-        assert detect(str(written(tmp_path, content, name))) == kind
+        assert detect_format(str(written(tmp_path, content, name))) == kind
     for content in ("hello there\n", "\n\n"):
-        with pytest.raises(FileError, match=r"cannot be told|found none"):
-            detect(str(written(tmp_path, content, "a")))
-    assert detect("-") == "svmlight"
+        with pytest.raises(FileError, match=r"cannot tell the format|found none"):
+            detect_format(str(written(tmp_path, content, "a")))
+    assert detect_format("-") == "svmlight"
 
 
 def test_settings_are_checked(tmp_path):
     path = written(tmp_path, "1 1:1\n0 1:2\n")
-    how = reading(path)
+    how = make_reading(path)
     for wrong in (
         {"colour": 1},
         {"format": "xml"},
@@ -416,7 +418,7 @@ def test_settings_are_checked(tmp_path):
             read(path, **{name: value})
     with pytest.raises(ValueError, match=r"from 1 to 2,147,483,647, or None, got 9223372036854775808\.$"):
         read(path, n_features=np.uint64(1 << 63))
-    with pytest.raises(ValueError, match="n_features is not for tables"):
+    with pytest.raises(ValueError, match="n_features must be None for tables"):
         read(written(tmp_path, "a,y\n1,2\n", "t.csv"), n_features=5)
     with pytest.raises(TypeError, match="not as bytes"):
         read(str(path).encode())
@@ -426,7 +428,7 @@ def test_settings_are_checked(tmp_path):
 
 
 def test_stream_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.formats.reading.piece_size", lambda memory: 300)
+    monkeypatch.setattr("rosenblatt.data.formats.reading.block_bytes", lambda memory: 300)
     X = sp.random(100, 30, 0.2, format="csr", random_state=0)
     path = str(tmp_path / "rows.svm")
     dump_svmlight_file(X, np.arange(100), path, zero_based=False)
@@ -501,11 +503,11 @@ import sys, time
 from rosenblatt.data.formats import reading
 from rosenblatt.data.formats import tables
 
-def slow(self, size=-1, read=tables._Handle.read):
+def slow(self, size=-1, read=tables._FeedHandle.read):
     time.sleep(0.05)
     return read(self, size)
 
-tables._Handle.read = slow
+tables._FeedHandle.read = slow
 how = reading.Reading("csv", layout=tables.Layout((tables.Column("a"),), None, ""))
 try:
     reading.read(sys.argv[1], like=how)
@@ -594,11 +596,11 @@ def test_lines_without_labels():
 
 def test_stamps(tmp_path):
     path = written(tmp_path, "1 1:1\n")
-    before = sources.stamps([str(path)])
-    sources.unchanged([str(path)], before)
+    before = sources.file_stamps([str(path)])
+    sources.check_unchanged([str(path)], before)
     with pytest.raises(FileError, match="no such file"):
-        sources.stamps([str(tmp_path / "nothing")])
-    assert next(iter(pieces(path, reading(path)))).rows == 1
+        sources.file_stamps([str(tmp_path / "nothing")])
+    assert next(iter(row_blocks(path, make_reading(path)))).rows == 1
 
 
 def test_errors_can_be_sent_between_processes():
@@ -611,7 +613,7 @@ def test_errors_can_be_sent_between_processes():
 
 def test_a_glance_sees_what_a_parse_finds():
     def glanced(data):
-        return svmlight.glance(np.frombuffer(data + bytes(8), np.uint8), len(data))
+        return svmlight.preview_lines(np.frombuffer(data + bytes(8), np.uint8), len(data))
 
     for data in (b"1 1:1 7:2\n-1\n2.5 3:1 \n0 \n", b"1 0:1\n", b"3 12345678:1\n"):
         seen, lines = glanced(data), parse(data)

@@ -16,7 +16,7 @@ import zstandard
 
 from rosenblatt import FileError, read
 from rosenblatt.data.formats import tables
-from rosenblatt.data.formats.reading import prepared, reading
+from rosenblatt.data.formats.reading import make_reading, with_layout
 from written import ROWS, TABLE, written
 
 
@@ -57,8 +57,8 @@ def test_tables_of_numbers_are_dense(tmp_path):
     [
         ("a,label\n1,x\n2\n", {}, 3, "expected 2 columns, found 1"),
         ("a,label\n1,x,5\n", {}, 2, "expected 2 columns, found 3"),
-        ("a,label\n" + "1,x\n" * 30 + "oops,y\n", {}, 32, "expected a number as in other rows, found 'oops'"),
-        ("a,label\n" + "1,x\n" * 30 + ",y\n", {}, 32, "expected a number as in other rows, found ''"),
+        ("a,label\n" + "1,x\n" * 30 + "oops,y\n", {}, 32, "expected a number as in the other rows, found 'oops'"),
+        ("a,label\n" + "1,x\n" * 30 + ",y\n", {}, 32, "expected a number as in the other rows, found ''"),
         ("a,label\n1,x\nnan,y\n", {}, 3, "expected a finite number, found 'nan'"),
         ("a,label\n1,x\n-inf,y\n", {}, 3, "expected a finite number, found '-inf'"),
         ("a,label\n1,x\n1e999,y\n", {}, 3, "expected a finite number, found '1e999'"),
@@ -67,15 +67,15 @@ def test_tables_of_numbers_are_dense(tmp_path):
         ("a,label\n\n1,x\n\n\nnan,y\n", {}, 6, "expected a finite number, found 'nan'"),
         ('a,label\n1,"x\n""z"\n\nnan,y\n', {}, 5, "expected a finite number, found 'nan'"),
         ('a,label\n1,"x\nz"\n2,\n', {}, 4, "expected a label, found nothing"),
-        ("a,label\n" + "\n1,x\n" * 30 + "oops,y\n", {}, 62, "expected a number as in other rows, found 'oops'"),
-        ("a,b\n1,2\n", {}, None, "which column is the label?"),
-        ("a,label,y\n1,2,3\n", {}, None, "which column is the label?"),
+        ("a,label\n" + "\n1,x\n" * 30 + "oops,y\n", {}, 62, "expected a number as in the other rows, found 'oops'"),
+        ("a,b\n1,2\n", {}, None, "cannot tell which column is the label"),
+        ("a,label,y\n1,2,3\n", {}, None, "cannot tell which column is the label"),
         ("a,b\n1,2\n", {"label": "c"}, None, "expected a column named 'c'"),
-        ("a,b\n1,2\n", {"label": 7}, None, "expected a label in column 7"),
+        ("a,b\n1,2\n", {"label": 7}, None, "expected the label in column 7"),
         ("a,a,label\n1,2,3\n", {}, 1, "two columns named 'a'"),
         ("a,label\n", {}, None, "expected rows, found none"),
-        ("", {}, None, "expected a table"),
-        ('a,label\n1,"x\n2,y\n', {}, None, "expected quotation marks in pairs"),
+        ("", {}, None, "expected a valid table"),
+        ('a,label\n1,"x\n2,y\n', {}, None, "expected matching quotation marks"),
     ],
 )
 def test_table_errors_name_the_place(tmp_path, content, settings, line, what):
@@ -86,12 +86,12 @@ def test_table_errors_name_the_place(tmp_path, content, settings, line, what):
 
 
 def test_other_table_errors(tmp_path):
-    with pytest.raises(FileError, match="expected a table"):
+    with pytest.raises(FileError, match="expected a valid table"):
         read(written(tmp_path, "not parquet at all", "t.parquet"))
-    with pytest.raises(FileError, match="expected a table"):
+    with pytest.raises(FileError, match="expected a valid table"):
         read(written(tmp_path, "not arrow at all", "t.arrow"))
     pa.parquet.write_table(pa.table({"a": [[1], [2]], "y": [1, 2]}), tmp_path / "l.parquet")
-    with pytest.raises(FileError, match="expected numbers or names"):
+    with pytest.raises(FileError, match="expected numbers or text"):
         read(tmp_path / "l.parquet")
     pa.parquet.write_table(pa.table({"a": [1.0, None], "y": [1, 2]}), tmp_path / "n.parquet")
     with pytest.raises(FileError, match="expected a finite number, found nothing"):
@@ -121,7 +121,7 @@ def test_every_type_is_read_or_refused(tmp_path, kind):
     other = [pa.array([b"a"] * 3), pa.array([b"a"] * 3, pa.binary_view()), pa.array([datetime.date(2000, 1, 1)] * 3)]
     for column in (*other, pa.array([{"a": 1}] * 3), other[2].dictionary_encode()):
         (pa.parquet.write_table if kind == "parquet" else write_stream)(pa.table({"a": column, "y": words}), path)
-        with pytest.raises(FileError, match="expected numbers or names, found values of type") as caught:
+        with pytest.raises(FileError, match="expected numbers or text, found values of type") as caught:
             read(path)
         assert caught.value.column == "a"
 
@@ -143,7 +143,7 @@ def test_tables_without_columns_and_with_endless_nulls(tmp_path):
     nothing = pa.Array.from_buffers(pa.null(), 1 << 62, [None])
     for table, what in [
         (pa.record_batch([], names=[]), "expected columns, found none"),
-        (pa.record_batch({"y": [1, 2]}), "expected a column beside 'y', the label, found none"),
+        (pa.record_batch({"y": [1, 2]}), "expected a feature column besides the label 'y', found none"),
         (pa.record_batch({"a": nothing, "y": nothing}), "expected a finite number, found nothing"),
     ]:
         with pa.ipc.new_file(path, table.schema, options=pa.ipc.IpcWriteOptions(allow_64bit=True)) as file:
@@ -161,7 +161,7 @@ def test_names_that_end_with_nul(tmp_path):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_table_that_is_cut_short_lets_go_of_its_file(tmp_path, monkeypatch, pack):
-    held, leave = [], tables._Feed.__exit__
+    held, leave = [], tables._ArrowFeed.__exit__
 
     def left(feed, *about):
         try:
@@ -169,8 +169,8 @@ def test_a_table_that_is_cut_short_lets_go_of_its_file(tmp_path, monkeypatch, pa
         finally:
             held.append(feed._held() is not None)
 
-    monkeypatch.setattr(tables._Feed, "__exit__", left)
-    monkeypatch.setattr(tables, "LONGEST_WAIT", 1.0)
+    monkeypatch.setattr(tables._ArrowFeed, "__exit__", left)
+    monkeypatch.setattr(tables, "MAX_WAIT", 1.0)
     data = pack(b"a,label\n" + b"".join(b"%d.5,%d\n" % (k * k, k % 2) for k in range(9000)))
     path = written(tmp_path, data, "t.csv.gz" if pack is gzip.compress else "t.csv.zst")
     read(path)
@@ -187,7 +187,7 @@ def test_whole_numbers_that_no_double_is(tmp_path):
     for name, write in (("parquet", pa.parquet.write_table), ("arrow", pa.feather.write_feather)):
         path = tmp_path / f"t.{name}"
         write(pa.table({"a": [1, 2, large], "y": [0, 1, 0]}), str(path))
-        with pytest.raises(FileError, match=f"expected a number that a double can hold, found {large}") as caught:
+        with pytest.raises(FileError, match=f"expected a number that a double can represent, found {large}") as caught:
             read(path)
         assert (caught.value.line, caught.value.column) == (3, "a")
         write(pa.table({"a": [1, 2, 2**60], "y": [large, large - 1, -large]}), str(path))
@@ -201,7 +201,7 @@ def test_whole_numbers_that_no_double_is(tmp_path):
 
 def test_new_tables_are_read_like_the_first(tmp_path):
     first = written(tmp_path, "size,colour,label\n1,red,x\n2,blue,y\n", "a.csv")
-    how = prepared(first, reading(first))
+    how = with_layout(first, make_reading(first))
     X, y = read(written(tmp_path, "colour,size\ngreen,5\nred,6\n", "b.csv"), like=how)
     np.testing.assert_array_equal(X.toarray(), [[5, 0, 0], [6, 0, 1]])
     assert y is None

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import rosenblatt
 from from_files import RNG, check_same, dump_svmlight_file, rows, same
 from rosenblatt import FileError, fit, read
-from rosenblatt.data.formats.reading import Inventory, in_bytes, reading
+from rosenblatt.data.formats.reading import Inventory, in_bytes, make_reading
 from rosenblatt.scale import fit_from_files as files
 from rosenblatt.scale import row_cache as cache
 
@@ -232,8 +232,8 @@ def test_a_single_pass_in_order_needs_no_cache(svm):
 
 def test_classes_that_are_given(svm, monkeypatch):
     path, looked = svm(classes=3), []
-    through = files.looked_through
-    monkeypatch.setattr(files, "looked_through", lambda *args: looked.append(1) or through(*args))
+    through = files.preview_tasks
+    monkeypatch.setattr(files, "preview_tasks", lambda *args: looked.append(1) or through(*args))
     X, y = read(path, n_features=40)
     for order, most in (("cyclic", 1), ("cyclic", 3), ("blocks", 2)):
 
@@ -255,7 +255,7 @@ def test_classes_that_are_given(svm, monkeypatch):
 
 
 def test_a_pass_that_needs_no_scan(svm, tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "looked_through", None)  # whoever calls it fails
+    monkeypatch.setattr(files, "preview_tasks", None)  # whoever calls it fails
     path, how = svm(), {"n_features": 30, "zero_based": False}
     model = fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path, classes=[0, 1], **how)
     same(model, rosenblatt.Perceptron(max_epochs=1, order="cyclic").fit(*read(path)))
@@ -326,7 +326,7 @@ def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
 
 
 def test_names_are_no_numbers_however_many_there_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.formats.reading.MOST_LABELS", 3)
+    monkeypatch.setattr("rosenblatt.data.formats.reading.MAX_LABELS", 3)
     path = tmp_path / "rows.csv"
     path.write_text("a,label\n" + "".join(f"{k},n{k}\n" for k in range(9)))
     with pytest.raises(ValueError, match="labels are names"):
@@ -338,7 +338,7 @@ def test_a_file_that_was_just_written_is_not_trusted(svm, monkeypatch):
     path = svm()
     model = fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), path)
     assert model.n_iter_ == 2
-    assert cache.fresh(path, reading(path)) is None
+    assert cache.fresh(path, make_reading(path)) is None
 
 
 def test_a_cache_folder(svm, monkeypatch, tmp_path):
@@ -441,10 +441,10 @@ def test_settings_that_make_no_sense(svm):
 
 
 def test_too_many_labels_are_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.formats.reading.MOST_LABELS", 10)
+    monkeypatch.setattr("rosenblatt.data.formats.reading.MAX_LABELS", 10)
     path = tmp_path / "many.svm"
     path.write_text("".join(f"{k} 1:{k}\n" for k in range(30)))
     with pytest.raises(ValueError, match="too many different labels"):
         fit(rosenblatt.Perceptron(), path)
     facts = Inventory()
-    assert facts.contents(reading(path)).labels is None
+    assert facts.contents(make_reading(path)).labels is None

@@ -269,29 +269,29 @@ def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | Non
 
 def _check_paths(source: str, outputs: list[Path], test: str | None, force: bool) -> None:
     """Check paths before training, to refuse what would fail only after it or would destroy data."""
-    from rosenblatt.data.formats.byte_sources import STDIN, expand, flows, opened
+    from rosenblatt.data.formats.byte_sources import STDIN, expand_paths, open_bytes, readable_once
     from rosenblatt.persist.model_files import is_model
 
-    tests = expand(test) if test is not None else ()
-    if STDIN in tests and STDIN in expand(source):
+    tests = expand_paths(test) if test is not None else ()
+    if STDIN in tests and STDIN in expand_paths(source):
         raise ValueError("Standard input cannot be both the training data and the test data.")
     for path in outputs:
-        _check_output(path, (*expand(source), *tests), is_model, force)
+        _check_output(path, (*expand_paths(source), *tests), is_model, force)
     for name in tests:
-        if not flows(name):
-            with opened(name):
+        if not readable_once(name):
+            with open_bytes(name):
                 pass
 
 
 def _check_output(path: Path, inputs: Sequence[str], ours: Callable[[Path], bool], force: bool) -> None:
     """Refuse to overwrite an input, or, unless forced, an existing file that `ours` does not recognise."""
-    from rosenblatt.data.formats.byte_sources import spare_inputs
+    from rosenblatt.data.formats.byte_sources import refuse_overwriting_inputs
 
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder; name a file in it.")
     if not path.resolve().parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}.")
-    spare_inputs(inputs, [path])
+    refuse_overwriting_inputs(inputs, [path])
     if not path.exists():
         return
     if not path.is_file():
@@ -331,10 +331,11 @@ def predict(
     """Print the predicted label of each row."""
     import rosenblatt
     from rosenblatt.cli.scoring import predicted_lines
-    from rosenblatt.data.formats.byte_sources import expand, spare_inputs
+    from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
-    spare_inputs((str(model), *expand(source)), ["/dev/stdout"])  # labels appended to the input would be read as rows
+    # Labels appended to the input would be read as rows.
+    refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
     for lines in predicted_lines(loaded, source, settings, scores=scores, labelled=not unlabelled):
         print(lines, end="")
@@ -377,13 +378,13 @@ def check(
     import rosenblatt
     from rosenblatt.cli.scoring import with_column_names
     from rosenblatt.data.formats.byte_sources import spooled
-    from rosenblatt.data.formats.reading import lasting, prepared, reading
+    from rosenblatt.data.formats.reading import make_reading, rereadable, with_layout
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     with spooled(source, stdin=False) as files:
-        how = reading(files, **settings)
-        with lasting(files, how) as again:
-            how = prepared(again, how)
+        how = make_reading(files, **settings)
+        with rereadable(files, how) as again:
+            how = with_layout(again, how)
             X, y = rosenblatt.read(again, like=how)
     verdict = rosenblatt.separability(with_column_names(X, how), y)
     if as_json:

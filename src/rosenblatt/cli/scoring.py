@@ -16,8 +16,17 @@ import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import tables
-from rosenblatt.data.formats.byte_sources import CHUNK, expand, spooled
-from rosenblatt.data.formats.reading import Piece, Reading, family, lasting, pieces, prepared, reading, target
+from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
+from rosenblatt.data.formats.reading import (
+    Reading,
+    RowBlock,
+    encode_target,
+    format_family,
+    make_reading,
+    rereadable,
+    row_blocks,
+    with_layout,
+)
 from rosenblatt.scale.prediction import how_to_read
 
 SYNTHETIC_ROWS = 20_000  # used if no file is given
@@ -38,26 +47,28 @@ class Evaluation:
         return f"  accuracy {self.accuracy:.4f}: {self.errors:,} of {self.rows:,} rows wrong"
 
 
-def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator[Piece]:
+def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator[RowBlock]:
     """The rows of a file; with `bare`, a table with exactly one column per feature is taken to have no label column."""
-    with lasting(source, how) as files:
-        if bare and family(how.format) == "table" and how.layout is None:
-            found = tables.names(expand(files)[0], how.format, CHUNK, how.header)
+    with rereadable(source, how) as files:
+        if bare and format_family(how.format) == "table" and how.layout is None:
+            found = tables.read_column_names(expand_paths(files)[0], how.format, CHUNK_BYTES, how.header)
             how = replace(how, labelled=how.labelled and len(found) != model.n_features_in_)
-        yield from _checked_rows(model, files, prepared(files, how))
+        yield from _checked_rows(model, files, with_layout(files, how))
 
 
-def _checked_rows(model: Any, source: Any, how: Reading) -> Iterator[Piece]:
+def _checked_rows(model: Any, source: Any, how: Reading) -> Iterator[RowBlock]:
     """The rows of a file, checked to have as many features as the model."""
     rows = 0
-    for piece in pieces(source, how):
+    for piece in row_blocks(source, how):
         rows += piece.rows
         if piece.X.shape[1] != model.n_features_in_:
-            raise FileError(f"expected {model.n_features_in_} features, found {piece.X.shape[1]}", expand(source)[0])
+            raise FileError(
+                f"expected {model.n_features_in_} features, found {piece.X.shape[1]}", expand_paths(source)[0]
+            )
         if piece.rows:
             yield piece
     if not rows:
-        raise FileError("expected rows, found none", expand(source)[0])
+        raise FileError("expected rows, found none", expand_paths(source)[0])
 
 
 def predicted_lines(
@@ -96,11 +107,11 @@ def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Evaluati
         how = how_to_read(model, source, settings)
         for piece in _rows(model, source, how):
             if piece.labels is None:
-                raise FileError("expected labels to compare with, found none", expand(source)[0])
-            predictions, labels = model.predict(piece.X), _labels_of(piece, how, expand(source)[0])
+                raise FileError("expected labels to compare with, found none", expand_paths(source)[0])
+            predictions, labels = model.predict(piece.X), _labels_of(piece, how, expand_paths(source)[0])
             rows += piece.rows
             if hasattr(model, "classes_"):
-                _check_comparable(model.classes_, labels, expand(source)[0])
+                _check_comparable(model.classes_, labels, expand_paths(source)[0])
                 wrong = predictions != labels
                 errors += int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
             else:
@@ -110,9 +121,9 @@ def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Evaluati
     return Evaluation(rows, None, None, absolute_error / rows)
 
 
-def _labels_of(piece: Piece, how: Reading, path: str) -> Any:
+def _labels_of(piece: RowBlock, how: Reading, path: str) -> Any:
     try:
-        return target(piece, how)
+        return encode_target(piece, how)
     except FileError as error:
         raise FileError(error.what, path) from error
 
@@ -133,9 +144,9 @@ def measure_speed(source: Any, settings: dict[str, Any]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         path = source if source is not None else str(_write_synthetic_rows(Path(folder) / "rows.svm"))
         path = stack.enter_context(spooled(path, stdin=False))
-        how = reading(path, **settings)
-        with lasting(path, how, scan=True) as files:
-            how, paths = prepared(files, how), expand(files)
+        how = make_reading(path, **settings)
+        with rereadable(path, how, scan=True) as files:
+            how, paths = with_layout(files, how), expand_paths(files)
             rosenblatt.read(files, like=how)  # compiles the reader
             megabytes = sum(os.path.getsize(one) for one in paths) / 1e6
             began = time.perf_counter()

@@ -1,7 +1,7 @@
-"""Tables that others hold in memory in Arrow's format: looked through before anything reads them.
+"""Validation of tables in Arrow format that the caller passes in memory.
 
-PyArrow takes what the buffers of a table say for granted, and a table that was made of a damaged file, or by hand, may
-point outside them.
+PyArrow trusts the buffers of a table, but those of a table from a damaged file, or one built by hand, may contain
+offsets that point outside of them.
 """
 
 from __future__ import annotations
@@ -10,28 +10,28 @@ from typing import Any
 
 
 def check_buffers(table: Any, what: str) -> None:
-    """Refuse a table or a column of PyArrow, or one of pandas that holds such, whose buffers are damaged."""
-    for part in _in_arrow(table):
+    """Refuse a PyArrow table or column with damaged buffers, or a pandas one that is backed by them."""
+    for part in _arrow_parts(table):
         try:
             part.validate(full=True)
-        except (ValueError, IndexError) as error:  # PyArrow's errors are of these kinds
+        except (ValueError, IndexError) as error:  # PyArrow's errors derive from these
             raise ValueError(f"{what} is a damaged Arrow table: {error}.") from error
 
 
-def _in_arrow(table: Any) -> list[Any]:
-    """What of a table lies in Arrow's format."""
+def _arrow_parts(table: Any) -> list[Any]:
+    """The parts of a table that are in Arrow format."""
     home = type(table).__module__.partition(".")[0]
     if home == "pyarrow":
         return [table] if hasattr(table, "validate") else []
     if home != "pandas":
         return []
     if hasattr(table, "dtypes") and hasattr(table, "iloc") and table.ndim == 2:
-        places = [k for k, kind in enumerate(table.dtypes) if _of_arrow(kind)]
+        places = [k for k, kind in enumerate(table.dtypes) if _is_arrow_backed(kind)]
         return [table.iloc[:, k].array.__arrow_array__() for k in places]
     kind = getattr(table, "dtype", None)
-    return [getattr(table, "array", table).__arrow_array__()] if _of_arrow(kind) else []
+    return [getattr(table, "array", table).__arrow_array__()] if _is_arrow_backed(kind) else []
 
 
-def _of_arrow(kind: Any) -> bool:
-    """Whether this is a type of pandas whose values lie in Arrow's format."""
+def _is_arrow_backed(kind: Any) -> bool:
+    """Whether this is a pandas dtype whose values are in Arrow format."""
     return hasattr(kind, "pyarrow_dtype") or getattr(kind, "storage", None) == "pyarrow"

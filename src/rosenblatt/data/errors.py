@@ -1,8 +1,8 @@
-"""What is raised when a file, or the numbers of a training, are not what they should be.
+"""The errors raised for bad files and for training that overflows.
 
-FileError               a file that cannot be read, understood or written: what was found, and where
-  NewerFormatError      a file that a newer version of rosenblatt wrote
-NotFiniteError          a weight, a score, a step or a loss that overflowed: which value is the largest, and where
+FileError               a file cannot be read, understood or written: what was found, and where
+  NewerFormatError      a file was written by a newer version of rosenblatt
+NotFiniteError          a weight, score, step or loss overflowed: which input value is the largest, and where
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ class FileError(ValueError):
     Parameters
     ----------
     what : str
-        What is wrong, and what was expected.
+        What was expected and what was found.
     path : path, optional
-    line, column : int, optional
-        Where, counted from 1.
+    line : int, optional
+    column : int or str, optional
+        The position of the error, counted from 1; a column may also be a name.
 
     Examples
     --------
@@ -47,7 +48,7 @@ class FileError(ValueError):
 
 
 class NewerFormatError(FileError):
-    """A file that a newer version of rosenblatt wrote.
+    """A file that was written by a newer version of rosenblatt.
 
     Examples
     --------
@@ -58,16 +59,17 @@ class NewerFormatError(FileError):
 
 
 class NotFiniteError(ValueError):
-    """Training that left the range of floating-point numbers.
+    """Training overflowed the range of floating-point numbers.
 
     Parameters
     ----------
     what : str
         What overflowed, as a sentence without its full stop.
     place : (int, int, float), optional
-        Row, column and value of the largest absolute value that was learned from. Whoever notices the overflow need
-        not know it: it is added (`at`) where all rows are known.
+        Row, column and value of the entry of X with the largest absolute value. Code that detects the overflow may not
+        know it; `at` adds it where all rows are at hand.
     remedy : str, default="Scale the features."
+        What the user can do.
 
     Examples
     --------
@@ -87,7 +89,7 @@ class NotFiniteError(ValueError):
         super().__init__(f"{what}{where}. {remedy}")
 
     def at(self, place: tuple[int, int, float]) -> NotFiniteError:
-        """The same error with the place of the largest value."""
+        """The same error with the position of the largest value added."""
         return NotFiniteError(self.what, place, self.remedy)
 
     def __reduce__(self) -> tuple[Any, ...]:

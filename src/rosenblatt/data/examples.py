@@ -1,12 +1,12 @@
 """`Examples`: rows, labels and weights, checked and encoded once.
 
-This is the one place that asks "sparse?", "which dtype?" and "which labels?". What it cannot learn from it refuses
-with an error that names the row and the column. Nothing is copied where the input is C-contiguous or canonical CSR.
+This is the only module that asks "sparse or dense?", "which dtype?" and "which labels?". Input that cannot be learned
+from is refused with an error that names the row and the column. C-contiguous arrays and canonical CSR are not copied.
 
-The tie rule, for all of rosenblatt. Two classes: in training y·f ≤ 0 is a mistake; in prediction f > 0 is the positive
-class. Many classes, in training and in prediction: the largest score wins, the lowest index among equals. One-vs-one:
-each pair is trained as two classes are; in prediction a pair with f = 0 abstains, and the score of a class is first its
-votes and then the sum of its f.
+The tie rule, for all of rosenblatt. Two classes: in training y·f ≤ 0 is a mistake; in prediction f > 0 means the
+positive class. More than two classes, in training and in prediction: the largest score wins, and the lowest index among
+equal scores. One-vs-one: each pair is trained like two classes; in prediction a pair with f = 0 abstains, and classes
+are ranked by their votes first and by the sum of their f second.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.sparse_checks import check_arrays, out_of_range, well_formed
+from rosenblatt.data.sparse_checks import check_arrays, out_of_range_message, well_formed
 
 Array = np.ndarray[Any, Any]
-LABELS_AT_ONCE = 1 << 18  # labels sorted in one go: some 20 ms, so that Ctrl-C is heard
-VALUES_AT_ONCE = 1 << 22  # stored values read in one call of compiled code: some 10 ms
+LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C is handled promptly
+VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
 
 
 class Dense(NamedTuple):
@@ -35,7 +35,7 @@ class Dense(NamedTuple):
 
 
 class Sparse(NamedTuple):
-    """Rows of a CSR matrix without duplicates; the indices are views as unsigned integers."""
+    """Rows of a CSR matrix without duplicate entries; the index arrays are viewed as unsigned integers."""
 
     values: Array
     columns: Array
@@ -44,22 +44,23 @@ class Sparse(NamedTuple):
 
 @dataclass(frozen=True)
 class Examples:
-    """What is learned from.
+    """The data of a fit: rows, targets and weights, checked and encoded.
 
     Attributes
     ----------
     rows : Dense or Sparse
     n_features : int
     target : ndarray
-        Codes into `classes` (n,) int32; an indicator (n, K) int8 for many labels a row; numbers (n,) for regression.
+        Codes into `classes` (n,) int32; an indicator (n, K) int8 for several labels per row; numbers (n,) for
+        regression.
     classes : ndarray or None
-        The labels as they were given, sorted; None for regression.
+        The distinct labels as given, sorted; None for regression.
     weights : ndarray or None
-        One float64 a row, None when all are 1.
+        One float64 per row; None if all are 1.
     present : ndarray or None
-        The rows that take part, None for all of them. A row of weight 0 is absent.
+        The rows that are used; None for all. Rows with weight 0 are left out.
     radius2 : float
-        R² = max‖x‖² over the rows that take part.
+        R² = max‖x‖² over the rows that are used.
     """
 
     rows: Dense | Sparse
@@ -72,29 +73,29 @@ class Examples:
 
     @property
     def size(self) -> int:
-        """How many rows take part."""
+        """The number of rows that are used."""
         return int(self.target.shape[0] if self.present is None else self.present.size)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of the values, float32 or float64."""
+        """The dtype of the values, float32 or float64."""
         dtype: np.dtype[Any] = self.rows.values.dtype
         return dtype
 
     @property
     def stored(self) -> int:
-        """How many stored values one pass reads."""
+        """The number of stored values that one pass reads."""
         total = self.target.shape[0]
         return int(self.rows.values.size * (self.size / total)) if total else 0
 
     def only(self, rows: Array) -> Examples:
-        """The same examples, of which only these rows take part."""
+        """The same examples, restricted to these rows."""
         return Examples(
             self.rows, self.n_features, self.target, self.classes, self.weights, rows, radius2(self.rows, rows)
         )
 
     def facts(self) -> Facts:
-        """What is true of all rows that take part."""
+        """Properties of all the rows that are used."""
         mass = float(self.size)
         if self.weights is not None:
             mass = float(self.weights.sum() if self.present is None else self.weights[self.present].sum())
@@ -105,7 +106,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is true of all rows of a source, wherever they are.
+    """Properties of all rows of a source, in memory or in files.
 
     Attributes
     ----------
@@ -113,19 +114,19 @@ class Facts:
     classes : ndarray or None
         None for regression.
     by_labels : bool
-        Whether the target is an indicator of labels.
+        Whether the target is an indicator matrix of labels.
     dtype : dtype
-        Of the values.
+        The dtype of the values.
     rows : int
-        Rows that take part; 0 until a first pass has counted them.
+        The number of rows that are used; 0 until a first pass has counted them.
     mass : float
-        Their weight.
+        The sum of their weights.
     stored : int
-        Values that a pass reads.
+        The number of stored values that a pass reads.
     radius2 : float
         max‖x‖².
     masses : ndarray or None
-        The weight of each class, where it was counted.
+        The total weight of each class, if it was counted.
     """
 
     n_features: int
@@ -143,8 +144,8 @@ class Facts:
 
 
 @compiled
-def _census_dense(values: Array, begin: int, end: int) -> float:
-    """The largest ‖x‖² of rows begin to end; NaN or infinite when a value is."""
+def _scan_dense(values: Array, begin: int, end: int) -> float:
+    """The largest ‖x‖² of rows begin to end; not finite if a value is not."""
     largest = 0.0
     for i in range(begin, end):
         x = values[i]
@@ -153,44 +154,42 @@ def _census_dense(values: Array, begin: int, end: int) -> float:
             total += np.float64(x[j]) * np.float64(x[j])
         if not total <= largest:
             largest = total
-            if not total < np.inf:  # NaN too; `isfinite` computes total - total, which fast maths takes for 0
+            if not total < np.inf:  # also for NaN; `isfinite` computes total - total, which fast-math folds to 0
                 break
     return largest
 
 
 @compiled
-def _census_sparse(
-    values: Array, columns: Array, starts: Array, d: int, begin: int, end: int
-) -> tuple[float, int, bool]:
-    """The largest ‖x‖², the first row whose indices are out of range (or −1), and whether columns always rise."""
-    largest, rising = 0.0, True
+def _scan_sparse(values: Array, columns: Array, starts: Array, d: int, begin: int, end: int) -> tuple[float, int, bool]:
+    """The largest ‖x‖², the first row with an index out of range (or −1), and whether columns always increase."""
+    largest, increasing = 0.0, True
     limit = np.uint64(d)
     for i in range(begin, end):
         start, stop = np.uint64(starts[i]), np.uint64(starts[i + 1])
         if stop < start or stop > np.uint64(values.size):
-            return largest, i, rising
+            return largest, i, increasing
         x, column = values[start:stop], columns[start:stop]
-        falls, total = False, 0.0
+        decreases, total = False, 0.0
         for j in range(1, column.size):
-            falls |= column[j] <= column[j - 1]
-        rising = rising and not falls
-        # Rising columns are in range when the last one is; others are looked at one by one.
+            decreases |= column[j] <= column[j - 1]
+        increasing = increasing and not decreases
+        # Increasing columns are in range if the last one is; others are checked one by one.
         beyond = column.size > 0 and column[column.size - 1] >= limit
-        if falls:
+        if decreases:
             for j in range(column.size):
                 beyond |= column[j] >= limit
         if beyond:
-            return largest, i, rising
+            return largest, i, increasing
         for j in range(x.size):
             total += np.float64(x[j]) * np.float64(x[j])
-        if not total <= largest and largest < np.inf:  # every row is looked at, for its columns
+        if not total <= largest and largest < np.inf:  # no early exit: the columns of every row must be checked
             largest = total
-    return largest, -1, rising
+    return largest, -1, increasing
 
 
 @compiled
-def _twice(columns: Array, starts: Array, seen: Array) -> bool:
-    """Whether some row has a column twice; `seen` remembers the last row of each column."""
+def _has_duplicates(columns: Array, starts: Array, seen: Array) -> bool:
+    """Whether some row has a column twice; `seen` holds the last row that used each column."""
     for i in range(starts.size - 1):
         for j in range(np.uint64(starts[i]), np.uint64(starts[i + 1])):
             if seen[columns[j]] == i:
@@ -199,20 +198,20 @@ def _twice(columns: Array, starts: Array, seen: Array) -> bool:
     return False
 
 
-def at_once(per_row: float) -> int:
-    """How many rows of about `per_row` values each are quickly read."""
+def rows_per_call(per_row: float) -> int:
+    """The number of rows, of about `per_row` values each, to read in one call of compiled code."""
     return max(1, min(1 << 16, int(VALUES_AT_ONCE / max(per_row, 1.0))))
 
 
 def spans(total: int, per_row: float) -> Iterator[tuple[int, int]]:
-    """Cut `total` rows of about `per_row` values each into pieces that are quickly read."""
-    step = at_once(per_row)
+    """Split `total` rows of about `per_row` values each into ranges for one call of compiled code."""
+    step = rows_per_call(per_row)
     for begin in range(0, total, step):
         yield begin, min(begin + step, total)
 
 
-def per_row(rows: Dense | Sparse) -> float:
-    """Stored values a row."""
+def values_per_row(rows: Dense | Sparse) -> float:
+    """The mean number of stored values per row."""
     count = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
     return float(rows.values.size / max(count, 1))
 
@@ -222,7 +221,7 @@ def _largest_dense(values: Array, index: Array) -> float:
     largest = 0.0
     for i in index:
         x, total = values[i], 0.0
-        for j in range(x.size):  # as in the census: the same bits
+        for j in range(x.size):  # in the same order as _scan_dense, for the same bits
             total += np.float64(x[j]) * np.float64(x[j])
         largest = max(largest, total)
     return largest
@@ -242,7 +241,7 @@ def _largest_sparse(values: Array, starts: Array, index: Array) -> float:
 def radius2(rows: Dense | Sparse, index: Array) -> float:
     """R² over the given rows."""
     largest = 0.0
-    for begin, end in spans(index.size, per_row(rows)):
+    for begin, end in spans(index.size, values_per_row(rows)):
         if isinstance(rows, Dense):
             largest = max(largest, _largest_dense(rows.values, index[begin:end]))
         else:
@@ -251,50 +250,52 @@ def radius2(rows: Dense | Sparse, index: Array) -> float:
 
 
 def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
-    """X, float32 or float64, C-contiguous or CSR, as rows, with R²; refused where it is not finite or not CSR."""
+    """Encode X (float32 or float64; an array or CSR) as rows, with R²; refuse values that are not finite."""
     if sp.issparse(X):
         return _encode_sparse(X)
     values, largest = X, 0.0
-    if not X.flags.c_contiguous:  # turned piece by piece, so that Ctrl-C is heard
+    if not X.flags.c_contiguous:  # converted in blocks, so that Ctrl-C is handled promptly
         values = np.empty(X.shape, X.dtype)
         for begin in range(0, X.shape[0], 1 << 12):
             values[begin : begin + (1 << 12)] = X[begin : begin + (1 << 12)]
     for begin, end in spans(values.shape[0], values.shape[1]):
-        largest = max(largest, _finite(_census_dense(values, begin, end), values[begin:end], begin))
+        largest = max(largest, _refuse_nonfinite(_scan_dense(values, begin, end), values[begin:end], begin))
     return Dense(values), largest
 
 
 def _encode_sparse(X: Any) -> tuple[Sparse, float]:
     n, d = X.shape
     check_arrays(X)
-    columns, starts, largest, canonical = _unsigned(X.indices), _unsigned(X.indptr), 0.0, True
+    columns, starts, largest, canonical = _as_unsigned(X.indices), _as_unsigned(X.indptr), 0.0, True
     for begin, end in spans(n, X.data.size / max(n, 1)):
-        census, bad, rising = _census_sparse(X.data, columns, starts, d, begin, end)
+        norm2, bad, increasing = _scan_sparse(X.data, columns, starts, d, begin, end)
         if bad >= 0:
-            raise ValueError(out_of_range(X, bad))
-        largest = max(largest, _finite(census, X[begin:end] if not np.isfinite(census) else None, begin))
-        canonical = canonical and rising
-    if not canonical and _twice(columns, starts, np.full(d, -1, dtype=np.int64)):  # ‖x‖² needs each column once
+            raise ValueError(out_of_range_message(X, bad))
+        largest = max(largest, _refuse_nonfinite(norm2, X[begin:end] if not np.isfinite(norm2) else None, begin))
+        canonical = canonical and increasing
+    if not canonical and _has_duplicates(
+        columns, starts, np.full(d, -1, dtype=np.int64)
+    ):  # ‖x‖² needs each column once
         X = X.copy()
         X.sum_duplicates()
         return _encode_sparse(X)
     return Sparse(X.data, columns, starts), largest
 
 
-def _unsigned(index: Array) -> Array:
-    """The same memory; a negative number becomes one that is out of any range."""
+def _as_unsigned(index: Array) -> Array:
+    """A view of the same memory; negative indices become too large for any range."""
     return index.view(np.dtype(f"u{index.dtype.itemsize}"))
 
 
-def signed(index: Array) -> Array:
-    """The same memory, as SciPy has it."""
+def as_signed(index: Array) -> Array:
+    """A view of the same memory with the signed dtype that SciPy uses."""
     return index.view(np.dtype(f"i{index.dtype.itemsize}"))
 
 
-def _finite(census: float, block: Any, first: int) -> float:
-    """The census, unless a value of the block is not finite (a square that overflows is no reason)."""
-    if np.isfinite(census):
-        return float(census)
+def _refuse_nonfinite(norm2: float, block: Any, first: int) -> float:
+    """Return the largest ‖x‖², or refuse a value that is not finite; a square that overflows is accepted."""
+    if np.isfinite(norm2):
+        return float(norm2)
     if sp.issparse(block):
         block = block.tocoo()
         where = np.flatnonzero(~np.isfinite(block.data))
@@ -304,39 +305,39 @@ def _finite(census: float, block: Any, first: int) -> float:
     for row, column, value in found:
         what = "NaN" if np.isnan(value) else "infinity"
         raise ValueError(f"Input X contains {what} at row {first + row}, column {column}.")
-    return float(census)
+    return float(norm2)
 
 
 # -- labels ----------------------------------------------------------------------------------------------------------
 
 
 def distinct(y: Array) -> Array:
-    """The sorted labels of y, found piece by piece."""
+    """The distinct labels of y, sorted."""
     pieces = []
     try:
         for begin in range(0, y.shape[0], LABELS_AT_ONCE):
-            pieces.append(_distinct(y[begin : begin + LABELS_AT_ONCE]))
+            pieces.append(_distinct_in_chunk(y[begin : begin + LABELS_AT_ONCE]))
         return np.unique(np.concatenate(pieces))
     except TypeError as error:
-        row = next((i for i, label in enumerate(y) if _missing(label)), None)
+        row = next((i for i, label in enumerate(y) if _is_missing(label)), None)
         if row is not None:
             raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.") from None
-        raise ValueError(f"Labels y must all be of one kind, to be sorted: {error}.") from error
+        raise ValueError(f"Labels y must all be of one kind so that they can be sorted: {error}.") from error
 
 
-def _missing(label: Any) -> bool:
-    """None, NaN, or what does not even say whether it is itself (pandas' NA)."""
+def _is_missing(label: Any) -> bool:
+    """Whether the label is None, NaN or pandas' NA, which cannot even be compared with itself."""
     try:
         return label is None or bool(label != label)
     except TypeError:
         return True
 
 
-def merged(known: Array, more: Array) -> Array:
-    """The sorted labels of both, which must be of one kind: numpy would make words of numbers."""
+def merge_labels(known: Array, more: Array) -> Array:
+    """The sorted labels of both, which must be of one kind: NumPy would convert numbers to text."""
     kinds = {"number" if each.dtype.kind in "biuf" else each.dtype.kind for each in (known, more)} - {"O"}
     if len(kinds) > 1:
-        raise ValueError(f"Labels must all be of one kind: they were {known.dtype}, and now there are {more.dtype}.")
+        raise ValueError(f"Labels must all be of one kind: earlier labels are {known.dtype}, new ones {more.dtype}.")
     if known.dtype == more.dtype and known.dtype.kind in "biufUS" and known.size:
         places = np.minimum(np.searchsorted(known, more), known.size - 1)
         if (known[places] == more).all():
@@ -345,29 +346,29 @@ def merged(known: Array, more: Array) -> Array:
 
 
 def as_labels(y: Any) -> Array:
-    """Labels as an array; numpy would make words of the numbers in a list that has both."""
+    """Labels as an array; refuses a list of both text and numbers, all of which NumPy would convert to text."""
     labels = np.asarray(y)
     if labels.dtype.kind == "U" and labels.ndim == 1 and isinstance(y, list | tuple):
         for row, label in enumerate(y):
             if not isinstance(label, str):
-                raise ValueError(f"Labels y must all be of one kind: row {row} has {label!r}, others have words.")
+                raise ValueError(f"Labels y must all be of one kind: row {row} has {label!r}, other rows have text.")
     if labels.dtype.kind in "US" and isinstance(y, list | tuple):
-        check_ends(y)
+        check_no_trailing_nul(y)
     return labels
 
 
-def check_ends(names: Any) -> None:
-    """Refuse names that end with NUL, which numpy drops: two names would become one."""
+def check_no_trailing_nul(names: Any) -> None:
+    """Refuse names that end with NUL, which NumPy drops, so that two names could become equal."""
     for name in names:
         if isinstance(name, str | bytes) and name[-1:] in ("\0", b"\0"):
-            raise ValueError(f"Labels y must not end with NUL, which numpy drops: got {name!r}.")
+            raise ValueError(f"Labels y must not end with NUL, which NumPy drops: got {name!r}.")
 
 
-def _distinct(y: Array) -> Array:
-    """np.unique, by counting where the labels are whole numbers close together."""
+def _distinct_in_chunk(y: Array) -> Array:
+    """np.unique, but by counting if the labels are integers in a small range."""
     if y.dtype.kind in "iu" and y.size and int(y.max()) - int(y.min()) < 1 << 12:
         low = y.min()
-        # In int8, 100 − (−100) would overflow.
+        # In int8, 100 - (-100) would overflow.
         places = (y.astype(np.int64, copy=False) if y.dtype.kind == "i" else y) - low
         found: Array = np.flatnonzero(np.bincount(places.astype(np.intp, copy=False))).astype(y.dtype)
         found += low
@@ -376,9 +377,9 @@ def _distinct(y: Array) -> Array:
 
 
 def check_labels(y: Array, classes: Array) -> None:
-    """Refuse labels that are no classes: missing ones, infinite ones, fractions."""
+    """Refuse labels that cannot be classes: missing, infinite or fractional ones."""
     if classes.dtype.kind in "cV":
-        raise ValueError(f"Unknown label type: y has dtype {classes.dtype}, classes are numbers or names.")
+        raise ValueError(f"Unknown label type: y has dtype {classes.dtype}, classes must be numbers or text.")
     if classes.dtype.kind == "f":
         if not np.isfinite(classes).all():
             row = int(np.flatnonzero(~np.isfinite(y))[0])
@@ -387,20 +388,20 @@ def check_labels(y: Array, classes: Array) -> None:
         if fraction.size:
             row = int(np.flatnonzero(y == fraction[0])[0])
             raise ValueError(
-                f"Unknown label type: continuous. y has {fraction[0]} at row {row}; classes are whole numbers or names."
+                f"Unknown label type: continuous. y has {fraction[0]} at row {row}; classes must be integers or text."
             )
     elif classes.dtype.kind == "O":
         for label in classes:
-            if _missing(label):
-                row = next(i for i, value in enumerate(y) if _missing(value))
+            if _is_missing(label):
+                row = next(i for i, value in enumerate(y) if _is_missing(value))
                 raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.")
-        check_ends(classes)
+        check_no_trailing_nul(classes)
 
 
 def encode_labels(y: Array, classes: Array) -> Array:
-    """Codes of y into the sorted classes, which hold every label of y."""
+    """Codes of y into the sorted classes, which must contain every label of y."""
     codes = np.empty(y.shape[0], dtype=np.int32)
-    # Where the classes are all whole numbers from the least on, the difference is the place.
+    # If the classes are consecutive integers, the difference to the first is the code.
     plain = y.dtype.kind == classes.dtype.kind == "i" and int(classes[-1]) - int(classes[0]) == classes.size - 1
     for begin in range(0, y.shape[0], LABELS_AT_ONCE):
         part = y[begin : begin + LABELS_AT_ONCE]
@@ -410,11 +411,11 @@ def encode_labels(y: Array, classes: Array) -> Array:
 
 
 def encode_indicator(y: Any) -> Array:
-    """A 0/1 matrix, a column a label, as int8."""
+    """A 0/1 indicator matrix, one column per label, as int8."""
     dense = well_formed(y, "y").toarray() if sp.issparse(y) else np.asarray(y)
     if dense.dtype.kind not in "biuf" or not np.isin(dense, (0, 1)).all():
         raise ValueError(
-            "Unknown label type: multiclass-multioutput. A y of two dimensions must be an indicator of labels, 0 or 1."
+            "Unknown label type: multiclass-multioutput. A y of two dimensions must be a label indicator of 0s and 1s."
         )
     return np.ascontiguousarray(dense, dtype=np.int8)
 
@@ -423,7 +424,7 @@ def encode_indicator(y: Any) -> Array:
 
 
 def encode_weights(sample_weight: Any, n: int) -> Array | None:
-    """Row weights as float64, None when all are 1."""
+    """Row weights as float64; None if all are 1."""
     if sample_weight is None:
         return None
     try:
@@ -435,7 +436,7 @@ def encode_weights(sample_weight: Any, n: int) -> Array | None:
     if weights.ndim != 1:
         raise ValueError(f"Sample weights must be 1D array or scalar, got an array of shape {weights.shape}.")
     if weights.shape != (n,):
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight a row.")
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight per row.")
     if not np.isfinite(weights).all():
         row = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise ValueError(f"sample_weight contains NaN or infinity at row {row}: {weights[row]}.")
@@ -443,12 +444,12 @@ def encode_weights(sample_weight: Any, n: int) -> Array | None:
         row = int(np.flatnonzero(weights < 0)[0])
         raise ValueError(f"sample_weight must not be negative; row {row} has {weights[row]}.")
     if not weights.any():
-        raise ValueError("sample_weight is zero on every row: nothing is left to learn from.")
+        raise ValueError("sample_weight is zero for every row: there is nothing to learn from.")
     return None if (weights == 1.0).all() else weights
 
 
 def class_weights(class_weight: Any, classes: Array, codes: Array, weights: Array | None) -> Array | None:
-    """One weight a class: from a mapping, or "balanced", n / (K · count), where a row of weight s counts s times."""
+    """One weight per class: from a mapping, or "balanced", n / (K · count), where a row of weight s counts s times."""
     if class_weight is None:
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -462,7 +463,7 @@ def class_weights(class_weight: Any, classes: Array, codes: Array, weights: Arra
     for label, weight in class_weight.items():
         found = [k for k, name in enumerate(classes) if name == label]
         if not found:
-            raise ValueError(f"class_weight names the class {label!r}, which is not among {classes.tolist()}.")
+            raise ValueError(f"class_weight names the class {label!r}, which is not one of {classes.tolist()}.")
         if not (isinstance(weight, Real) and 0 <= float(weight) < math.inf):
             raise ValueError(f"class_weight of {label!r} must be finite and not negative, got {weight!r}.")
         result[found[0]] = float(weight)

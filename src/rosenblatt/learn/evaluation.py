@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Sparse, per_row, spans
+from rosenblatt.data.examples import Dense, Sparse, spans, values_per_row
 from rosenblatt.learn.models import Kept, Planes, take
 from rosenblatt.learn.online.first_order import edge
 from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
@@ -47,7 +47,7 @@ class Problem:
     @property
     def per_row(self) -> float:
         """Stored values a row."""
-        return per_row(self.rows)
+        return values_per_row(self.rows)
 
     def mass(self, index: Array) -> Array:
         """The weights of these rows."""

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, per_row, signed, spans
+from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, as_signed, spans, values_per_row
 from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.schemes import Scheme
 
@@ -62,7 +62,7 @@ class Planes:
         K = self.coef.shape[0]
         w, b = lay(self.coef, rows), self.intercept.astype(rows.values.dtype)
         out = np.empty(index.size if K == 1 else (index.size, K), dtype=rows.values.dtype)
-        for begin, end in spans(index.size, K * per_row(rows)):
+        for begin, end in spans(index.size, K * values_per_row(rows)):
             (score_one if K == 1 else score_many)(rows, index[begin:end], w, b, out[begin:end])
         return out
 
@@ -244,7 +244,7 @@ class Ballot:
         """Some updates after the other, and some rows after the other for each, so that Ctrl-C is heard."""
         (K, d), support, n = history.coef.shape, history.rows, index.size
         first = np.empty((n, K))
-        for begin, end in spans(n, K * per_row(rows)):
+        for begin, end in spans(n, K * values_per_row(rows)):
             first[begin:end] = take(rows, index[begin:end], d) @ history.coef.T + history.intercept
         poll = Poll(history, first, self.scheme)
         for updates in self._some(history, n):
@@ -257,7 +257,7 @@ class Ballot:
                 part = support[distinct]
             turned = part.T.tocsr() if sp.issparse(part) else part.T
             # What a row costs: a score or K of them for each update, and products, which BLAS has far quicker.
-            products = per_row(rows) * stored(part) / d
+            products = values_per_row(rows) * stored(part) / d
             quick = isinstance(rows, Dense) and not sp.issparse(part)
             each = which.size * (K if poll.together else 1) + products / (64 if quick else 1)
             step = max(1, int(VALUES_AT_ONCE / each))
@@ -299,7 +299,7 @@ def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
     if isinstance(rows, Dense):
         return rows.values[index]
     whole = sp.csr_matrix(
-        (rows.values, signed(rows.columns), signed(rows.starts)),
+        (rows.values, as_signed(rows.columns), as_signed(rows.starts)),
         shape=(rows.starts.size - 1, n_features),
         copy=False,
     )

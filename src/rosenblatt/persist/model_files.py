@@ -18,7 +18,7 @@ import safetensors.numpy
 
 from rosenblatt._version import __version__
 from rosenblatt.data.errors import FileError, NewerFormatError
-from rosenblatt.data.safe_writing import cannot, replaced
+from rosenblatt.data.safe_writing import os_error_message, replace_atomically
 from rosenblatt.persist.encoding import Arrays, build, check_depth, describe, is_ours
 
 FORMAT = 1
@@ -52,7 +52,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> rosenblatt.load(path).predict([[4.0]])
     array(['yes'], dtype='<U3')
     """
-    with replaced(path, follow=True) as file:
+    with replace_atomically(path, follow=True) as file:
         file.write(to_bytes(model))
 
 
@@ -114,7 +114,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             data = begin + file.read()
         return from_bytes(data)
     except OSError as error:
-        raise FileError(cannot("read", error), path) from error
+        raise FileError(os_error_message("read", error), path) from error
     except FileError as error:
         raise type(error)(error.what, path) from error
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rosenblatt._version import __version__
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.safe_writing import replaced
+from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.learn.schemes import PAIRS
 
 OPSET, IR, PRODUCER = 17, 8, "rosenblatt"
@@ -49,7 +49,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         ir_version=IR,
     )
     onnx.checker.check_model(made)
-    with replaced(path, follow=True) as file:
+    with replace_atomically(path, follow=True) as file:
         file.write(made.SerializeToString())
 
 

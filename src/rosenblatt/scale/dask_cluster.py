@@ -38,7 +38,7 @@ except ImportError as error:
     raise ImportError("A cluster needs Dask: pip install 'rosenblatt[cluster]'") from error
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.reading import Reading, reading
+from rosenblatt.data.formats.reading import Reading, make_reading
 from rosenblatt.estimators.base.state_checks import is_number
 from rosenblatt.scale.shard_answer_checks import Check, accepted
 from rosenblatt.scale.shards import Answered, AskExamples, HeldShard, Shard, Store
@@ -516,7 +516,7 @@ def collection_shards(source: Any, settings: dict[str, Any]) -> tuple[list[Any],
     if not isinstance(source, tuple):
         if not hasattr(source, "columns"):
             raise TypeError("A Dask array of rows comes with one of labels, as a pair: fit(model, (X, y)).")
-        return _shards([source]), reading("", format="parquet", **settings)
+        return _shards([source]), make_reading("", format="parquet", **settings)
     if settings:
         raise ValueError(f"{sorted(settings)} say how files are read; a pair of collections is rows and labels.")
     X, y = source

@@ -16,8 +16,8 @@ import numpy as np
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, check_labels, class_weights, encode_rows, radius2
-from rosenblatt.data.formats.byte_sources import expand
-from rosenblatt.data.formats.reading import Contents, Piece, Reading, target, tasks
+from rosenblatt.data.formats.byte_sources import expand_paths
+from rosenblatt.data.formats.reading import Contents, Reading, RowBlock, encode_target, parse_tasks
 from rosenblatt.estimators.base.fitting import Wanted
 from rosenblatt.learn.orders import Blocks, Pool
 from rosenblatt.learn.row_gathering import gather
@@ -87,10 +87,10 @@ class Taught:
             raise strange_label(labels[unknown][0])
         return codes
 
-    def of_piece(self, piece: Piece) -> Examples:
+    def of_piece(self, piece: RowBlock) -> Examples:
         """Examples of a piece as it was parsed."""
         if self.how.multilabel:
-            truth = target(piece, self.how)
+            truth = encode_target(piece, self.how)
         else:
             assert piece.labels is not None
             truth = self.truth(piece.labels)
@@ -108,7 +108,7 @@ class Taught:
         if self.how.multilabel:
             counts = counts if counts.size else np.ones(lengths.size, np.uint32)
             starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-            truth = target(Piece(np.empty((lengths.size, 0)), labels, starts), self.how)
+            truth = encode_target(RowBlock(np.empty((lengths.size, 0)), labels, starts), self.how)
         else:
             try:
                 truth = self.truth(labels, cache.names)
@@ -187,11 +187,11 @@ class Parsed(Rows):
 
     def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
         """What makes the examples of a pass, piece by piece."""
-        for task in tasks(self.source, self.contents.how, self.size, self.longest):
+        for task in parse_tasks(self.source, self.contents.how, self.size, self.longest):
             yield partial(_parsed, task, taught)
 
 
-def _parsed(task: Callable[[], Piece], taught: Taught) -> Examples:
+def _parsed(task: Callable[[], RowBlock], taught: Taught) -> Examples:
     return taught.of_piece(task())
 
 
@@ -240,7 +240,9 @@ class Census:
     def contents(self, rows: Rows) -> Contents:
         """What was found."""
         if not self.rows:
-            raise FileError("expected rows, found none", expand(rows.source)[0] if isinstance(rows, Parsed) else None)
+            raise FileError(
+                "expected rows, found none", expand_paths(rows.source)[0] if isinstance(rows, Parsed) else None
+            )
         counts = () if self.classes is None else tuple(self.counts.tolist())
         return replace(rows.contents, rows=self.rows, counts=counts)
 

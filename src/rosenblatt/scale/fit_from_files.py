@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import CHUNK, expand, spare_inputs, spooled
+from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.data.formats.reading import (
     Contents,
     Inventory,
-    Piece,
     Reading,
+    RowBlock,
     in_bytes,
-    longest_line,
-    looked_through,
-    prepared,
-    reading,
+    make_reading,
+    max_line_bytes,
+    preview_tasks,
+    with_layout,
 )
 from rosenblatt.estimators.base.fitting import Wanted, named_classes, train_from
 from rosenblatt.scale.checkpoints import Checkpoint
@@ -69,7 +69,7 @@ def _unscanned(wanted: Wanted, how: Reading, named: bool) -> Contents | None:
 
 def _rows(source: Any, how: Reading, wanted: Wanted, memory: int, known: Contents | None) -> Rows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
-    size, longest = min(CHUNK, memory // 32), longest_line(memory)
+    size, longest = min(CHUNK_BYTES, memory // 32), max_line_bytes(memory)
     if not wanted.once:
         return Kept(cached(source, how, size, longest))
     found = fresh(source, how)
@@ -77,15 +77,15 @@ def _rows(source: Any, how: Reading, wanted: Wanted, memory: int, known: Content
         return Kept(found)
     if known is not None:
         return Parsed(source, known, min(PIECE, longest), longest)
-    ready = prepared(source, how, size)
+    ready = with_layout(source, how, size)
     seen = Inventory()
-    pieces = ahead(looked_through(source, ready, size, longest))
+    pieces = ahead(preview_tasks(source, ready, size, longest))
     with closing(pieces):  # type: ignore[type-var]
         for piece in pieces:
-            seen.add(piece) if isinstance(piece, Piece) else seen.see(piece)
+            seen.add(piece) if isinstance(piece, RowBlock) else seen.add_preview(piece)
     if not seen.rows:
-        raise FileError("expected rows, found none", expand(source)[0])
-    return Parsed(source, seen.contents(seen.settle(ready)), min(PIECE, longest), longest)
+        raise FileError("expected rows, found none", expand_paths(source)[0])
+    return Parsed(source, seen.contents(seen.complete_reading(ready)), min(PIECE, longest), longest)
 
 
 # -- training --------------------------------------------------------------------------------------------------------
@@ -134,12 +134,12 @@ def training(
     if limit < LEAST_MEMORY:
         raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
     if checkpoint is not None:
-        spare_inputs(expand(source), [checkpoint])
+        refuse_overwriting_inputs(expand_paths(source), [checkpoint])
     point = Checkpoint.at(checkpoint, resume)
     named = None if classes is None else named_classes(classes)
     with ExitStack() as stack, point.named():
         source = stack.enter_context(spooled(source, stdin=False))
-        how = reading(source, **settings)
+        how = make_reading(source, **settings)
         source = stack.enter_context(spooled(source))
         opening = Opening(source, how, limit, named, checkpoint is not None)
         steps = train_from(estimator, opening, save=point.save, resume=point.resume)

@@ -16,9 +16,15 @@ import numpy as np
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import tables
-from rosenblatt.data.formats.byte_sources import STDIN, by_name, expand, flows, spare_inputs
-from rosenblatt.data.formats.reading import Piece, Reading, family, prepared, reading, target
-from rosenblatt.data.safe_writing import replaced
+from rosenblatt.data.formats.byte_sources import (
+    STDIN,
+    expand_paths,
+    format_by_name,
+    readable_once,
+    refuse_overwriting_inputs,
+)
+from rosenblatt.data.formats.reading import Reading, RowBlock, encode_target, format_family, make_reading, with_layout
+from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.estimators.base.state_checks import is_count, must
 from rosenblatt.scale.sharded_source import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
@@ -35,12 +41,12 @@ def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
         raise ValueError(f"This {type(model).__name__} was saved before it was trained: it can say nothing of rows.")
     known: Reading | None = getattr(model, "reading_", None)
     if known is not None:
-        kind = settings.get("format") or _kind(known, expand(source)[0])
-        if family(kind) != family(known.format):
+        kind = settings.get("format") or _kind(known, expand_paths(source)[0])
+        if format_family(kind) != format_family(known.format):
             raise ValueError(f"The model learned from {known.format}, and {kind} cannot take its place.")
         return replace(known, **{**settings, "format": kind})
-    how = reading(source, **settings)
-    if family(how.format) != "table":
+    how = make_reading(source, **settings)
+    if format_family(how.format) != "table":
         how = replace(how, n_features=model.n_features_in_)
     if how.format == "svmlight" and how.zero_based == "auto":
         how = replace(how, zero_based=False)
@@ -49,11 +55,11 @@ def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
 
 def _kind(known: Reading, path: str) -> str:
     """The format that a file's name tells, if it can take the place of the one that was learned from."""
-    told = by_name(path)
-    return told if told is not None and family(told) == family(known.format) else known.format
+    told = format_by_name(path)
+    return told if told is not None and format_family(told) == format_family(known.format) else known.format
 
 
-def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[Piece]:
+def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[RowBlock]:
     for piece in shard.pieces(how, store):
         if piece.X.shape[1] != model.n_features_in_:
             raise FileError(f"expected {model.n_features_in_} features, found {piece.X.shape[1]}", shard.name)
@@ -76,8 +82,8 @@ class Answer:
     def __call__(self, shard: Shard, store: Store) -> tuple[str, int]:
         """The file and its rows."""
         model, path, rows = pickle.loads(self.model), self.paths[shard.name], 0
-        pa = tables.arrow(path)
-        with replaced(path) as file:
+        pa = tables.import_pyarrow(path)
+        with replace_atomically(path) as file:
             writer = None
             for piece in _pieces(shard, model, self.how, store):
                 table = pa.table(self._columns(model, piece))
@@ -90,7 +96,7 @@ class Answer:
                 writer.close()
         return path, rows
 
-    def _columns(self, model: Any, piece: Piece) -> dict[str, Any]:
+    def _columns(self, model: Any, piece: RowBlock) -> dict[str, Any]:
         said = model.predict(piece.X)
         if said.ndim == 2:
             names = np.array(getattr(getattr(model, "reading_", None), "labels", None) or range(said.shape[1]))
@@ -141,7 +147,7 @@ class Compare:
         """How the model does on a shard."""
         model, total = pickle.loads(self.model), Tally()
         for piece in _pieces(shard, model, self.how, store):
-            truth = target(piece, self.how)
+            truth = encode_target(piece, self.how)
             if truth is None:
                 raise FileError("expected labels to compare with, found none", shard.name)
             said = model.predict(piece.X)
@@ -177,10 +183,10 @@ def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tu
         groups, how = groups_of((source, None) if alone else source, None, client, settings)
         known: Reading | None = getattr(model, "reading_", None)
         return groups, known if known is not None and known.layout is not None and how.format != "arrays" else how
-    paths = expand(source)
-    if any(path != STDIN and flows(path) for path in paths):
+    paths = expand_paths(source)
+    if any(path != STDIN and readable_once(path) for path in paths):
         raise ValueError("Pipes cannot be read by several workers: give files.")
-    how = prepared(source, how_to_read(model, source, settings))
+    how = with_layout(source, how_to_read(model, source, settings))
     return list(file_groups(paths, len(paths))), how
 
 
@@ -237,7 +243,7 @@ def predict(
     folder = Path(output)
     folder.mkdir(parents=True, exist_ok=True)
     paths = {group.name: str(folder / f"part-{k:05d}.parquet") for k, group in enumerate(groups)}
-    spare_inputs(paths_of(groups), paths.values())
+    refuse_overwriting_inputs(paths_of(groups), paths.values())
     engine = make_engine(client, n_jobs, memory, deadline)
     question = Answer(_carried(model), replace(how, multilabel=None), paths, scores)
     answers = engine.round(question, groups, partial(_check_answer, paths))

@@ -25,9 +25,9 @@ import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import encode_rows
-from rosenblatt.data.formats.byte_sources import STDIN, Stamp, cache_folder, expand, stamps
-from rosenblatt.data.formats.reading import Contents, Inventory, Piece, Reading, prepared, tasks
-from rosenblatt.data.safe_writing import cannot, replaced
+from rosenblatt.data.formats.byte_sources import STDIN, FileStamp, cache_folder, expand_paths, file_stamps
+from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlock, parse_tasks, with_layout
+from rosenblatt.data.safe_writing import os_error_message, replace_atomically
 from rosenblatt.learn.orders import block_bounds
 from rosenblatt.learn.row_gathering import room
 from rosenblatt.persist.encoding import Arrays, decode, encode
@@ -86,7 +86,7 @@ class _Writer:
         self.file.write(data)
         self.at += len(data)
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: RowBlock) -> None:
         if not piece.rows:
             return
         self.radius2 = max(self.radius2, encode_rows(piece.X)[1])
@@ -104,7 +104,7 @@ class _Writer:
         if self.pending is not None:
             self._put(self.pending)
 
-    def _block(self, piece: Piece) -> Block:
+    def _block(self, piece: RowBlock) -> Block:
         """The piece, its names as codes in the order in which they were first seen."""
         labels = piece.labels
         if labels is None:
@@ -178,21 +178,21 @@ def _cut(block: Block, starts: Array, label_starts: Array, first: int, end: int)
 
 def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None) -> Cache:
     """Copy a source into a cache at `path`, in one pass; parsing runs ahead on the other core."""
-    paths = expand(source)
+    paths = expand_paths(source)
     plain = [one for one in paths if one != STDIN]
-    taken, before = time.time_ns(), stamps(plain)
-    how = prepared(source, how, size)
+    taken, before = time.time_ns(), file_stamps(plain)
+    how = with_layout(source, how, size)
     facts = Inventory()
-    with replaced(path) as file:
+    with replace_atomically(path) as file:
         writer = _Writer(file)
-        for piece in ahead(tasks(source, how, size, longest)):
+        for piece in ahead(parse_tasks(source, how, size, longest)):
             facts.add(piece)
             writer.add(piece)
         writer.finish()
         if not facts.rows:
             raise FileError("expected rows, found none", paths[0])
         shift = facts.shift(how)
-        final = facts.settle(how, paths[0])
+        final = facts.complete_reading(how, paths[0])
         table = np.array(writer.table, dtype=np.int64)
         footer = {
             "paths": [os.path.abspath(one) for one in plain],
@@ -243,14 +243,14 @@ def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
         contents = decode(footer["contents"], Arrays())
         names = None if footer["names"] is None else tuple(footer["names"])
         cache = Cache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
-        footer["stamps"] = [Stamp(**one) for one in footer["stamps"]]
+        footer["stamps"] = [FileStamp(**one) for one in footer["stamps"]]
         footer["asked"], footer["racy"] = decode(footer["asked"], Arrays()), bool(footer["racy"])
         if not (_fits_together(cache) and _within(cache, footer["table"]) and _settled(contents.how, footer["asked"])):
             raise FileError(FOREIGN, path)
     except FileError:
         raise
     except OSError as error:
-        raise FileError(cannot("read", error), path) from error
+        raise FileError(os_error_message("read", error), path) from error
     except Exception as error:  # a forged file may be wrong in any way
         raise FileError(FOREIGN, path) from error
     return cache, footer
@@ -309,7 +309,7 @@ def _settled(how: Reading, asked: Reading) -> bool:
 
 def place(source: Any, how: Reading) -> Path:
     """Where the cache of a source stands: beside the file if that can be, else in a folder of the user's."""
-    paths = [os.path.abspath(one) for one in expand(source)]
+    paths = [os.path.abspath(one) for one in expand_paths(source)]
     key = json.dumps([paths, encode(how, Arrays(), "reading")])
     name = f"{Path(paths[0]).name}.{hashlib.sha256(key.encode()).hexdigest()[:8]}.rbcache"
     given = os.environ.get("ROSENBLATT_CACHE")
@@ -327,7 +327,7 @@ def fresh(source: Any, how: Reading) -> Cache | None:
         cache, footer = _loaded(path)
     except FileError:
         return None
-    if footer["racy"] or footer["stamps"] != list(stamps(expand(source))):
+    if footer["racy"] or footer["stamps"] != list(file_stamps(expand_paths(source))):
         return None
     return cache if replace(footer["asked"], layout=how.layout, n_features=how.n_features) == how else None
 
@@ -359,7 +359,7 @@ def read_blocks(cache: Cache, numbers: Array) -> Block:
                     whole[k][ends[k] : ends[k] + count] = part if part.size else 1  # no counts: one label a row
                     ends[k] += count
     except OSError as error:
-        raise FileError(cannot("read", error), cache.path) from error
+        raise FileError(os_error_message("read", error), cache.path) from error
     if not _sound(whole, cache):
         raise FileError(DAMAGED, cache.path)
     return whole

@@ -14,7 +14,7 @@ import numpy as np
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.reading import Contents, Reading
-from rosenblatt.data.formats.tables import Seen as SeenColumn
+from rosenblatt.data.formats.tables import ColumnSurvey
 from rosenblatt.estimators.base.report import Scan
 from rosenblatt.estimators.base.state_checks import check_machine, is_count, is_number, must
 from rosenblatt.learn.evaluation import Evaluation
@@ -57,7 +57,7 @@ def check_survey(seen: Any, shard: Shard) -> None:
     """What columns hold."""
     must(isinstance(seen, dict) and all(isinstance(name, str) for name in seen), "columns by their names")
     for one in seen.values():
-        must(isinstance(one, SeenColumn) and is_count(one.numbers) and is_count(one.total, one.numbers), "a column")
+        must(isinstance(one, ColumnSurvey) and is_count(one.numbers) and is_count(one.total, one.numbers), "a column")
         must(isinstance(one.whole, bool) and isinstance(one.rounded, bool), "what numbers a column holds")
         must(one.first is None or (isinstance(one.first, tuple) and len(one.first) == 3), "where the first name is")
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import tables
-from rosenblatt.data.formats.byte_sources import expand, flows, spare_inputs
-from rosenblatt.data.formats.reading import HASHED_NAMES, Contents, Reading, in_bytes, reading, united
+from rosenblatt.data.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
+from rosenblatt.data.formats.reading import HASHED_FEATURES, Contents, Reading, in_bytes, make_reading, merge_contents
 from rosenblatt.estimators.base.fitting import Wanted, train_from
 from rosenblatt.learn.mixing import MIXINGS, Spent
 from rosenblatt.scale.checkpoints import Checkpoint
@@ -111,16 +111,16 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     if how.format not in TABLES or how.layout is not None:
         return how
     names = [group.name for group in groups]
-    seen = tables.together(list(zip(names, engine.round(Survey(how), groups, check_survey), strict=True)))
-    target = tables.label_of(how.label, list(seen), names[0])
-    columns = tuple(tables.columns_of_names(seen, target))
+    seen = tables.merge_surveys(list(zip(names, engine.round(Survey(how), groups, check_survey), strict=True)))
+    target = tables.find_label_column(how.label, list(seen), names[0])
+    columns = tuple(tables.categorical_columns(seen, target))
     words: dict[str, set[str]] = {name: set() for name in columns}
     if columns and how.categorical == "onehot":
         for found in engine.round(Vocabulary(how, columns), groups, partial(check_vocabulary, columns)):
             for name in columns:
                 words[name] |= found[name]
-    hashed = (how.n_features or HASHED_NAMES) if how.categorical == "hash" else 0
-    layout = tables.settled(seen, target, words, hashed, names[0])
+    hashed = (how.n_features or HASHED_FEATURES) if how.categorical == "hash" else 0
+    layout = tables.build_layout(seen, target, words, hashed, names[0])
     return replace(how, layout=layout, n_features=layout.n_features)
 
 
@@ -132,7 +132,7 @@ def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: in
     if not any(part.rows for part in parts):
         raise FileError("expected rows, found none", groups[0].name)
     try:
-        contents, shift = united(parts, asked)
+        contents, shift = merge_contents(parts, asked)
     except FileError as error:
         widest = int(np.argmax([part.most for part in parts]))
         raise FileError(error.what, groups[widest].name) from error
@@ -219,10 +219,10 @@ def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, 
             raise FileError(f"X must be a table of rows and columns, got an array of {len(X.shape)} dimensions.")
         how = Reading("arrays", n_features=int(X.shape[1]), zero_based=True, multilabel=False)
         return list(array_shards(X, y, shards or 1)), how
-    paths = expand(source)
-    if any(flows(path) for path in paths):
+    paths = expand_paths(source)
+    if any(readable_once(path) for path in paths):
         raise ValueError("Standard input and pipes cannot be cut into shards: give files.")
-    how = reading(source, **settings)
+    how = make_reading(source, **settings)
     return list(file_groups(paths, shards or len(paths))), how
 
 
@@ -271,7 +271,7 @@ def training(
     def open_source(wanted: Wanted) -> ShardSource:
         groups, how = groups_of(source, shards, client, settings)
         if checkpoint is not None:
-            spare_inputs(paths_of(groups), [checkpoint])
+            refuse_overwriting_inputs(paths_of(groups), [checkpoint])
         cut = cut_source(engine, groups, how, shards)
         if isinstance(engine, Threads) and isinstance(cut.shards[0], FileShard):
             _fits(engine, cut)

@@ -23,10 +23,10 @@ import scipy.sparse as sp
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Examples, as_labels, check_ends, encode_rows
+from rosenblatt.data.examples import Examples, as_labels, check_no_trailing_nul, encode_rows
 from rosenblatt.data.formats import tables
-from rosenblatt.data.formats.byte_sources import CHUNK, stamps
-from rosenblatt.data.formats.reading import Contents, Inventory, Piece, Reading, pieces
+from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, file_stamps
+from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlock, row_blocks
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Question
 from rosenblatt.scale.file_source import Taught
@@ -70,7 +70,7 @@ class Store:
             self.held -= self.kept.pop(key, (None, 0))[1]
 
 
-def size_of(value: Examples | Piece | Found) -> int:
+def size_of(value: Examples | RowBlock | Found) -> int:
     """The bytes that rows take, or what is said of them."""
     if isinstance(value, Found):
         return 1000
@@ -97,24 +97,24 @@ class FileShard:
     def batches(self, how: Reading) -> Iterator[tables.Batch]:
         """The tables, batch by batch."""
         for path in self.paths:
-            yield from tables.batches(path, how.format, CHUNK, how.header)
+            yield from tables.batches(path, how.format, CHUNK_BYTES, how.header)
 
     def contents(self, how: Reading, store: Store) -> Contents:
         """What the files hold; a binary copy of them is made on the way."""
         try:
-            return cached(list(self.paths), how, CHUNK).contents
+            return cached(list(self.paths), how, CHUNK_BYTES).contents
         except FileError as error:
             if error.what != NO_ROWS:
                 raise error if error.path is not None else FileError(error.what, self.name) from error
             return Inventory().contents(how)  # a file without rows is no reason to stop
 
-    def pieces(self, how: Reading, store: Store) -> Iterator[Piece]:
+    def pieces(self, how: Reading, store: Store) -> Iterator[RowBlock]:
         """The rows, as they are read."""
-        yield from pieces(list(self.paths), how)
+        yield from row_blocks(list(self.paths), how)
 
     def examples(self, taught: Taught, asked: Reading, shift: int) -> Examples:
         """The rows, as they are learned from."""
-        cache = cached(list(self.paths), asked, CHUNK)
+        cache = cached(list(self.paths), asked, CHUNK_BYTES)
         ends = cache.bounds
         first, end = (int(ends[-1]) * k // self.parts for k in (self.part, self.part + 1))
         low, high = int(np.searchsorted(ends, first, side="right")) - 1, int(np.searchsorted(ends, end))
@@ -123,7 +123,7 @@ class FileShard:
 
     def key(self) -> Any:
         """What rows are held under: other files, or files that have changed, are other rows."""
-        return self.name, stamps(self.paths)
+        return self.name, file_stamps(self.paths)
 
 
 @dataclass(frozen=True)
@@ -133,24 +133,24 @@ class HeldShard:
     name: str
     recipe: Callable[[], Any]  # → (X, y), or a pandas frame
 
-    def piece(self, how: Reading, store: Store) -> Piece:
+    def piece(self, how: Reading, store: Store) -> RowBlock:
         """The rows, which stay in the store."""
-        made: Piece = store.get((self.name, how), lambda: self._made(how))
+        made: RowBlock = store.get((self.name, how), lambda: self._made(how))
         return made
 
-    def _made(self, how: Reading) -> Piece:
+    def _made(self, how: Reading) -> RowBlock:
         if how.layout is not None:
             (batch,) = self.batches(how)
-            return Piece(*tables.rows(batch, how.layout))
+            return RowBlock(*tables.encode_batch(batch, how.layout))
         made = self.recipe()
         X, y = made if isinstance(made, tuple) else (made, None)
-        return Piece(_rows_of(X, self.name), None if y is None else _labels_of(y, self.name, X.shape[0]))
+        return RowBlock(_rows_of(X, self.name), None if y is None else _labels_of(y, self.name, X.shape[0]))
 
     def batches(self, how: Reading) -> Iterator[tables.Batch]:
         """The partition of a frame, as a table."""
         frame = self.recipe()
-        with tables.refusing(self.name):
-            table = tables.arrow(self.name).Table.from_pandas(frame, preserve_index=False)
+        with tables.arrow_errors_as_file_errors(self.name):
+            table = tables.import_pyarrow(self.name).Table.from_pandas(frame, preserve_index=False)
             table.validate(full=True)  # before anything follows its offsets
             table = table.combine_chunks()
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
@@ -164,9 +164,9 @@ class HeldShard:
             raise FileError(f"expected {how.n_features:,} features, found {piece.X.shape[1]:,}", self.name)
         facts.add(piece)
         reach = _reach(piece, self.name) if piece.rows else 0.0
-        return facts.contents(facts.settle(how), reach, not sp.issparse(piece.X))
+        return facts.contents(facts.complete_reading(how), reach, not sp.issparse(piece.X))
 
-    def pieces(self, how: Reading, store: Store) -> Iterator[Piece]:
+    def pieces(self, how: Reading, store: Store) -> Iterator[RowBlock]:
         """The rows, as they are held."""
         yield self.piece(how, store)
 
@@ -206,11 +206,11 @@ def _labels_of(y: Any, name: str, rows: int) -> Array:
     if labels.shape != (rows,):
         raise FileError(f"expected one label for each of {rows:,} rows, found labels of shape {labels.shape}", name)
     if labels.dtype.kind == "O":
-        check_ends(labels)
+        check_no_trailing_nul(labels)
     return labels.astype(object) if labels.dtype.kind == "U" else labels
 
 
-def _reach(piece: Piece, name: str) -> float:
+def _reach(piece: RowBlock, name: str) -> float:
     try:
         return encode_rows(piece.X)[1]
     except ValueError as error:
@@ -226,9 +226,9 @@ class Survey:
 
     how: Reading
 
-    def __call__(self, shard: Shard, store: Store) -> dict[str, tables.Seen]:
+    def __call__(self, shard: Shard, store: Store) -> dict[str, tables.ColumnSurvey]:
         """Look through the tables of a shard."""
-        return tables.survey(shard.batches(self.how))
+        return tables.survey_columns(shard.batches(self.how))
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Vocabulary:
 
     def __call__(self, shard: Shard, store: Store) -> dict[str, set[str]]:
         """Collect the names of a shard."""
-        return tables.vocabulary(shard.batches(self.how), self.columns)
+        return tables.collect_names(shard.batches(self.how), self.columns)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where bytes come from: files, many files, compressed files, standard input; and whether they are still the same."""
+"""Where bytes come from: paths and patterns, compressed files, pipes and standard input; detecting changed files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ import numpy as np
 from rosenblatt.compiling import exactly
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.decimal_numbers import PADDING
-from rosenblatt.data.safe_writing import cannot
+from rosenblatt.data.safe_writing import os_error_message
 
 Array = np.ndarray[Any, Any]
-CHUNK = 1 << 22
+CHUNK_BYTES = 1 << 22
 STDIN = "-"
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # with which some programs begin UTF-8; it is no part of the text
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # written by some programs at the start of UTF-8; not part of the text
 SUFFIXES = {
     ".svm": "svmlight",
     ".svmlight": "svmlight",
@@ -42,30 +42,30 @@ SUFFIXES = {
     ".ipc": "arrow",
 }
 FORMATS = ("svmlight", "csv", "tsv", "parquet", "arrow", "text")
-PATTERN = re.compile(r"[*?\[]")
+GLOB_PATTERN = re.compile(r"[*?\[]")
 LOOKS_SVMLIGHT = re.compile(rb"[-+.\deE,]*(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)*\s*(#.*)?")
 
 
-def expand(source: Any) -> tuple[str, ...]:
-    """The paths that a path, a pattern or a sequence of paths stands for; "-" is standard input."""
+def expand_paths(source: Any) -> tuple[str, ...]:
+    """The paths that a path, a glob pattern or a sequence of them stands for; "-" is standard input."""
     if isinstance(source, bytes | bytearray):
-        raise TypeError(f"A source is a path as text, not as bytes: got {source!r}.")
+        raise TypeError(f"A source must be a path as text, not as bytes: got {source!r}.")
     if isinstance(source, Sequence) and not isinstance(source, str):
-        paths = tuple(path for one in source for path in expand(one))
+        paths = tuple(path for one in source for path in expand_paths(one))
         if not paths:
             raise FileError("expected at least one file, found an empty list")
         return paths
     name = os.fspath(source)
-    if name == STDIN or os.path.exists(name) or not PATTERN.search(name):
+    if name == STDIN or os.path.exists(name) or not GLOB_PATTERN.search(name):
         return (name,)
     found = tuple(sorted(glob.glob(name, recursive=True)))
     if not found:
-        raise FileError("no file has a name like this", name)
+        raise FileError("no file matches this pattern", name)
     return found
 
 
-def by_name(path: str) -> str | None:
-    """The format that the name of a file tells, or None."""
+def format_by_name(path: str) -> str | None:
+    """The format that the suffix of a path implies, or None."""
     return SUFFIXES.get(_suffix(path))
 
 
@@ -73,14 +73,14 @@ def _suffix(path: str) -> str:
     return Path(path.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
 
 
-def detect(path: str) -> str:
-    """The format of a file, by its name or else by its first line."""
+def detect_format(path: str) -> str:
+    """The format of a file, from its name or else from its first line."""
     if path == STDIN:
         return "svmlight"
-    told = by_name(path)
+    told = format_by_name(path)
     if told is not None:
         return told
-    with opened(path) as file:
+    with open_bytes(path) as file:
         head = file.read(1 << 16)
     lines = head.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     lines = [line for line in lines if line.strip() and not line.startswith(b"#")]
@@ -90,12 +90,12 @@ def detect(path: str) -> str:
         return "svmlight"
     if b"\t" in lines[0]:
         return "text"
-    raise FileError(f"the format cannot be told from its name or first line: pass format, one of {FORMATS}", path)
+    raise FileError(f"cannot tell the format from its name or its first line: pass format, one of {FORMATS}", path)
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Any]:
-    """The bytes of a file, decompressed; whatever goes wrong in reading them is a FileError."""
+def open_bytes(path: str) -> Iterator[Any]:
+    """Open a file for reading bytes, decompressed; any error while reading is raised as a FileError."""
     try:
         if path == STDIN:
             yield sys.stdin.buffer
@@ -103,21 +103,21 @@ def opened(path: str) -> Iterator[Any]:
             with gzip.open(path, "rb") as unpacked:
                 yield unpacked
         elif path.endswith(".zst"):
-            with open(path, "rb") as packed, io.BufferedReader(_zst(packed, path), CHUNK) as unpacked:
+            with open(path, "rb") as packed, io.BufferedReader(_zstd_reader(packed, path), CHUNK_BYTES) as unpacked:
                 yield unpacked
         else:
             with open(path, "rb", buffering=0) as file:
                 yield file
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise FileError("expected a whole gzip file, found a damaged one", path) from error
+        raise FileError("expected a complete gzip file, found a damaged one", path) from error
     except OSError as error:
         if error.errno is None and path.endswith(".zst"):
-            raise FileError("expected a whole zstd file, found a damaged one", path) from error
-        raise FileError(cannot("read", error), path) from error
+            raise FileError("expected a complete zstd file, found a damaged one", path) from error
+        raise FileError(os_error_message("read", error), path) from error
 
 
-def _zst(packed: BinaryIO, path: str) -> Any:
-    """The bytes within a zstd file, all of its frames; a frame that is cut short is an OSError without a number."""
+def _zstd_reader(packed: BinaryIO, path: str) -> Any:
+    """The decompressed bytes of all frames of a zstd file; a truncated frame raises an OSError without errno."""
     try:
         import pyarrow
     except ImportError as error:
@@ -126,58 +126,58 @@ def _zst(packed: BinaryIO, path: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Chunk:
-    """Whole lines of a file: data[:size], then bytes that say nothing."""
+class LineChunk:
+    """Complete lines of a file in data[:size]; the bytes after them are padding."""
 
     data: Array
     size: int
-    line: int  # the number of the first one
+    line: int  # the line number of the first line
 
 
-def chunks(path: str, size: int = CHUNK, longest: int | None = None) -> Iterator[Chunk]:
-    """The lines of a file, about `size` bytes at a time, each line ending with a line feed.
+def line_chunks(path: str, size: int = CHUNK_BYTES, longest: int | None = None) -> Iterator[LineChunk]:
+    """Read a file in chunks of complete lines, about `size` bytes each; every line ends with a line feed.
 
     A line of more than `longest` bytes is refused.
     """
-    with opened(path) as file:
-        kept, line, last = _begin(file), 1, False
+    with open_bytes(path) as file:
+        kept, line, last = _skip_byte_order_mark(file), 1, False
         while not last:
-            buffer, used, cut, seen = _longer(kept, kept.size + size), kept.size, 0, 0
+            buffer, used, cut, seen = _enlarged(kept, kept.size + size), kept.size, 0, 0
             while not (cut or last):
                 if used + size + 1 + PADDING > buffer.size:
-                    buffer = _longer(buffer[:used], 2 * used + size)  # twice as long, so that few bytes move often
+                    buffer = _enlarged(buffer[:used], 2 * used + size)  # doubled, to copy in linear time
                 count = _fill(file, buffer.data[used : used + size])
                 used, last = used + count, count < size
                 if last and used and buffer[used - 1] != 10:
                     buffer[used], used = 10, used + 1
-                cut, seen = _last_end(buffer, used, seen), used
-                if longest is not None and used > longest and _first_end(buffer, used) > longest:
-                    what = f"a line of more than {longest:,} bytes is longer than this memory allows: allow more memory"
+                cut, seen = _last_line_end(buffer, used, seen), used
+                if longest is not None and used > longest and _first_line_end(buffer, used) > longest:
+                    what = f"a line of more than {longest:,} bytes is longer than memory allows: allow more memory"
                     raise FileError(what, path, line)
             buffer[used : used + PADDING] = 0
             kept = buffer[cut:used].copy()
             if cut:
-                yield Chunk(buffer, cut, line)
-                line += line_ends(buffer[:cut])
+                yield LineChunk(buffer, cut, line)
+                line += count_line_feeds(buffer[:cut])
 
 
-def _longer(data: Array, room: int) -> Array:
-    """The data at the beginning of a longer array."""
+def _enlarged(data: Array, room: int) -> Array:
+    """A larger array that begins with the data."""
     longer = np.empty(room + 1 + PADDING, np.uint8)
     longer[: data.size] = data
     return longer
 
 
-def _begin(file: Any) -> Array:
-    """The first bytes of a file; none where they are a byte order mark."""
+def _skip_byte_order_mark(file: Any) -> Array:
+    """Read the first bytes of a file; returns them, or nothing if they are a byte order mark."""
     head = bytearray(len(BYTE_ORDER_MARK))
     head = head[: _fill(file, memoryview(head))]
     return np.frombuffer(b"" if head == BYTE_ORDER_MARK else head, np.uint8)
 
 
 @exactly
-def line_ends(data: Array) -> int:
-    """How many line feeds there are."""
+def count_line_feeds(data: Array) -> int:
+    """The number of line feeds."""
     count = 0
     for c in data:
         count += c == 10
@@ -185,8 +185,8 @@ def line_ends(data: Array) -> int:
 
 
 @exactly
-def _first_end(data: Array, end: int) -> int:
-    """Where the first line of data[:end] ends, with its line feed or without."""
+def _first_line_end(data: Array, end: int) -> int:
+    """The end of the first line of data[:end], which may lack its line feed."""
     at = 0
     while at < end and data[at] != 10:
         at += 1
@@ -194,8 +194,8 @@ def _first_end(data: Array, end: int) -> int:
 
 
 @exactly
-def _last_end(data: Array, at: int, first: int) -> int:
-    """Where the last whole line of data[:at] ends, 0 where none does; there is none in data[:first]."""
+def _last_line_end(data: Array, at: int, first: int) -> int:
+    """The end of the last complete line of data[:at], or 0 if there is none; data[:first] has no line feed."""
     while at > first and data[at - 1] != 10:
         at -= 1
     return at if at > first else 0
@@ -211,11 +211,11 @@ def _fill(file: Any, room: memoryview) -> int:
     return done
 
 
-# -- what can be read only once --------------------------------------------------------------------------------------
+# -- sources that can be read only once ------------------------------------------------------------------------------
 
 
-def flows(path: str) -> bool:
-    """Whether what was read of it is gone: a pipe, a terminal, a socket, standard input."""
+def readable_once(path: str) -> bool:
+    """Whether this can be read only once: a pipe, a terminal, a socket or standard input."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -224,30 +224,30 @@ def flows(path: str) -> bool:
 
 
 def cache_folder() -> Path:
-    """A folder for caches and for what must be kept for a while: ROSENBLATT_CACHE, or one among the user's caches."""
+    """The folder for caches and temporary copies: ROSENBLATT_CACHE, or one in the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(os.environ.get("ROSENBLATT_CACHE") or Path(base) / "rosenblatt")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(cannot("write", error), folder) from error
+        raise FileError(os_error_message("write", error), folder) from error
     return folder
 
 
 @contextmanager
 def spooled(source: Any, stdin: bool = True) -> Iterator[Any]:
-    """The source, with what flows copied to files for as long as it is needed; standard input only if asked."""
-    paths = expand(source)
-    flowing = [path for path in dict.fromkeys(paths) if flows(path) and (stdin or path != STDIN)]
+    """The source, with pipes copied to temporary files while the block runs; standard input only if `stdin`."""
+    paths = expand_paths(source)
+    flowing = [path for path in dict.fromkeys(paths) if readable_once(path) and (stdin or path != STDIN)]
     if not flowing:
         yield source
         return
     copies: dict[str, str] = {}
     try:
         for path in flowing:
-            suffix = _suffix(path) if by_name(path) else ""
+            suffix = _suffix(path) if format_by_name(path) else ""
             handle, copies[path] = tempfile.mkstemp(suffix, "stdin-", cache_folder())
-            _copy(path, handle, copies[path])
+            _copy_stream(path, handle, copies[path])
         try:
             yield [copies.get(path, path) for path in paths]
         except FileError as error:
@@ -262,22 +262,22 @@ def spooled(source: Any, stdin: bool = True) -> Iterator[Any]:
                     left.unlink()
 
 
-def _copy(path: str, handle: int, name: str) -> None:
-    with os.fdopen(handle, "wb") as file, opened(path) as incoming:
+def _copy_stream(path: str, handle: int, name: str) -> None:
+    with os.fdopen(handle, "wb") as file, open_bytes(path) as incoming:
         try:
-            shutil.copyfileobj(incoming, file, CHUNK)
+            shutil.copyfileobj(incoming, file, CHUNK_BYTES)
         except gzip.BadGzipFile:
             raise
         except OSError as error:
-            raise FileError(cannot("write", error), name) from error
+            raise FileError(os_error_message("write", error), name) from error
 
 
-# -- the same file still ---------------------------------------------------------------------------------------------
+# -- detecting changes while reading ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Stamp:
-    """What the system knows of a file; any change of its content changes the stamp."""
+class FileStamp:
+    """Metadata of a file; any change of its content changes the stamp."""
 
     size: int
     modified: int
@@ -285,45 +285,45 @@ class Stamp:
     inode: int
 
 
-def stamps(paths: Sequence[str]) -> tuple[Stamp, ...]:
-    """The stamps of these files."""
+def file_stamps(paths: Sequence[str]) -> tuple[FileStamp, ...]:
+    """The stamp of each file."""
     found = []
     for path in paths:
         try:
             about = os.stat(path)
         except OSError as error:
-            raise FileError(cannot("read", error), path) from error
-        found.append(Stamp(about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino))
+            raise FileError(os_error_message("read", error), path) from error
+        found.append(FileStamp(about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino))
     return tuple(found)
 
 
-def unchanged(paths: Sequence[str], before: Sequence[Stamp]) -> None:
-    """Refuse files that changed since `before`."""
+def check_unchanged(paths: Sequence[str], before: Sequence[FileStamp]) -> None:
+    """Refuse files that have changed since the stamps `before`."""
     for path, old in zip(paths, before, strict=True):
         try:
-            (new,) = stamps([path])
+            (new,) = file_stamps([path])
         except FileError as error:
-            raise FileError("it vanished while it was read", path) from error
+            raise FileError("it was removed while it was being read", path) from error
         if new != old:
-            raise FileError("it changed while it was read", path)
+            raise FileError("it changed while it was being read", path)
 
 
-# -- what is read is not overwritten ---------------------------------------------------------------------------------
+# -- inputs are not overwritten --------------------------------------------------------------------------------------
 
 
-def spare_inputs(inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]]) -> None:
-    """Refuse to write to a file that is read, under whatever name: links lead to the same inode."""
+def refuse_overwriting_inputs(inputs: Iterable[str], outputs: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse outputs that are also inputs, even under another name: links share the inode."""
     read = {_inode(path): path for path in inputs}
     for path in outputs:
         inode = _inode(os.fspath(path))
         if inode is not None and inode in read:
-            raise FileError(f"it would be overwritten, and it is read as {read[inode]}: name another file", path)
+            raise FileError(f"it would be overwritten, but it is also the input {read[inode]}: name another file", path)
 
 
 def _inode(path: str) -> tuple[int, int] | None:
-    """Which file this is; None where it is none: two ends of a terminal are the same device, and lose nothing."""
+    """The identity of a regular file; None for anything else, such as a terminal, where nothing is overwritten."""
     try:
         about = os.fstat(sys.stdin.fileno()) if path == STDIN else os.stat(path)
-    except (OSError, ValueError, AttributeError):  # a standard input that is closed, or stands for no file
+    except (OSError, ValueError, AttributeError):  # standard input is closed or is not a file
         return None
     return (about.st_dev, about.st_ino) if stat.S_ISREG(about.st_mode) else None

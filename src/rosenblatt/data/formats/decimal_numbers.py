@@ -1,9 +1,9 @@
 """Decimal text to doubles, correctly rounded.
 
-A decimal number is m·10^e with a whole number m. Where m < 2⁵³ and |e| ≤ 22 both m and 10^|e| are exact doubles, and
-one multiplication or division rounds correctly (Clinger 1990). Otherwise m is multiplied by a 128-bit approximation
-of 10^e, which settles the rounding but for rare cases (Lemire 2021, the algorithm of Eisel and Lemire); those, and
-numbers of more than 19 digits, are left to Python's own `float`, which `HARD` asks for.
+A decimal number is m·10^e with an integer m. If m < 2⁵³ and |e| ≤ 22, both m and 10^|e| are exact doubles, and a single
+multiplication or division rounds correctly (Clinger 1990). Otherwise m is multiplied by a 128-bit approximation of
+10^e, which determines the rounding except in rare cases (Lemire 2021, the algorithm of Eisel and Lemire). Those, and
+numbers with more than 19 digits, are returned as `NEEDS_PYTHON` and left to Python's `float`.
 
 References: W. Clinger, "How to read floating point numbers accurately", 1990. D. Lemire, "Number parsing at a gigabyte
 per second", Software: Practice and Experience 51, 2021.
@@ -21,24 +21,24 @@ from numba.extending import intrinsic, overload
 from rosenblatt.compiling import EXACT, exactly
 
 Array = np.ndarray[Any, Any]
-GOOD, BAD, HARD = range(3)
-FURTHEST = 300  # |e| beyond which Python decides
-PADDING = 8  # bytes that may be looked at beyond the end
-DIGITS = 19  # as many decimal digits as always fit into 64 bits
+PARSED, MALFORMED, NEEDS_PYTHON = range(3)
+MAX_EXPONENT = 300  # numbers with a larger |e| are left to Python
+PADDING = 8  # bytes that may be read beyond the end
+MAX_DIGITS = 19  # the most decimal digits that always fit into 64 bits
 
 U0, U1, U3, U9, U32, U63 = (np.uint64(k) for k in (0, 1, 3, 9, 32, 63))
-LOW = np.uint64(0xFFFFFFFF)
-ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-NINE = np.uint64(0x1FF)
-WHOLE = np.uint64(1 << 53)
-FRACTION = np.uint64((1 << 52) - 1)
-SIGN = np.uint64(1 << 63)
+LOW_HALF = np.uint64(0xFFFFFFFF)
+ALL_ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+LOW_NINE_BITS = np.uint64(0x1FF)
+TWO_TO_53 = np.uint64(1 << 53)
+FRACTION_BITS = np.uint64((1 << 52) - 1)
+SIGN_BIT = np.uint64(1 << 63)
 
 
 def _powers() -> tuple[Array, Array]:
-    """The first 128 bits of 10^e, e = −300 … 300, rounded down, as their low and high halves."""
+    """The leading 128 bits of 10^e, e = −300 … 300, rounded down, as low and high halves."""
     wide = []
-    for e in range(-FURTHEST, FURTHEST + 1):
+    for e in range(-MAX_EXPONENT, MAX_EXPONENT + 1):
         if e >= 0:
             power = 10**e
             wide.append(power << 128 >> power.bit_length())
@@ -51,18 +51,19 @@ def _powers() -> tuple[Array, Array]:
 
 TENS_LOW, TENS_HIGH = _powers()
 TENS = np.array([10.0**e for e in range(23)])
-WHOLE_TENS = np.array([10**e for e in range(9)], dtype=np.uint64)
+INTEGER_TENS = np.array([10**e for e in range(9)], dtype=np.uint64)
 
 
 # -- eight digits at once --------------------------------------------------------------------------------------------
 
 
 @intrinsic
-def _eight(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
-    """The count (low 4 bits) and the value of the digits, eight at most, that start at data[at].
+def _eight_digits(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
+    """The number (low 4 bits) and the value of the digits, at most eight, that start at data[at].
 
-    The eight bytes are one integer x. x ^ 0x30… has 0 to 9 in the bytes that are digits, the first other byte is the
-    lowest with its high bit set after adding 0x76…; the digits, moved to the top, are joined in pairs, fours, eights.
+    The eight bytes are loaded as one integer x. x ^ 0x30… has 0 to 9 in the bytes that are digits; the first other byte
+    is the lowest with its high bit set after adding 0x76…. The digits are shifted to the top and combined in pairs,
+    fours and eights.
     """
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -88,8 +89,8 @@ def _eight(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
     return types.int64(data, types.int64), emit
 
 
-def eight(data: Array, at: int) -> Any:
-    """How many digits, eight at most, start at data[at], and their value."""
+def eight_digits(data: Array, at: int) -> Any:
+    """The number of digits, at most eight, that start at data[at], and their value."""
     count, value = 0, 0
     while count < 8 and 48 <= data[at + count] <= 57:
         value = value * 10 + int(data[at + count]) - 48
@@ -97,43 +98,43 @@ def eight(data: Array, at: int) -> Any:
     return count, value
 
 
-@overload(eight, strict=False, inline="always", jit_options=EXACT)
-def _eight_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
+@overload(eight_digits, strict=False, inline="always", jit_options=EXACT)
+def _eight_digits_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
     def body(data: Any, at: Any) -> Any:
-        packed: Any = _eight(data, at)  # type: ignore[call-arg]
+        packed: Any = _eight_digits(data, at)  # type: ignore[call-arg]
         return packed & 15, packed >> 4
 
     return body
 
 
 @intrinsic
-def _double(_: Any, bits: Any) -> Any:  # pragma: no cover
+def _double_from_bits(_: Any, bits: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.DoubleType())
 
     return types.float64(types.uint64), emit
 
 
-def double(bits: Any) -> Any:
+def double_from_bits(bits: Any) -> Any:
     """The double with these bits."""
     return np.uint64(bits).view(np.float64)
 
 
-@overload(double, strict=False, inline="always", jit_options=EXACT)
-def _double_compiled(bits: Any) -> Any:  # pragma: no cover
-    return lambda bits: _double(bits)  # type: ignore[call-arg]
+@overload(double_from_bits, strict=False, inline="always", jit_options=EXACT)
+def _double_from_bits_compiled(bits: Any) -> Any:  # pragma: no cover
+    return lambda bits: _double_from_bits(bits)  # type: ignore[call-arg]
 
 
 # -- rounding --------------------------------------------------------------------------------------------------------
 
 
 @exactly
-def _product(a: Any, b: Any) -> Any:
+def _full_product(a: Any, b: Any) -> Any:
     """The high and the low half of a·b."""
-    a1, a0, b1, b0 = a >> U32, a & LOW, b >> U32, b & LOW
+    a1, a0, b1, b0 = a >> U32, a & LOW_HALF, b >> U32, b & LOW_HALF
     low, cross, other = a0 * b0, a0 * b1, a1 * b0
-    middle = (low >> U32) + (cross & LOW) + (other & LOW)
-    return a1 * b1 + (cross >> U32) + (other >> U32) + (middle >> U32), (low & LOW) | (middle << U32)
+    middle = (low >> U32) + (cross & LOW_HALF) + (other & LOW_HALF)
+    return a1 * b1 + (cross >> U32) + (other >> U32) + (middle >> U32), (low & LOW_HALF) | (middle << U32)
 
 
 @exactly
@@ -147,39 +148,39 @@ def _leading_zeros(m: Any) -> Any:
 
 
 @exactly
-def _rounded(m: Any, e: Any) -> Any:
-    """The bits of the double nearest to m·10^e, m > 0, and whether they are certain."""
+def _nearest_double(m: Any, e: Any) -> Any:
+    """The bits of the double nearest to m·10^e, m > 0, and whether they are certain to be right."""
     shift = _leading_zeros(m)
     m = m << shift
     power = np.int64((217706 * e) >> 16) + 64 + 1023 - np.int64(shift)
-    high, low = _product(m, TENS_HIGH[e + FURTHEST])
-    if high & NINE == NINE and low > ALL - m:
-        more, rest = _product(m, TENS_LOW[e + FURTHEST])
-        carry = low > ALL - more
-        low = low - (ALL - more) - U1 if carry else low + more
+    high, low = _full_product(m, TENS_HIGH[e + MAX_EXPONENT])
+    if high & LOW_NINE_BITS == LOW_NINE_BITS and low > ALL_ONES - m:
+        more, rest = _full_product(m, TENS_LOW[e + MAX_EXPONENT])
+        carry = low > ALL_ONES - more
+        low = low - (ALL_ONES - more) - U1 if carry else low + more
         if carry:
             high += U1
-        if high & NINE == NINE and low == ALL and rest > ALL - m:
+        if high & LOW_NINE_BITS == LOW_NINE_BITS and low == ALL_ONES and rest > ALL_ONES - m:
             return U0, False
     top = high >> U63
     fraction = high >> (top + U9)
     power -= np.int64(U1 ^ top)
-    if low == U0 and high & NINE == U0 and fraction & U3 == U1:
+    if low == U0 and high & LOW_NINE_BITS == U0 and fraction & U3 == U1:
         return U0, False
     fraction = (fraction + (fraction & U1)) >> U1
-    if fraction >= WHOLE:
+    if fraction >= TWO_TO_53:
         fraction >>= U1
         power += 1
     if power < 1 or power >= 0x7FF:
         return U0, False
-    return (np.uint64(power) << np.uint64(52)) | (fraction & FRACTION), True
+    return (np.uint64(power) << np.uint64(52)) | (fraction & FRACTION_BITS), True
 
 
 @exactly
-def number(data: Array, at: int) -> Any:
-    """The number that starts at data[at], where it ends, and GOOD, BAD or HARD.
+def parse_number(data: Array, at: int) -> Any:
+    """The number that starts at data[at], where it ends, and PARSED, MALFORMED or NEEDS_PYTHON.
 
-    The data must end with a byte that belongs to no number, and `PADDING` bytes more.
+    The data must end with a byte that cannot be part of a number, followed by `PADDING` bytes.
     """
     c = data[at]
     negative = c == 45
@@ -187,28 +188,28 @@ def number(data: Array, at: int) -> Any:
         at += 1
         c = data[at]
     m, e, seen, count = U0, np.int64(0), np.int64(0), np.int64(8)
-    if data[at + 1] == 46 and 48 <= c <= 57:  # one digit before the point, as most have: its end need not be looked for
+    if data[at + 1] == 46 and 48 <= c <= 57:  # the common case of one digit before the point
         m, seen, count = np.uint64(c - 48), np.int64(1), np.int64(0)
         at += 1
     while count == 8:
-        count, value = eight(data, at)
-        if seen + count <= DIGITS:
-            m = m * WHOLE_TENS[count] + np.uint64(value)
+        count, value = eight_digits(data, at)
+        if seen + count <= MAX_DIGITS:
+            m = m * INTEGER_TENS[count] + np.uint64(value)
         seen += count
         at += count
     if data[at] == 46:
         at += 1
         count = np.int64(8)
         while count == 8:
-            count, value = eight(data, at)
-            if seen + count <= DIGITS:
-                m = m * WHOLE_TENS[count] + np.uint64(value)
+            count, value = eight_digits(data, at)
+            if seen + count <= MAX_DIGITS:
+                m = m * INTEGER_TENS[count] + np.uint64(value)
             seen += count
             e -= count
             at += count
     c = data[at]
     if seen == 0:
-        return 0.0, at, BAD
+        return 0.0, at, MALFORMED
     if c == 101 or c == 69:
         at += 1
         c = data[at]
@@ -216,24 +217,24 @@ def number(data: Array, at: int) -> Any:
         if below or c == 43:
             at += 1
             c = data[at]
-        count, power = eight(data, at)
+        count, power = eight_digits(data, at)
         if count == 0:
-            return 0.0, at, BAD
+            return 0.0, at, MALFORMED
         at += count
         while 48 <= data[at] <= 57:
             at += 1
             power = np.int64(99999)
         e += -power if below else power
-    if seen > DIGITS:
-        return 0.0, at, HARD
-    if m < WHOLE and -22 <= e <= 22:
+    if seen > MAX_DIGITS:
+        return 0.0, at, NEEDS_PYTHON
+    if m < TWO_TO_53 and -22 <= e <= 22:
         exact = np.float64(m)
         exact = exact / TENS[-e] if e < 0 else exact * TENS[e]
-        return -exact if negative else exact, at, GOOD
+        return -exact if negative else exact, at, PARSED
     if m == U0:
-        return -0.0 if negative else 0.0, at, GOOD
-    if -FURTHEST <= e <= FURTHEST:
-        bits, certain = _rounded(m, e)
+        return -0.0 if negative else 0.0, at, PARSED
+    if -MAX_EXPONENT <= e <= MAX_EXPONENT:
+        bits, certain = _nearest_double(m, e)
         if certain:
-            return double(bits | SIGN if negative else bits), at, GOOD
-    return 0.0, at, HARD
+            return double_from_bits(bits | SIGN_BIT if negative else bits), at, PARSED
+    return 0.0, at, NEEDS_PYTHON

@@ -1,8 +1,8 @@
-"""Text to rows: words and their n-grams, hashed to columns, in one pass over the bytes.
+"""Text to rows: words and their n-grams are hashed to columns in one pass over the bytes.
 
-The tokens, hashes and signs are those of scikit-learn's HashingVectorizer: lower case, words of two or more letters,
-digits or underscores, MurmurHash3 of the n-gram with a space between words, its sign as the sign of the value, rows
-scaled to length 1. So the rows are the same, to rounding.
+Tokens, hashes and signs are those of scikit-learn's HashingVectorizer: lower case; words of two or more letters, digits
+or underscores; MurmurHash3 of the n-gram with a space between words; the sign of the hash as the sign of the value;
+rows scaled to length 1. The rows are therefore the same, up to rounding.
 
 Lines are `label<TAB>text`, in UTF-8.
 """
@@ -23,18 +23,18 @@ from rosenblatt.compiling import EXACT, exactly
 from rosenblatt.data.errors import FileError
 
 Array = np.ndarray[Any, Any]
-LOW = np.uint64(0xFFFFFFFF)
+LOW_HALF = np.uint64(0xFFFFFFFF)
 C1, C2 = np.uint64(0xCC9E2D51), np.uint64(0x1B873593)
 U0, U1, U32, BYTE = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(255)
-MIDDLE = 1 << 31
-FEW = 24
+ZERO_SUM = 1 << 31
+INSERTION_SORT_MAX = 24
 TAB, LINE_FEED = 9, 10
-ROWS, STORED, WHERE, FOUND, ROOM = range(5)
+ROWS, STORED, WHERE, OUTCOME, TALLY_SIZE = range(5)
 FINE, NO_TAB, FULL = range(3)
 
 
 @intrinsic
-def _four(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
+def _four_bytes(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(data)(context, builder, args[0])
         place = builder.gep(builder.bitcast(array.data, ir.IntType(8).as_pointer()), [args[1]])
@@ -44,19 +44,19 @@ def _four(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
     return types.uint64(data, types.int64), emit
 
 
-def four(data: Array, at: int) -> Any:
-    """Four bytes as an integer, the first the lowest."""
+def four_bytes(data: Array, at: int) -> Any:
+    """Four bytes as a little-endian integer."""
     return np.uint64(int.from_bytes(data[at : at + 4].tobytes(), "little"))
 
 
-@overload(four, strict=False, inline="always", jit_options=EXACT)
-def _four_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
-    return lambda data, at: _four(data, at)  # type: ignore[call-arg]
+@overload(four_bytes, strict=False, inline="always", jit_options=EXACT)
+def _four_bytes_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
+    return lambda data, at: _four_bytes(data, at)  # type: ignore[call-arg]
 
 
 @exactly
 def _rotated(x: Any, r: Any) -> Any:
-    return ((x << r) | (x >> (np.uint64(32) - r))) & LOW
+    return ((x << r) | (x >> (np.uint64(32) - r))) & LOW_HALF
 
 
 @exactly
@@ -64,24 +64,24 @@ def murmur(data: Array, begin: int, end: int) -> Any:
     """MurmurHash3 (32 bits, seed 0) of data[begin:end], in the low half of a 64-bit integer; 4 bytes must follow."""
     h, at = U0, begin
     while at + 4 <= end:
-        k = _rotated((four(data, at) * C1) & LOW, np.uint64(15))
-        h ^= (k * C2) & LOW
-        h = (_rotated(h, np.uint64(13)) * np.uint64(5) + np.uint64(0xE6546B64)) & LOW
+        k = _rotated((four_bytes(data, at) * C1) & LOW_HALF, np.uint64(15))
+        h ^= (k * C2) & LOW_HALF
+        h = (_rotated(h, np.uint64(13)) * np.uint64(5) + np.uint64(0xE6546B64)) & LOW_HALF
         at += 4
-    k = four(data, at) & ((U1 << np.uint64(8 * (end - at))) - U1)  # what is left; nothing does nothing
-    h ^= (_rotated((k * C1) & LOW, np.uint64(15)) * C2) & LOW
+    k = four_bytes(data, at) & ((U1 << np.uint64(8 * (end - at))) - U1)  # the remaining bytes, if any
+    h ^= (_rotated((k * C1) & LOW_HALF, np.uint64(15)) * C2) & LOW_HALF
     h ^= np.uint64(end - begin)
-    h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x85EBCA6B)) & LOW
-    h = ((h ^ (h >> np.uint64(13))) * np.uint64(0xC2B2AE35)) & LOW
+    h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x85EBCA6B)) & LOW_HALF
+    h = ((h ^ (h >> np.uint64(13))) * np.uint64(0xC2B2AE35)) & LOW_HALF
     return h ^ (h >> np.uint64(16))
 
 
 @exactly
-def _words(data: Array, at: int, kinds: Array, wide: Array, words: Array, ends: Array) -> Any:
-    """Copy the words of a line to `words`, one space between them; how many, and where the line ends.
+def _split_words(data: Array, at: int, kinds: Array, wide: Array, words: Array, ends: Array) -> Any:
+    """Copy the words of a line to `words`, separated by one space; returns their number and where the line ends.
 
-    kinds[c] is what byte c becomes, 0 where it separates, 1 where it begins a character of more bytes; `wide` says
-    which of those belong to words.
+    kinds[c] is byte c in lower case, 0 if it separates words, or 1 if it starts a multi-byte character; `wide` says
+    which of those characters belong to words.
     """
     count, used, begin = 0, 0, 0
     length = 0  # in characters
@@ -121,12 +121,12 @@ def _words(data: Array, at: int, kinds: Array, wide: Array, words: Array, ends: 
 
 
 @exactly
-def _sort(keys: Array, other: Array, counts: Array, n: int, passes: int) -> Any:
-    """Sort the first n keys by their upper half: by insertion if they are few, else byte by byte.
+def _sort_keys(keys: Array, other: Array, counts: Array, n: int, passes: int) -> Any:
+    """Sort the first n keys by their upper half: by insertion if they are few, else by radix.
 
-    Whether they lie in `other` afterwards.
+    Returns whether the result is in `other`.
     """
-    if n <= FEW:
+    if n <= INSERTION_SORT_MAX:
         for i in range(1, n):
             key, j = keys[i], i
             while j > 0 and keys[j - 1] > key:
@@ -153,13 +153,13 @@ def _sort(keys: Array, other: Array, counts: Array, n: int, passes: int) -> Any:
 
 
 @exactly
-def _write(keys: Array, n: int, columns: Array, values: Array, used: int) -> Any:
-    """Write a sorted row out, equal columns joined, scaled to length 1; where it ends."""
+def _write_row(keys: Array, n: int, columns: Array, values: Array, used: int) -> Any:
+    """Write a sorted row with equal columns summed, scaled to length 1; returns where it ends."""
     first, total, i = used, 0.0, 0
     while i < n:
         column, value = keys[i] >> U32, np.int64(0)
         while i < n and keys[i] >> U32 == column:
-            value += np.int64(keys[i] & LOW) - MIDDLE
+            value += np.int64(keys[i] & LOW_HALF) - ZERO_SUM
             i += 1
         columns[used], values[used] = column, value
         total += np.float64(value) * np.float64(value)
@@ -177,11 +177,11 @@ def _hash_lines(
     ends: Array, values: Array, columns: Array, starts: Array, labelled: bool, seen: Array, keys: Array,
     other: Array, counts: Array, tally: Array,
 ) -> None:  # fmt: skip
-    """Rows of the lines from `at` on.
+    """Hash the lines from `at` on to rows.
 
-    `seen` is a table of where in this row a column stands, which joins equal columns of all but very long rows before
-    they are sorted; an entry below `base` is one of an earlier row. A key is a column and, in its lower half, the sum
-    of signs, from MIDDLE up.
+    `seen` is a hash table from columns to keys of this row, so that equal columns are summed before sorting, except in
+    very long rows; an entry below `base` belongs to an earlier row. A key has the column in its upper half and the sum
+    of signs, plus ZERO_SUM, in its lower half.
     """
     row, used, state, mask, base, round_number = 0, 0, FINE, 15, 0, features & (features - 1) == 0
     passes = 1
@@ -199,7 +199,7 @@ def _hash_lines(
                 at, state = begin, NO_TAB
                 break
             at += 1
-        count, at = _words(data, at, kinds, wide, words, ends)
+        count, at = _split_words(data, at, kinds, wide, words, ends)
         if used + count * (high - low + 1) > values.size:
             at, state = begin, FULL
             break
@@ -222,20 +222,20 @@ def _hash_lines(
                         keys[at_key] = np.uint64(np.int64(keys[at_key]) + step)
                         continue
                     seen[slot] = base + n
-                keys[n] = (np.uint64(column) << U32) | np.uint64(MIDDLE + step)
+                keys[n] = (np.uint64(column) << U32) | np.uint64(ZERO_SUM + step)
                 n += 1
         base += n
-        turned = _sort(keys, other, counts, n, passes)
-        used = _write(other if turned else keys, n, columns, values, used)
+        turned = _sort_keys(keys, other, counts, n, passes)
+        used = _write_row(other if turned else keys, n, columns, values, used)
         row += 1
         starts[row] = used
         at += 1
-    tally[ROWS], tally[STORED], tally[WHERE], tally[FOUND] = row, used, at, state
+    tally[ROWS], tally[STORED], tally[WHERE], tally[OUTCOME] = row, used, at, state
 
 
 @functools.cache
-def _wide() -> Array:
-    """Which characters belong to words, as `re` has it: letters, digits and the underscore of all scripts."""
+def _word_characters() -> Array:
+    r"""Which characters match \w in `re`: letters and digits of all scripts, and the underscore."""
     every = "".join(chr(c) if not 0xD800 <= c < 0xE000 else " " for c in range(0x110000))
     table = np.zeros(0x110000, np.bool_)
     for match in re.finditer(r"\w+", every):
@@ -244,8 +244,8 @@ def _wide() -> Array:
 
 
 @functools.cache
-def _kinds() -> Array:
-    """What each byte becomes: itself in lower case within words, 1 where a longer character begins, else 0."""
+def _byte_kinds() -> Array:
+    """For each byte: itself in lower case if it belongs to words, 1 if it starts a multi-byte character, else 0."""
     kinds = np.zeros(256, np.uint8)
     for c in range(128):
         if re.fullmatch(r"\w", chr(c)):
@@ -254,12 +254,12 @@ def _kinds() -> Array:
     return kinds
 
 
-NARROW = np.zeros(1, np.bool_)
+NO_WIDE_CHARACTERS = np.zeros(1, np.bool_)
 
 
 @dataclass(frozen=True)
-class Hashed:
-    """Rows of text."""
+class HashedLines:
+    """The hashed rows of lines of text, in CSR form, and their labels."""
 
     values: Array
     columns: Array
@@ -269,8 +269,8 @@ class Hashed:
 
 def hash_lines(
     data: Array, size: int, path: Any, line: int, *, features: int, ngrams: tuple[int, int], labelled: bool = True
-) -> Hashed:
-    """Rows of data[:size], whole lines of which the first is number `line` of the file."""
+) -> HashedLines:
+    """Hash the lines in data[:size] to rows; the first is line `line` of the file."""
     shape, given = data, bytes(data[:size])
     plain = given
     if not plain.isascii():
@@ -283,32 +283,32 @@ def hash_lines(
             raise FileError(f"expected UTF-8, {found}", path, line + before.count(b"\n"), column) from error
         plain = text.lower().encode() + bytes(8)
         shape, size = np.frombuffer(plain, np.uint8), len(plain) - 8
-    wide = NARROW if shape is data else _wide()
+    wide = NO_WIDE_CHARACTERS if shape is data else _word_characters()
     lines, spread = plain.count(b"\n", 0, size), ngrams[1] - ngrams[0] + 1
-    room = size // 3 * spread + (1 << 10)  # a word takes three bytes
+    room = size // 3 * spread + (1 << 10)  # a word takes at least three bytes
     values, columns = np.empty(room), np.empty(room, np.uint32)
     starts = np.zeros(lines + 1, np.int64)
-    tally = np.zeros(ROOM, np.int64)
+    tally = np.zeros(TALLY_SIZE, np.int64)
     _hash_lines(
-        shape, size, 0, *ngrams, features, _kinds(), wide, np.empty(size + 8, np.uint8), np.empty(size + 8, np.int64),
-        values, columns, starts, labelled, np.full(1 << 13, -1, np.int64),
+        shape, size, 0, *ngrams, features, _byte_kinds(), wide, np.empty(size + 8, np.uint8),
+        np.empty(size + 8, np.int64), values, columns, starts, labelled, np.full(1 << 13, -1, np.int64),
         np.empty(room, np.uint64), np.empty(room, np.uint64), np.empty(256, np.int64), tally,
     )  # fmt: skip
-    assert tally[FOUND] != FULL
-    if tally[FOUND] == NO_TAB:
+    assert tally[OUTCOME] != FULL
+    if tally[OUTCOME] == NO_TAB:
         at = int(tally[WHERE])
         word = plain[at:size].split(b"\n")[0].decode("utf-8", "replace")[:40]
         raise FileError(f"expected label<TAB>text, found {word!r}", path, line + plain.count(b"\n", 0, at), 1)
     if labelled and b"\0\t" in given:
-        _check_ends(given, path, line)
+        _check_label_ends(given, path, line)
     rows, stored = int(tally[ROWS]), int(tally[STORED])
-    # In the case they were written, which the lowered text no longer has.
+    # From the original bytes: the lowered text has lost the case of the labels.
     names = [line[: line.find(b"\t")].decode() for line in given.split(b"\n") if b"\t" in line] if labelled else []
-    return Hashed(values[:stored].copy(), columns[:stored].copy(), starts[: rows + 1], names)
+    return HashedLines(values[:stored].copy(), columns[:stored].copy(), starts[: rows + 1], names)
 
 
-def _check_ends(given: bytes, path: Any, line: int) -> None:
-    """Refuse labels that end with NUL, which numpy drops: two labels would become one."""
+def _check_label_ends(given: bytes, path: Any, line: int) -> None:
+    """Refuse labels that end with NUL, which NumPy drops, so that two labels could become equal."""
     for k, label in enumerate(one.split(b"\t", 1)[0] for one in given.split(b"\n")):
         if label.endswith(b"\0"):
             what = f"expected a label that does not end with NUL, found {label.decode()!r}"

@@ -18,7 +18,7 @@ from rosenblatt.data.examples import (
     distinct,
     encode_indicator,
     encode_labels,
-    merged,
+    merge_labels,
 )
 from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch
 from rosenblatt.estimators.base.online import OnlineLearner
@@ -54,7 +54,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         classes = distinct(present)
         check_labels(y, classes if present is y else distinct(y))
         if known is not None:
-            classes = merged(known, classes) if classes.size else known
+            classes = merge_labels(known, classes) if classes.size else known
         if present is not y:  # labels of absent rows are no classes; their code is never read
             codes = np.zeros(y.shape[0], dtype=np.int32)
             codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
@@ -123,7 +123,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         known = None if first else self.classes_
         if classes is not None:
             named = named_classes(classes)
-            known = named if known is None else merged(known, named)
+            known = named if known is None else merge_labels(known, named)
         dtype = None if first else self._state.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)
         self._check_rows(plan, examples)

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Examples, at_once
+from rosenblatt.data.examples import Examples, rows_per_call
 from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
 from rosenblatt.learn.kernel.functions import Kernel
 from rosenblatt.learn.kernel.perceptron import (
@@ -306,7 +306,7 @@ def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weig
     if state.rule == "projectron++":
         inverse = np.zeros((room, room))
         inverse[:old, :old] = machine.inverse
-    most = at_once(room if state.rule == "forgetron" else room * room)
+    most = rows_per_call(room if state.rule == "forgetron" else room * room)
     repeats.begin(rows)
     while at[ROW] < rows:
         at[VISITS] = some = repeats.few(most)

@@ -17,7 +17,7 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Sparse, at_once
+from rosenblatt.data.examples import Dense, Examples, Sparse, rows_per_call
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Source, Step
 from rosenblatt.learn.evaluation import Problem
@@ -250,7 +250,7 @@ class Pass:
 
     def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
         """Visit these rows, piece by piece."""
-        tally, most = self.machine.tally, at_once(problem.per_row * self.machine.intercept.size)
+        tally, most = self.machine.tally, rows_per_call(problem.per_row * self.machine.intercept.size)
         for piece in pieces:
             tally[POSITION] = 0.0
             while tally[POSITION] < piece.size:

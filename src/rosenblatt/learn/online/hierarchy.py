@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples, Sparse, at_once
+from rosenblatt.data.examples import Examples, Sparse, rows_per_call
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.epochs import Ending, Solver, Source, Step
 from rosenblatt.learn.evaluation import Problem
@@ -210,7 +210,7 @@ def visit_rows(problem: Problem, piece: Array, plan: Plan, state: Grown, repeats
     """Learn from these rows, one after the other."""
     rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
     learner, tally = _branches(state, problem.rows), state.tally
-    most = at_once(problem.per_row * state.intercept.size)
+    most = rows_per_call(problem.per_row * state.intercept.size)
     tally[POSITION] = 0.0
     repeats.begin(piece.size)
     while tally[POSITION] < piece.size:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, at_once, spans
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, rows_per_call, spans
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
@@ -355,7 +355,7 @@ def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Enc
     K, tally = machine.intercept.size, machine.tally
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
     # A visit to a full Σ reads and writes all of it, whatever the row holds.
-    most = at_once(2.0 * machine.spread.size if machine.spread.ndim == 3 else problem.per_row * K)
+    most = rows_per_call(2.0 * machine.spread.size if machine.spread.ndim == 3 else problem.per_row * K)
     repeats = Repeats(max(plan.rows, problem.size))
     if plan.watch is not None:
         most, repeats = 1, Repeats(problem.size, MOST_WATCHED)
@@ -436,7 +436,7 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     step = rule._replace(eta=1.0, decay=CONSTANT)
     work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
     tally, repeats = np.zeros(TALLY), Repeats(problem.size)
-    most = at_once(problem.per_row * machine.intercept.size)
+    most = rows_per_call(problem.per_row * machine.intercept.size)
     for begin, end in spans(problem.size, problem.per_row * machine.intercept.size):
         piece = problem.index(begin, end)
         tally[POSITION] = 0.0

@@ -17,11 +17,11 @@ from rosenblatt.data.examples import (
     Dense,
     Sparse,
     as_labels,
+    as_signed,
     check_labels,
     distinct,
     encode_labels,
     encode_rows,
-    signed,
 )
 from rosenblatt.data.sparse_checks import well_formed
 
@@ -84,7 +84,7 @@ def dense_if_small(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
     """Rows as an array or SciPy matrix, and in the form that compiled loops take; small sparse ones become dense."""
     if isinstance(rows, Dense):
         return rows.values, rows
-    parts = (rows.values, signed(rows.columns), signed(rows.starts))
+    parts = (rows.values, as_signed(rows.columns), as_signed(rows.starts))
     X = sp.csr_matrix(parts, shape=(rows.starts.size - 1, d), copy=False)
     if X.shape[0] * d > DENSE_VALUES:
         return X, rows
