@@ -4,6 +4,8 @@
 MOVED = {
     "data.reading.Contents": "data.formats.reading.Contents",
     "data.reading.Reading": "data.formats.reading.Reading",
+    "data.tables.Column": "data.formats.tables.Column",
+    "data.tables.Layout": "data.formats.tables.Layout",
     "estimators.aggressive.PassiveAggressive": "estimators.passive_aggressive.PassiveAggressive",
     "estimators.aggressive.PassiveAggressiveRegressor": "estimators.passive_aggressive.PassiveAggressiveRegressor",
     "estimators.report.Report": "estimators.base.report.Report",
