@@ -148,7 +148,7 @@ def test_where_a_pass_pauses_within_a_row_does_not_matter(name, at_once, monkeyp
 
     whole = answers()
     for module in (training, stochastic, tree, budgets):
-        monkeypatch.setattr(module, "at_once", lambda per_row: at_once)
+        monkeypatch.setattr(module, "rows_per_call", lambda per_row: at_once)
     monkeypatch.setattr(kernel_machines, "VISITS_AT_ONCE", at_once)
     monkeypatch.setattr(pegasos, "FEWEST_VISITS", at_once)
     assert np.array_equal(answers(), whole)
