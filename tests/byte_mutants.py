@@ -26,12 +26,12 @@ import zstandard
 from rosenblatt import FileError, read
 from rosenblatt.data.examples import Sparse
 from rosenblatt.data.formats.reading import make_reading
-from rosenblatt.estimators.base.fitting import Wanted
+from rosenblatt.estimators.base.fitting import RowsWanted
 from rosenblatt.scale import row_cache as scale_cache
-from rosenblatt.scale.file_source import Kept, taught_to
+from rosenblatt.scale.file_source import CachedRows, example_encoder
 
 NASTY = [0, 1, -1, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 30, -(1 << 31), (1 << 63) - 1, -(1 << 63), 1 << 40]
-WANTED = Wanted("Perceptron", True, True, None, in_turn=True, once=False, radius=False)
+WANTED = RowsWanted("Perceptron", True, True, None, in_turn=True, once=False, radius=False)
 MEMORY = 16 << 30  # no mutant may ask for more, whatever the size that it states
 
 
@@ -201,8 +201,8 @@ SOURCES = {
 
 def examples(found):
     """What is learned from, piece by piece, as a learner gets it."""
-    taught, held = taught_to(WANTED, found.contents), []
-    for task in Kept(found).tasks(taught, None, 0):
+    taught, held = example_encoder(WANTED, found.contents), []
+    for task in CachedRows(found).tasks(taught, None, 0):
         piece = task()
         n, d, classes = piece.target.shape[0], piece.n_features, piece.classes.size
         if isinstance(piece.rows, Sparse):

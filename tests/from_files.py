@@ -7,7 +7,7 @@ from sklearn import datasets
 
 import rosenblatt
 from rosenblatt import fit, read
-from rosenblatt.learn.online.first_order import CLOCK, RUN, UPDATES
+from rosenblatt.learn.counters import Count
 
 RNG = np.random.default_rng(0)
 
@@ -45,11 +45,13 @@ def same(a, b):
         return
     parts = [getattr(model._state, "machines", [model._state]) for model in (a, b)]
     for mine, other in zip(*parts, strict=True):
-        for name in ("coef", "intercept", "total", "total_b", "spread", "spread_b"):
-            if not hasattr(mine, name):
-                continue  # of a tree
-            np.testing.assert_array_equal(getattr(mine, name), getattr(other, name), err_msg=name)
-        lasting = [CLOCK, UPDATES, RUN]  # the rest of the tally is that of a pass
+        assert type(mine) is type(other)
+        held = []
+        for one in (mine, other):  # a tree has its sums in fields of its own
+            held.append(one.arrays if hasattr(one, "arrays") else (one.coef, one.intercept, one.total, one.total_b))
+        for here, there in zip(*held, strict=True):
+            np.testing.assert_array_equal(here, there)
+        lasting = [Count.CLOCK, Count.UPDATES, Count.RUN]  # the rest of the tally is that of a pass
         np.testing.assert_array_equal(mine.tally[lasting], other.tally[lasting])
     np.testing.assert_array_equal(a.coef_, b.coef_)
     np.testing.assert_array_equal(a.intercept_, b.intercept_)

@@ -373,7 +373,7 @@ def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
         fit(model, files, client=inside)
     assert not hasattr(model, "coef_")
     with pytest.raises(FileError, match="a worker answered with str"):
-        cluster.Trip._checked(None, "done", HeldShard("rows", None))
+        cluster.Round._checked(None, "done", HeldShard("rows", None))
 
 
 def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):

@@ -442,7 +442,7 @@ def test_warm_start_begins_at_the_last_iterate(estimator, parameters, task):
     model = make(estimator, parameters, task, warm_start=True, max_epochs=2)
     y = target_for(model, y)
     model.fit(X, y)
-    last = model._state.last(model._plan().rule)
+    last = model._state.last()
     told = make(estimator, parameters, task, max_epochs=2)
     told.fit(X, y, coef_init=last.coef, intercept_init=last.intercept)
     assert same_model(model.fit(X, y), told)

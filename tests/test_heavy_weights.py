@@ -117,7 +117,7 @@ def test_traces_refuse_them_too(few):
 def test_the_limit_itself():
     assert repeats.allowed(12) == 1_000_000
     assert repeats.allowed(50_000) == 5_000_000
-    count = repeats.Repeats(12)
+    count = repeats.VisitLimit(12)
     count.begin(12)
     count.spend(1_000_012)
     with pytest.raises(ValueError, match="1,000,000 repeated visits"):
@@ -163,7 +163,7 @@ INTERRUPTED = """
     warnings.simplefilter("ignore")
     X, y = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 2
     X[0] *= 1e12  # after an update on the long row, a short one on its wrong side is a mistake 1e12 times
-    repeats.Repeats.spend = lambda self, visits: None  # no limit: without Ctrl-C a pass takes days
+    repeats.VisitLimit.spend = lambda self, visits: None  # no limit: without Ctrl-C a pass takes days
     for model in (
         rosenblatt.AROW(),
         rosenblatt.AROW(covariance="full"),

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from family import contents
 from rosenblatt import KernelPerceptron, KernelSVM, Perceptron
 from rosenblatt.learn.kernel import perceptron as kernel_machines
-from rosenblatt.learn.kernel.functions import Gathered, Kernel
+from rosenblatt.learn.kernel.functions import GrowingRows, Kernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 SQUARE = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
@@ -501,7 +501,7 @@ def test_float32_and_early_stopping():
 
 
 def test_gathered_rows_are_safe_to_share():
-    one = Gathered(2, np.float64)
+    one = GrowingRows(2, np.float64)
     one.add(np.ones((3, 2)))
     two = one.copy()
     one.add(np.full((2, 2), 5.0))

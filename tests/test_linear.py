@@ -19,7 +19,7 @@ from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Examples, encode_rows
 from rosenblatt.learn.epochs import InMemory, Training
 from rosenblatt.learn.linear.losses import curve, names
-from rosenblatt.learn.linear.proximal_gradient import Landscape
+from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective
 from rosenblatt.learn.linear.stochastic import objective
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.solver import problems
@@ -270,30 +270,30 @@ def test_case_of_the_interactive_page():
         ]
     )
     y = np.repeat(np.arange(3, dtype=np.int32), 3)
-    aim = LinearClassifier(alpha=0.2)._plan()  # 0.1·ΣW² is α = 0.2 of ½ΣW²
+    plan = LinearClassifier(alpha=0.2)._plan()  # 0.1·ΣW² is α = 0.2 of ½ΣW²
     rows, reach = encode_rows(X)
     examples = Examples(rows, 2, y, np.arange(3), None, None, reach)
-    F = objective(InMemory(examples), aim, Planes(W, b, JOINT, 3))
-    assert np.isclose(aim.penalty_of(W), 0.308, atol=5e-4)
-    assert np.isclose(F - aim.penalty_of(W), 0.61, atol=5e-3)
+    F = objective(InMemory(examples), plan, Planes(W, b, JOINT, 3))
+    assert np.isclose(plan.penalty_of(W), 0.308, atol=5e-4)
+    assert np.isclose(F - plan.penalty_of(W), 0.61, atol=5e-3)
     (problem,) = problems(examples, JOINT, 3)
-    land = Landscape(problem, aim, JOINT, 2, 3)
-    point = land.point(W, b + W @ land.mean)
-    loss, slopes = land.loss(point.scores, 0.0)
-    by_W, by_c = land.gradient(slopes)
-    by_W = by_W + np.outer(by_c, land.mean)  # from the mean row back to the origin
-    assert np.isclose(loss, F - aim.penalty_of(W))
+    smooth = SmoothedObjective(problem, plan, JOINT, 2, 3)
+    point = smooth.point(W, b + W @ smooth.mean)
+    loss, slopes = smooth.loss(point.scores, 0.0)
+    by_W, by_c = smooth.gradient(slopes)
+    by_W = by_W + np.outer(by_c, smooth.mean)  # from the mean row back to the origin
+    assert np.isclose(loss, F - plan.penalty_of(W))
     assert np.allclose(by_W, [[-0.097, -0.076], [0.118, -0.046], [-0.021, 0.121]], atol=6e-4)
     assert np.allclose(by_c, [0.008, 0.008, -0.016], atol=6e-4)
     chances = np.exp(log_softmax(point.scores, axis=1))
     losses = -np.log(chances[np.arange(9), y])
     assert np.allclose(losses, [0.70, 0.63, 0.64, 0.66, 0.63, 0.53, 0.58, 0.45, 0.67], atol=6e-3)
-    assert np.allclose(aim.price.slope(W, 0.2, 0.0), 0.2 * W)  # the gradient of its own penalty
+    assert np.allclose(plan.penalty_class.slope(W, 0.2, 0.0), 0.2 * W)  # the gradient of its own penalty
     # The whole gradient, against finite differences of F.
     for k, j in np.ndindex(W.shape):
         h = np.zeros_like(W)
         h[k, j] = 1e-6
-        ups, downs = (objective(InMemory(examples), aim, Planes(W + s * h, b, JOINT, 3)) for s in (1, -1))
+        ups, downs = (objective(InMemory(examples), plan, Planes(W + s * h, b, JOINT, 3)) for s in (1, -1))
         assert np.isclose((ups - downs) / 2e-6, by_W[k, j] + 0.2 * W[k, j], atol=1e-8)
 
 

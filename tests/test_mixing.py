@@ -15,10 +15,10 @@ import rosenblatt
 from rosenblatt import FileError, fit, load, predict, score
 from rosenblatt.estimators.base.report import Scan
 from rosenblatt.learn import mixing as module
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.linear.stochastic import TotalLoss
 from rosenblatt.learn.mixing import MIXINGS, shard_seed
 from rosenblatt.learn.online import solver as training
-from rosenblatt.learn.online.first_order import CLOCK, UPDATES
 from rosenblatt.scale import prediction as answers
 from rosenblatt.scale import row_cache as cache
 from rosenblatt.scale import shards
@@ -436,11 +436,16 @@ def tallied(part, place, value):
     return damaged(part, tally=tally)
 
 
+def averaged(part, change):
+    average = part.machines[0].average
+    return damaged(part, average=replace(average, coef=change(average.coef)))
+
+
 PARTS = {
     "NaN": lambda part: damaged(part, coef=spoiled(part.machines[0].coef, np.nan)),
     "infinity": lambda part: damaged(part, coef=spoiled(part.machines[0].coef, -np.inf)),
     "NaN of the bias": lambda part: damaged(part, intercept=spoiled(part.machines[0].intercept, np.nan)),
-    "NaN in sums": lambda part: damaged(part, total=spoiled(part.machines[0].total, np.nan)),
+    "NaN in sums": lambda part: averaged(part, lambda coef: spoiled(coef, np.nan)),
     "a column less": lambda part: damaged(part, coef=part.machines[0].coef[:, :-1]),
     "one weight": lambda part: damaged(part, coef=np.ones((1, 1))),
     "turned": lambda part: damaged(part, by_feature=not part.machines[0].by_feature),
@@ -448,10 +453,12 @@ PARTS = {
     "whole numbers": lambda part: damaged(part, coef=part.machines[0].coef.astype(np.int64)),
     "objects": lambda part: damaged(part, coef=part.machines[0].coef.astype(object)),
     "a list": lambda part: damaged(part, coef=part.machines[0].coef.tolist()),
-    "no sums": lambda part: damaged(part, total=np.zeros((0, 0)), total_b=np.zeros(0)),
-    "a clock of NaN": lambda part: tallied(part, CLOCK, np.nan),
-    "a clock that goes back": lambda part: tallied(part, CLOCK, -1.0),
-    "fewer updates": lambda part: tallied(part, UPDATES, -5.0),
+    "sums of another shape": lambda part: averaged(part, lambda coef: coef[:, :-1]),
+    "sums of another kind": lambda part: damaged(part, average="sums"),
+    "no sums": lambda part: damaged(part, average=None),
+    "a clock of NaN": lambda part: tallied(part, Count.CLOCK, np.nan),
+    "a clock that goes back": lambda part: tallied(part, Count.CLOCK, -1.0),
+    "fewer updates": lambda part: tallied(part, Count.UPDATES, -5.0),
     "no machine": lambda part: replace(part, machines=()),
     "two machines": lambda part: replace(part, machines=part.machines * 2),
     "a machine of another kind": lambda part: replace(part, machines=("weights",)),
@@ -484,7 +491,9 @@ def test_a_variance_that_is_none(monkeypatch, covariance, value):
 
     def broken(*given):
         part = one_pass(*given)
-        return damaged(part, spread=spoiled(part.machines[0].spread, value))
+        sure = part.machines[0].covariance
+        name = "matrices" if covariance == "full" else "coef"
+        return damaged(part, covariance=replace(sure, **{name: spoiled(getattr(sure, name), value)}))
 
     monkeypatch.setattr(module, "one_pass", broken)
     with pytest.raises(FileError, match="cannot be used"):
@@ -492,17 +501,17 @@ def test_a_variance_that_is_none(monkeypatch, covariance, value):
 
 
 ANSWERS = [
-    (shards.Survey, lambda seen: {}.fromkeys(seen, 1)),
-    (shards.Survey, lambda seen: list(seen)),
-    (shards.Survey, lambda seen: {name: replace(one, numbers=-1) for name, one in seen.items()}),
-    (shards.Vocabulary, lambda found: {}),
-    (shards.Vocabulary, lambda found: {name: {b"red"} for name in found}),
-    (shards.Contain, lambda found: found.contents),
-    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, rows=-1))),
-    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, rows=1.5))),
-    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, radius2=np.nan))),
-    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, labels=({},) * 2))),
-    (shards.Contain, lambda found: replace(found, contents=replace(found.contents, counts=(1,)))),
+    (shards.AskColumns, lambda seen: {}.fromkeys(seen, 1)),
+    (shards.AskColumns, lambda seen: list(seen)),
+    (shards.AskColumns, lambda seen: {name: replace(one, numbers=-1) for name, one in seen.items()}),
+    (shards.AskNames, lambda found: {}),
+    (shards.AskNames, lambda found: {name: {b"red"} for name in found}),
+    (shards.AskContents, lambda found: found.contents),
+    (shards.AskContents, lambda found: replace(found, contents=replace(found.contents, rows=-1))),
+    (shards.AskContents, lambda found: replace(found, contents=replace(found.contents, rows=1.5))),
+    (shards.AskContents, lambda found: replace(found, contents=replace(found.contents, radius2=np.nan))),
+    (shards.AskContents, lambda found: replace(found, contents=replace(found.contents, labels=({},) * 2))),
+    (shards.AskContents, lambda found: replace(found, contents=replace(found.contents, counts=(1,)))),
     (Scan, lambda scans: None),
     (Scan, lambda scans: scans * 2),
     (Scan, lambda scans: [replace(scans[0], lows=np.array([np.nan]))]),
@@ -541,12 +550,12 @@ def test_every_answer_of_a_shard_is_checked(tmp_path, monkeypatch, question, dam
 @pytest.mark.parametrize(
     ("question", "ask", "damage"),
     [
-        (answers.Answer, predict, lambda told: ("elsewhere.parquet", told[1])),
-        (answers.Answer, predict, lambda told: (told[0], -1)),
-        (answers.Answer, predict, lambda told: told[0]),
-        (answers.Compare, score, lambda tally: replace(tally, right=tally.rows + 1)),
-        (answers.Compare, score, lambda tally: replace(tally, mean=np.nan)),
-        (answers.Compare, score, lambda tally: None),
+        (answers.WritePredictions, predict, lambda told: ("elsewhere.parquet", told[1])),
+        (answers.WritePredictions, predict, lambda told: (told[0], -1)),
+        (answers.WritePredictions, predict, lambda told: told[0]),
+        (answers.ScorePredictions, score, lambda tally: replace(tally, right=tally.rows + 1)),
+        (answers.ScorePredictions, score, lambda tally: replace(tally, mean=np.nan)),
+        (answers.ScorePredictions, score, lambda tally: None),
     ],
 )
 def test_answers_about_rows_are_checked(tmp_path, monkeypatch, question, ask, damage):

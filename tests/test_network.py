@@ -16,7 +16,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from family import contents
 from rosenblatt import Layer, MarkI, MultilayerPerceptron, Perceptron, RandomWiring
-from rosenblatt.learn.network.backpropagation import ACTIVATIONS, Net, Optimiser, forward, new_network, objective
+from rosenblatt.learn.network.backpropagation import (
+    ACTIVATIONS,
+    Architecture,
+    Optimiser,
+    forward,
+    new_network_state,
+    objective,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
@@ -76,7 +83,7 @@ def test_gradient_is_that_of_finite_differences(layers, loss, weighed):
     X, codes = rng.normal(size=(11, 6)), rng.integers(0, 3, 11)
     mass = rng.uniform(0.5, 3, 11) if weighed else None
     last = Layer(3, "identity" if loss == "cross-entropy" else "logistic")
-    net = Net(6, (*layers, last), loss, alpha=0.3)
+    net = Architecture(6, (*layers, last), loss, alpha=0.3)
     flat = net.start(1, np.float64)
     flat += 0.1 * rng.normal(size=flat.size)  # biases too
     _, gradient = objective(net, flat, X, codes, mass)
@@ -93,7 +100,7 @@ def test_loss_is_what_it_says():
     rng = np.random.default_rng(0)
     X, codes = rng.normal(size=(9, 4)), rng.integers(0, 3, 9)
     for loss, activation in (("cross-entropy", "identity"), ("squared", "logistic")):
-        net = Net(4, (Layer(5, "tanh"), Layer(3, activation)), loss, alpha=0.2)
+        net = Architecture(4, (Layer(5, "tanh"), Layer(3, activation)), loss, alpha=0.2)
         flat = net.start(0, np.float64)
         (A, a), (B, b) = net.views(flat)
         s = np.tanh(X @ A + a) @ B + b
@@ -105,7 +112,9 @@ def test_loss_is_what_it_says():
 
 def test_layers_answer_as_their_formulas_say():
     X = np.array([[1.0, -2.0], [0.5, 3.0]])
-    net = Net(2, (Layer(3, "log-square", bias=False, gain_control=True), Layer(2, "identity")), "cross-entropy")
+    net = Architecture(
+        2, (Layer(3, "log-square", bias=False, gain_control=True), Layer(2, "identity")), "cross-entropy"
+    )
     flat = net.start(0, np.float64)
     (A, none), (B, b) = net.views(flat)
     assert none.size == 0
@@ -116,8 +125,8 @@ def test_layers_answer_as_their_formulas_say():
 
 @pytest.mark.parametrize("kind", ["adam", "sgd"])
 def test_optimisers_make_the_steps_of_their_papers(kind):
-    net = Net(2, (Layer(2, "identity"),), "cross-entropy")
-    state, rng = new_network(net, 0, np.float64), np.random.default_rng(1)
+    net = Architecture(2, (Layer(2, "identity"),), "cross-entropy")
+    state, rng = new_network_state(net, 0, np.float64), np.random.default_rng(1)
     optimiser = Optimiser(kind, 0.1)
     w, m, v = state.flat.copy(), np.zeros(6), np.zeros(6)
     for t in range(1, 6):

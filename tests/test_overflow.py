@@ -212,8 +212,8 @@ def test_line_search_that_finds_no_step_ends(monkeypatch):
     from rosenblatt.learn.linear import proximal_gradient as batch
 
     rises = iter(range(10**6))
-    real = batch.Landscape.loss
-    monkeypatch.setattr(batch.Landscape, "loss", lambda *args: (float(next(rises)), real(*args)[1]))
+    real = batch.SmoothedObjective.loss
+    monkeypatch.setattr(batch.SmoothedObjective, "loss", lambda *args: (float(next(rises)), real(*args)[1]))
     monkeypatch.setattr(batch.np, "vdot", lambda a, b: np.inf)
     with pytest.raises(NotFiniteError, match="No step along the gradient"):
         LinearClassifier(solver="batch").fit([[0.0], [1.0], [3.0]], [0, 1, 1])
@@ -329,7 +329,7 @@ def test_variance_of_zero_is_not_mixed():
     examples = Examples(Dense(np.ones((2, 1))), 1, np.array([0, 1]), np.array([0, 1]), None, None, 1.0)
     plan = Plan(AROW()._plan().rule, order="cyclic")
     state = new_state(examples.facts(), plan, TWO, 2, seed=0)
-    state.machines[0].spread[:] = 0.0
+    state.machines[0].covariance.coef[:] = 0.0
     with pytest.raises(NotFiniteError, match="variance fell to 0"):
         one_pass(OnlineSolver(plan, state), examples, 0)
 

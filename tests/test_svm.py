@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearSVM, Pegasos
-from rosenblatt.learn.linear.svm_dual import Ascent
+from rosenblatt.learn.linear.svm_dual import DualAscent
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = [np.asarray, sp.csr_array]
@@ -236,7 +236,7 @@ def test_pegasos_interrupted_goes_back_to_the_last_epoch(monkeypatch):
     from rosenblatt.learn.linear import pegasos
 
     X, y = blobs()
-    run, calls = pegasos.steps, []
+    run, calls = pegasos.pegasos_steps, []
 
     def steps(*arguments):
         calls.append(1)
@@ -244,7 +244,7 @@ def test_pegasos_interrupted_goes_back_to_the_last_epoch(monkeypatch):
         if len(calls) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(pegasos, "steps", steps)
+    monkeypatch.setattr(pegasos, "pegasos_steps", steps)
     model = Pegasos(alpha=0.05, random_state=0, tol=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -367,7 +367,7 @@ def test_an_interrupted_solver_leaves_nothing_behind(monkeypatch):
     def stop(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rosenblatt.learn.linear.svm_dual.Ascent.closed", stop)
+    monkeypatch.setattr("rosenblatt.learn.linear.svm_dual.DualAscent.closed", stop)
     model = LinearSVM()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -381,7 +381,7 @@ def test_a_pass_broken_off_leaves_the_last_whole_one(form, classes, monkeypatch)
     X, y = form(rng.normal(size=(80, 4))), rng.integers(0, classes, size=80)
     knobs = {"C": 10.0, "tol": 1e-9, "random_state": 0}
     model = LinearSVM(**knobs).fit(X, y)
-    sweep, passes = Ascent.sweep, []
+    sweep, passes = DualAscent.sweep, []
 
     def broken(self, epoch, seed):
         sweep(self, epoch, seed)
@@ -390,7 +390,7 @@ def test_a_pass_broken_off_leaves_the_last_whole_one(form, classes, monkeypatch)
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ascent, "sweep", broken)
+        patch.setattr(DualAscent, "sweep", broken)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y)
     whole = LinearSVM(**knobs, max_epochs=2).fit(X, y)

@@ -101,18 +101,18 @@ def compiled(function: F) -> F:
     return numba.njit(cache=True, nogil=True, **OPTIONS)(_keyed(function))  # type: ignore[no-any-return]
 
 
-def verb(bodies: Mapping[str, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
-    """A function with one body for each kind of its first argument, a named tuple; the kind is the tuple's name.
+def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
+    """A function with one body for each class that its first argument, a named tuple, may be of.
 
     Compiled code picks the body when it is compiled, plain Python when it is called.
     """
 
     def choose(first: Any, *others: Any) -> Any:
-        return bodies[type(first).__name__](first, *others)
+        return bodies[type(first)](first, *others)
 
     def compiled_body(first: Any, *others: Any) -> Any:  # pragma: no cover
         named = isinstance(first, kinds.BaseNamedTuple)
-        return bodies.get(first.instance_class.__name__) if named else None
+        return bodies.get(first.instance_class) if named else None
 
     overload(choose, strict=False, inline=inline, jit_options=OPTIONS)(compiled_body)
     return choose

@@ -13,17 +13,17 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import Examples, encode_labels, encode_weights
-from rosenblatt.estimators.base.epoch_classifier import EpochwiseClassifier
+from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.network_state_checks import check_tree_model
 from rosenblatt.estimators.base.report import Report, scan
 from rosenblatt.estimators.base.state_checks import assigned, planes_now
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.models import Planes, lengths2
-from rosenblatt.learn.online.hierarchy import Distance, Grown, TreeSolver, make_tree, new_grown
+from rosenblatt.learn.online.hierarchy import Distance, TreeSolver, TreeState, make_tree, new_tree_state
 from rosenblatt.learn.online.rules import PassiveAggressiveRule, PerceptronRule
 from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.schemes import decide
+from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +53,7 @@ class TreeReport(Report):
         return f"{super().__str__()}\n  tree     {self.tree_distance:.4g} edges from the truth on average{right}"
 
 
-class HierarchicalPerceptron(EpochwiseClassifier):
+class HierarchicalPerceptron(EpochClassifier):
     """The perceptron for a tree of classes: an error weighs as much as its distance in the tree.
 
     Each node v of the tree but its root has a vector w^v, and a class is scored by the sum over its path from the
@@ -112,7 +112,7 @@ class HierarchicalPerceptron(EpochwiseClassifier):
     keep: str
     record_errors: bool
     distances_: Array
-    _state: Grown
+    _state: TreeState
     _parameter_constraints = HIERARCHICAL
 
     def __init__(
@@ -141,18 +141,18 @@ class HierarchicalPerceptron(EpochwiseClassifier):
             record_errors=self.record_errors,
         )
 
-    def _new_state(self, source: Source, plan: Plan, *start: Any) -> Grown:
+    def _new_state(self, source: Source, plan: Plan, *start: Any) -> TreeState:
         facts = source.facts
         assert facts.classes is not None
         tree = make_tree(self.tree, facts.classes.tolist())
-        return new_grown(tree, facts.n_features, facts.dtype, self._new_seed(), self.keep == "average")
+        return new_tree_state(tree, facts.n_features, facts.dtype, self._new_seed(), self.keep == "average")
 
     def _grown(self, examples: Examples, plan: Plan) -> Any:
         if (self._state.total_b.size > 0) != (self.keep == "average"):
             raise ValueError(f"keep was another in the first call of partial_fit and is now {self.keep!r}.")
         return super()._grown(examples, plan)
 
-    def _solver(self, plan: Plan, state: Grown) -> TreeSolver:
+    def _solver(self, plan: Plan, state: TreeState) -> TreeSolver:
         return TreeSolver(plan, state)
 
     def _check_learned(self) -> None:

@@ -12,22 +12,22 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.examples import Examples, Facts
-from rosenblatt.estimators.base.epoch_classifier import EpochwiseClassifier
+from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.learn.epochs import Source, Training
-from rosenblatt.learn.evaluation import look
-from rosenblatt.learn.kernel.budgets import Budgeted, BudgetSolver, new_budgeted
+from rosenblatt.learn.evaluation import row_margins
+from rosenblatt.learn.kernel.budgets import BudgetSolver, BudgetState, new_budget_state
 from rosenblatt.learn.kernel.functions import Kernel, scale_gamma
 from rosenblatt.learn.kernel.perceptron import (
-    Dual,
+    KernelModel,
     KernelPerceptronSolver,
-    Machines,
+    KernelState,
     largest_diagonal,
-    new_machines,
+    new_kernel_state,
 )
-from rosenblatt.learn.kernel.svm_dual import Ascent, KernelDualSolver, new_ascent
+from rosenblatt.learn.kernel.svm_dual import KernelDualSolver, KernelDualState, new_kernel_dual_state
 from rosenblatt.learn.online.rules import PerceptronRule
 from rosenblatt.learn.online.solver import Plan, whole_problem
 from rosenblatt.learn.overflow import check_scores
@@ -61,7 +61,7 @@ KERNEL_PERCEPTRON: dict[str, Any] = {
 }
 
 
-class KernelClassifier(EpochwiseClassifier):
+class KernelClassifier(EpochClassifier):
     """What classifiers with kernels share."""
 
     kernel: str | Callable[[Any, Any], Any]
@@ -69,7 +69,7 @@ class KernelClassifier(EpochwiseClassifier):
     gamma: float | str
     coef0: float
     cache_size: float
-    _kept: Dual
+    _kept: KernelModel
     _takes_labels = True
     _needs_memory = "its support may be the whole file"
 
@@ -223,19 +223,19 @@ class KernelPerceptron(KernelClassifier):
             shift = 1.0 if self.bias_step == "unit" else largest_diagonal(kernel, examples)
             kernel = replace(kernel, shift=shift)
         if self.budget is None:
-            return new_machines(examples, kernel, scheme, self.keep, classes, seed)
+            return new_kernel_state(examples, kernel, scheme, self.keep, classes, seed)
         if scheme.joint:
             raise ValueError(f'A budget is for two classes; with {classes} classes give multiclass="ovr" or "ovo".')
         rule, budget = self.budget_rule, int(self.budget)
-        return new_budgeted(examples, kernel, scheme, classes, seed, rule, budget, float(self.eta))
+        return new_budget_state(examples, kernel, scheme, classes, seed, rule, budget, float(self.eta))
 
     def _grown(self, examples: Examples, plan: Plan) -> Any:
-        if self._state.keep != self.keep or isinstance(self._state, Budgeted) != (self.budget is not None):
+        if self._state.keep != self.keep or isinstance(self._state, BudgetState) != (self.budget is not None):
             raise ValueError("keep and budget must be what they were in the first call of partial_fit.")
         return super()._grown(examples, plan)
 
     def _solver(self, plan: Plan, state: Any) -> Any:
-        if isinstance(state, Budgeted):
+        if isinstance(state, BudgetState):
             return BudgetSolver(plan, state)
         return KernelPerceptronSolver(plan, state, self.cache_size * MEGABYTE)
 
@@ -243,7 +243,7 @@ class KernelPerceptron(KernelClassifier):
         solver, source, state = run.solver, run.source, run.solver.state
         if not self._worth_a_scan(source.facts, state):
             return report
-        errors, lows = examine(source, self._kept)
+        errors, lows = scan_kernel_model(source, self._kept)
         separators = _separators(self._kept, lows) if self.keep != "vote" else []
         margin = min((_geometric(one) for one in separators), default=None)
         outcome = report.outcome
@@ -252,7 +252,7 @@ class KernelPerceptron(KernelClassifier):
         bound = None
         if outcome == "converged" and state.whole and self.budget is None:
             if self.keep != "last":
-                separators = _separators(state.last(), examine(source, state.last())[1])
+                separators = _separators(state.last(), scan_kernel_model(source, state.last())[1])
             bound = self._bound(separators, state)
         return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound)
 
@@ -271,7 +271,7 @@ class KernelPerceptron(KernelClassifier):
             f"{report.epochs[-1].updates:,} updates."
         )
 
-    def _bound(self, separators: list[Separator], state: Machines) -> float | None:
+    def _bound(self, separators: list[Separator], state: KernelState) -> float | None:
         """The most mistakes, summed over planes; the bias is a feature of the kernel."""
         classes = state.classes if state.scheme.joint else 2
         bounds = [
@@ -282,10 +282,10 @@ class KernelPerceptron(KernelClassifier):
 
 
 @dataclass(frozen=True)
-class DualScan:
+class KernelScan:
     """Rows answered wrongly, and the smallest y·f of each plane."""
 
-    kept: Dual
+    kept: KernelModel
 
     def __call__(self, examples: Examples, shard: int) -> tuple[int, Array]:
         """Of these examples."""
@@ -296,7 +296,7 @@ class DualScan:
             raw = check_scores(kept.raw(problem.rows, index, examples.n_features))
             truth = examples.target[index]
             if kept.scheme.joint:
-                seen = look(problem, index, raw, PerceptronRule())
+                seen = row_margins(problem, index, raw, PerceptronRule())
                 margins, bad = seen.margins[:, None], seen.wrong
             else:
                 sides = kept.scheme.sides(truth, kept.classes)
@@ -310,13 +310,13 @@ class DualScan:
         return errors, lows
 
 
-def examine(source: Source, kept: Dual) -> tuple[int, Array]:
+def scan_kernel_model(source: Source, kept: KernelModel) -> tuple[int, Array]:
     """What a scan of all rows says."""
-    (found,) = source.ask(DualScan(kept))
+    (found,) = source.ask(KernelScan(kept))
     return found[0], found[1]
 
 
-def _separators(kept: Dual, lows: Array) -> list[Separator]:
+def _separators(kept: KernelModel, lows: Array) -> list[Separator]:
     norms, biases = kept.norms2(), kept.kernel.shift * kept.coef.sum(axis=0) ** 2
     if kept.scheme.joint:
         return [Separator(float(lows[0]), float(norms.sum()), float(biases.sum()))]
@@ -425,16 +425,16 @@ class KernelSVM(KernelClassifier):
     def _limit(self, plan: Plan, facts: Facts) -> int:
         return self.max_epochs or 10_000
 
-    def _new_state(self, source: Any, plan: Plan, *start: Any) -> Ascent:
+    def _new_state(self, source: Any, plan: Plan, *start: Any) -> KernelDualState:
         examples = source.examples
         classes = int(examples.classes.size)
         scheme = self._scheme(classes, examples.target.ndim == 2)
         kernel = replace(self._kernel(examples), shift=1.0 if self.fit_intercept else 0.0)
-        state = new_ascent(examples, kernel, scheme, classes, float(self.C), self._new_seed())
+        state = new_kernel_dual_state(examples, kernel, scheme, classes, float(self.C), self._new_seed())
         state.reach2 = largest_diagonal(kernel, examples)
         return state
 
-    def _solver(self, plan: Plan, state: Ascent) -> KernelDualSolver:
+    def _solver(self, plan: Plan, state: KernelDualState) -> KernelDualSolver:
         return KernelDualSolver(state, float(self.tol), self.cache_size * MEGABYTE)
 
     def _publish(self, kept: Any) -> None:
@@ -442,7 +442,7 @@ class KernelSVM(KernelClassifier):
         del self._state  # it holds the training rows; the support is enough to predict
 
     def _conclude(self, run: Training, report: Report) -> Report:
-        errors, lows = examine(run.source, self._kept)
+        errors, lows = scan_kernel_model(run.source, self._kept)
         margin = min(_geometric(one) for one in _separators(self._kept, lows))
         outcome = "gap" if report.outcome == "converged" else report.outcome
         return replace(report, outcome=outcome, errors=errors, margin=margin, gap=run.solver.state.gap)

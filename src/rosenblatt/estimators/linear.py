@@ -22,7 +22,7 @@ from rosenblatt.learn.linear import stochastic
 from rosenblatt.learn.linear.losses import LOSSES, names
 from rosenblatt.learn.linear.penalties import PENALTIES
 from rosenblatt.learn.linear.proximal_gradient import BatchSolver
-from rosenblatt.learn.linear.stochastic import Aim, StochasticSolver
+from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver
 from rosenblatt.learn.online.rules import PassiveAggressiveRule
 from rosenblatt.learn.online.solver import Plan
 from rosenblatt.learn.overflow import check_objective
@@ -44,8 +44,8 @@ LINEAR: dict[str, Any] = {
 }
 
 
-class Minimiser(OnlineLearner):
-    """What `LinearClassifier` and `LinearRegressor` share: an aim, two solvers, and the objective in the report."""
+class ObjectiveLearner(OnlineLearner):
+    """What `LinearClassifier` and `LinearRegressor` share: an plan, two solvers, and the objective in the report."""
 
     loss: str
     penalty: str | None
@@ -61,14 +61,14 @@ class Minimiser(OnlineLearner):
     def _why_memory(self) -> str | None:
         return "its batch solver needs all rows at once" if self.solver == "batch" else None
 
-    def _aim(self, width: float, tube: float) -> Aim:
+    def _aim(self, width: float, tube: float) -> ObjectivePlan:
         if LOSSES[self.loss].refusal:
             raise ValueError(
                 f'loss="{self.loss}" is there to be looked at, not learned by: {LOSSES[self.loss].refusal}.'
             )
         if self.solver == "stochastic" and PENALTIES[self.penalty].parts(1.0, 0.5) is None:
             raise ValueError(f'penalty="{self.penalty}" cannot be shrunk feature by feature: use solver="batch".')
-        return Aim(
+        return ObjectivePlan(
             rule=PassiveAggressiveRule("PA-I", 1.0, tube),
             rate=self.learning_rate,
             bias="unit" if self.fit_intercept else "none",
@@ -92,12 +92,12 @@ class Minimiser(OnlineLearner):
 
     def _conclude(self, run: Training, report: Report) -> Report:
         plan = self._plan()
-        assert isinstance(plan, Aim)
+        assert isinstance(plan, ObjectivePlan)
         report = super()._conclude(run, report)
         return replace(report, objective=check_objective(self._objective(plan, run)))
 
-    def _objective(self, plan: Aim, run: Training) -> float:
-        if self.solver == "batch" and not plan.shape.kinked and not self.early_stopping:
+    def _objective(self, plan: ObjectivePlan, run: Training) -> float:
+        if self.solver == "batch" and not plan.loss_class.kinked and not self.early_stopping:
             return run.records[-1].loss  # of the very model that is kept
         return stochastic.objective(run.source, plan, self._kept)
 
@@ -121,7 +121,7 @@ def _tells_chances(model: Any) -> bool:
     raise AttributeError(f'loss="{model.loss}" defines no probabilities: use "log" or "modified_huber".')
 
 
-class LinearClassifier(Minimiser, OnlineClassifier):
+class LinearClassifier(ObjectiveLearner, OnlineClassifier):
     """A linear classifier of any loss of the margin and any penalty.
 
     With f = w·x + b, m = y·f and row weights s_i it minimises
@@ -281,7 +281,7 @@ random_state
             return np.asarray(np.log(self.predict_proba(X)))
 
 
-class LinearRegressor(Minimiser, OnlineRegressor):
+class LinearRegressor(ObjectiveLearner, OnlineRegressor):
     """A linear regressor of any loss of the residual and any penalty.
 
     With r = w·x + b − y and row weights s_i it minimises F(w, b) = Σ s_i ℓ(r_i)/Σ s_i + α·P(w), the penalties being

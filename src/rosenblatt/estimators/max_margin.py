@@ -22,7 +22,7 @@ from rosenblatt.estimators.base.state_checks import assigned, check_attributes, 
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.linear.squared_hinge_newton import squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores
-from rosenblatt.learn.schemes import decide
+from rosenblatt.learn.tie_rule import decide
 from rosenblatt.prove.exact.certificates import Separability, WidestPlane, plain_label, signed_rows
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, check_label_types, dense_if_small, unique_column_names
 from rosenblatt.prove.max_margin.search import why_no_plane, widest_plane

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, encode_rows, encode_weights
-from rosenblatt.estimators.base.epoch_classifier import EpochwiseClassifier
+from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.network_state_checks import check_network
 from rosenblatt.estimators.base.report import Report
@@ -30,13 +30,13 @@ from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.models import take
 from rosenblatt.learn.network.backpropagation import (
     ACTIVATIONS,
-    Answers,
+    Architecture,
     Layer,
-    Net,
-    Network,
+    NetworkModel,
     NetworkSolver,
+    NetworkState,
     Optimiser,
-    new_network,
+    new_network_state,
 )
 from rosenblatt.learn.online.rules import PerceptronRule
 from rosenblatt.learn.online.solver import Plan, errors_in
@@ -92,7 +92,7 @@ def _has_probabilities(model: Any) -> bool:
     return True
 
 
-class MultilayerPerceptron(EpochwiseClassifier):
+class MultilayerPerceptron(EpochClassifier):
     """Layers of smooth units, trained by backpropagation in mini-batches.
 
     Layer by layer z ← F(W z + b). The last layer has one unit a class, and the loss of a row whose class is k is
@@ -171,8 +171,8 @@ class MultilayerPerceptron(EpochwiseClassifier):
     order: Any
     tol: float
     record_errors: bool
-    _kept: Answers
-    _state: Network
+    _kept: NetworkModel
+    _state: NetworkState
     _parameter_constraints = NETWORK
 
     def __init__(
@@ -218,12 +218,12 @@ class MultilayerPerceptron(EpochwiseClassifier):
             layers.append(one if isinstance(one, Layer) else Layer(int(one), self.activation))
         return layers
 
-    def _new_state(self, source: Source, plan: Plan, *start: Any) -> Network:
+    def _new_state(self, source: Source, plan: Plan, *start: Any) -> NetworkState:
         facts = source.facts
         assert facts.classes is not None
         last = Layer(int(facts.classes.size), "identity" if self.loss == "cross-entropy" else "logistic")
-        net = Net(facts.n_features, (*self._layers(), last), self.loss, float(self.alpha))
-        return new_network(net, self._new_seed(), facts.dtype)
+        net = Architecture(facts.n_features, (*self._layers(), last), self.loss, float(self.alpha))
+        return new_network_state(net, self._new_seed(), facts.dtype)
 
     def _optimiser(self) -> Optimiser:
         return Optimiser(
@@ -235,7 +235,7 @@ class MultilayerPerceptron(EpochwiseClassifier):
             float(self.epsilon),
         )
 
-    def _solver(self, plan: Plan, state: Network) -> NetworkSolver:
+    def _solver(self, plan: Plan, state: NetworkState) -> NetworkSolver:
         patience = math.inf if self.early_stopping else self.n_iter_no_change
         return NetworkSolver(plan, state, self._optimiser(), int(self.batch_size), float(self.tol), patience)
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
-from rosenblatt.learn.models import Ballot
+from rosenblatt.learn.models import VotedPlanes
 from rosenblatt.learn.online.rules import PerceptronRule
 from rosenblatt.learn.online.solver import Plan
 from rosenblatt.learn.schemes import Scheme
@@ -203,13 +203,13 @@ class Perceptron(OnlineClassifier):
 
     def _publish(self, kept: Any) -> None:
         super()._publish(kept)
-        if isinstance(kept, Ballot):
+        if isinstance(kept, VotedPlanes):
             self.__dict__.pop("coef_", None)
             self.__dict__.pop("intercept_", None)
 
     def _written_out(self) -> tuple[Any, Any, Any]:
         kept = getattr(self, "_kept", None)
-        if not isinstance(kept, Ballot):
+        if not isinstance(kept, VotedPlanes):
             raise AttributeError(f'{type(self).__name__} has vectors_ and votes_ only when fitted with keep="vote".')
         found = [history.vectors(kept.scheme) for history in kept.histories]
         if len(found) == 1:

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.learn.online.companions import DiagonalCorrelation, DiagonalCovariance
 from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
 from rosenblatt.learn.online.solver import Plan
 
@@ -139,3 +140,10 @@ class SecondOrderPerceptron(OnlineClassifier):
 
     def _plan(self) -> Plan:
         return _plan(self, SecondOrderRule(self.a, self.covariance == "full"))
+
+    def _renew(self) -> None:
+        """A diagonal of version 0.1, which did not say of what it was."""
+        super()._renew()
+        for machine in getattr(vars(self).get("_state"), "machines", ()):
+            if type(machine.covariance) is DiagonalCovariance:
+                machine.covariance = DiagonalCorrelation(*machine.covariance.arrays)

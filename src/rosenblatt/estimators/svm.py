@@ -13,11 +13,11 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.report import Report
-from rosenblatt.estimators.linear import LINEAR, Minimiser
+from rosenblatt.estimators.linear import LINEAR, ObjectiveLearner
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.learn.epochs import Training
 from rosenblatt.learn.linear.pegasos import PegasosPlan, PegasosSolver
-from rosenblatt.learn.linear.stochastic import Aim
+from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.linear.svm_dual import DualPlan, DualSolver
 from rosenblatt.learn.online.rules import PassiveAggressiveRule
 from rosenblatt.learn.online.solver import Plan
@@ -185,7 +185,7 @@ class LinearSVM(OnlineClassifier):
         )
 
 
-class Pegasos(Minimiser, OnlineClassifier):
+class Pegasos(ObjectiveLearner, OnlineClassifier):
     """The primal estimated sub-gradient solver for support vector machines.
 
     It minimises ½λ‖w‖² + mean of max(0, 1 − y·f), λ = `alpha`, by steps on mini-batches of k rows, t = 1, 2, …
@@ -281,6 +281,6 @@ warm_start, random_state
             return "its batches of several rows would be cut short wherever a piece of the file ends"
         return super()._why_memory()
 
-    def _objective(self, plan: Aim, run: Training) -> float:
+    def _objective(self, plan: ObjectivePlan, run: Training) -> float:
         penalty = 0.5 * self.alpha * float(np.square(self.intercept_, dtype=np.float64).sum())
         return super()._objective(plan, run) + penalty

@@ -10,29 +10,24 @@ has made `visits` visits, when the log of updates is full, or when the pocket wa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import compiled, verb
-from rosenblatt.learn.linear.stochastic_visits import visit_falling, visit_falling_many
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.linear.stochastic_visits import DescentPlane, DescentPlanes, visit_descent, visit_descent_many
 from rosenblatt.learn.online.first_order import (
-    BEST,
-    CHECKED,
-    CLOCK,
-    HELD,
-    LEFT,
-    LOGGED,
-    POSITION,
-    RUN,
-    WATCHED,
-    Log,
+    JointPlanes,
+    OnePlane,
+    SeparatePlanes,
+    UpdateLog,
     visit_multinomial,
     visit_one,
     visit_separate,
 )
-from rosenblatt.learn.online.hierarchy_visits import visit_branches
-from rosenblatt.learn.online.second_order import visit_curved
+from rosenblatt.learn.online.hierarchy_visits import TreeNodes, visit_tree
+from rosenblatt.learn.online.second_order import Diagonal, Full, visit_second_order
 from rosenblatt.learn.rows import dot, dots, fetch_ahead
 
 Array = np.ndarray[Any, Any]
@@ -40,14 +35,14 @@ Array = np.ndarray[Any, Any]
 # Show row i to the learner; whether w changed. Inlined: the call would cost more than a short row.
 visit = verb(
     {
-        "One": visit_one,
-        "Multinomial": visit_multinomial,
-        "Separate": visit_separate,
-        "Diagonal": visit_curved,
-        "Full": visit_curved,
-        "Branches": visit_branches,
-        "Falling": visit_falling,
-        "FallingMany": visit_falling_many,
+        OnePlane: visit_one,
+        JointPlanes: visit_multinomial,
+        SeparatePlanes: visit_separate,
+        Diagonal: visit_second_order,
+        Full: visit_second_order,
+        TreeNodes: visit_tree,
+        DescentPlane: visit_descent,
+        DescentPlanes: visit_descent_many,
     },
     inline="always",
 )
@@ -56,44 +51,52 @@ visit = verb(
 # -- the loop --------------------------------------------------------------------------------------------------------
 
 
+class Task(NamedTuple):
+    """Rows, their targets and their weights; `weights` is empty when all are 1."""
+
+    rows: Any
+    y: Array
+    weights: Array
+
+
 @compiled
-def sweep(
-    learner: Any, rows: Any, y: Array, weights: Array, order: Array, rule: Any, tally: Array, log: Log, visits: int
-) -> int:
-    """Visit rows in `order` from tally[POSITION] on; how many of the `visits` are left.
+def sweep(learner: Any, task: Task, order: Array, rule: Any, tally: Array, log: UpdateLog, visits: int) -> int:
+    """Visit rows in `order` from tally[Count.POSITION] on; how many of the `visits` are left.
 
     A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step, and no more once a
-    visit changes nothing. `weights` is empty when all are 1.
+    visit changes nothing.
     """
+    rows, y, weights = task
     n = np.uint64(order.size)
-    begin = np.uint64(tally[POSITION])
+    begin = np.uint64(tally[Count.POSITION])
     room = log.rows.size // 2  # a row may make an entry a class: leave the loop while all still fit
     for t in range(begin, n):
         fetch_ahead(rows, y, order, t)
         i = order[t]
         left = 1.0
         if weights.size > 0:
-            left = tally[LEFT] if tally[LEFT] > 0.0 else weights[i]
+            left = tally[Count.LEFT] if tally[Count.LEFT] > 0.0 else weights[i]
         while left > 0.0:
-            if visits == 0 or (room > 0 and tally[LOGGED] >= room):
-                tally[POSITION], tally[LEFT] = t, left
+            if visits == 0 or (room > 0 and tally[Count.LOGGED] >= room):
+                tally[Count.POSITION], tally[Count.LEFT] = t, left
                 return visits
             visits -= 1
             share = min(left, 1.0)
             if not visit(learner, rows, y, i, share, rule, tally, log):
-                tally[CLOCK] += left
-                tally[RUN] += left
+                tally[Count.CLOCK] += left
+                tally[Count.RUN] += left
                 break
-            if tally[HELD] > 0.0:
-                tally[BEST] = tally[RUN]
-            tally[RUN] = tally[HELD] = tally[CHECKED] = 0.0
-            tally[CLOCK] += share
+            if tally[Count.HELD] > 0.0:
+                tally[Count.BEST] = tally[Count.RUN]
+            tally[Count.RUN] = tally[Count.HELD] = tally[Count.CHECKED] = 0.0
+            tally[Count.CLOCK] += share
             left -= share
-        tally[LEFT] = 0.0
-        if tally[WATCHED] > 0.0 and tally[HELD] + tally[CHECKED] == 0.0 and tally[RUN] > tally[BEST]:
-            tally[POSITION] = t + np.uint64(1)
+        tally[Count.LEFT] = 0.0
+        fresh = tally[Count.HELD] + tally[Count.CHECKED] == 0.0
+        if tally[Count.WATCHED] > 0.0 and fresh and tally[Count.RUN] > tally[Count.BEST]:
+            tally[Count.POSITION] = t + np.uint64(1)
             return visits
-    tally[POSITION] = n
+    tally[Count.POSITION] = n
     return visits
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 
-class Records(Sequence[Any]):
+class EpochRecords(Sequence[Any]):
     """A sequence that does not change, as a tuple is; one that is longer by a record shares all others with it."""
 
     __slots__ = ("_all", "_size")
@@ -16,13 +16,13 @@ class Records(Sequence[Any]):
         self._size = len(self._all)
 
     @classmethod
-    def of(cls, records: Iterable[Any]) -> Records:
+    def of(cls, records: Iterable[Any]) -> EpochRecords:
         """These records; themselves where they are of this kind."""
         return records if isinstance(records, cls) else cls(records)
 
-    def after(self, record: Any) -> Records:
+    def after(self, record: Any) -> EpochRecords:
         """These records and one more."""
-        longer = Records.__new__(Records)
+        longer = EpochRecords.__new__(EpochRecords)
         # Another may have gone on from here before, to another end: what it added is not ours.
         longer._all = self._all if len(self._all) == self._size else self._all[: self._size]
         longer._all.append(record)
@@ -41,7 +41,7 @@ class Records(Sequence[Any]):
         return (self._all[k] for k in range(self._size))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Records | tuple) and tuple(self) == tuple(other)
+        return isinstance(other, EpochRecords | tuple) and tuple(self) == tuple(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self))
@@ -50,12 +50,12 @@ class Records(Sequence[Any]):
         return repr(tuple(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Records, (tuple(self),)
+        return EpochRecords, (tuple(self),)
 
 
 def frozen(records: Iterable[Any]) -> Sequence[Any]:
     """The records as something that does not change."""
-    return records if isinstance(records, Records) else tuple(records)
+    return records if isinstance(records, EpochRecords) else tuple(records)
 
 
 def thinned(records: Sequence[Any], dense: int = 100, ratio: float = 1.05) -> Sequence[Any]:

@@ -48,7 +48,7 @@ class EpochRecord:
     score: float | None = None
 
 
-class Step(NamedTuple):
+class PartOfEpoch(NamedTuple):
     """Part of an epoch that is done: the rows visited and the updates made."""
 
     rows: int
@@ -130,7 +130,7 @@ class Solver:
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Prepare for epochs over this source, after those of the records."""
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass, part by part."""
         raise NotImplementedError
 
@@ -207,7 +207,7 @@ class Training:
     outcome: str = "budget"
     asked: bool = False
 
-    def __iter__(self) -> Iterator[Step | EpochRecord]:
+    def __iter__(self) -> Iterator[PartOfEpoch | EpochRecord]:
         """Train: yields each part of an epoch that is done, and the record at its end."""
         solver, records = self.solver, self.records
         best, waited = None, 0
@@ -229,7 +229,7 @@ class Training:
         if best is not None and best[2] < len(records):
             self.outcome, solver.state = "early", best[1]
 
-    def _epoch(self) -> Iterator[Step]:
+    def _epoch(self) -> Iterator[PartOfEpoch]:
         solver, began = self.solver, time.perf_counter()
         # Before its first whole epoch nobody has any use for a state: there is nothing to go back to.
         before = solver.copy() if self.rollback and solver.state.epoch else None

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, spans, values_per_row
-from rosenblatt.learn.models import Kept, Planes, take
+from rosenblatt.learn.compiled_loops import Task
+from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge
 from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
 from rosenblatt.learn.overflow import check_scores
-from rosenblatt.learn.schemes import Scheme, decide
+from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.tie_rule import decide, wins_tie
 
 Array = np.ndarray[Any, Any]
 
@@ -49,6 +51,11 @@ class Problem:
         """Stored values a row."""
         return values_per_row(self.rows)
 
+    @property
+    def task(self) -> Task:
+        """What the compiled loop takes."""
+        return Task(self.rows, self.truth, self.weights)
+
     def mass(self, index: Array) -> Array:
         """The weights of these rows."""
         return self.weights[index] if self.weights.size else np.ones(index.size)
@@ -69,7 +76,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Look:
+class RowMargins:
     """Rows as a rule sees them; each (n,), or (n, K) where columns live apart."""
 
     margins: Array  # −|y − f| for regression
@@ -79,11 +86,11 @@ class Look:
     wrong: Array  # whether the answer is wrong, by the tie rule
 
 
-def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
+def row_margins(problem: Problem, index: Array, scores: Array, rule: Rule) -> RowMargins:
     """Hold scores against the truth."""
     truth, encoded = problem.truth[index], rule.encode(1.0, 0, 0.0)
     if problem.scheme.joint:
-        return _look_at_classes(truth, scores, encoded)
+        return _class_margins(truth, scores, encoded)
     if encoded.tube >= 0:
         wide = scores.astype(np.float64)
         rounding = np.maximum(np.maximum(np.abs(truth), np.abs(wide)), encoded.tube) * edge(
@@ -92,7 +99,7 @@ def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
         margins = -np.abs(truth - wide)
         lack = -encoded.tube - margins
         outside = lack > rounding
-        return Look(margins, lack, outside, outside, outside)
+        return RowMargins(margins, lack, outside, outside, outside)
     on = (
         truth > 0
         if scores.ndim == 1
@@ -105,10 +112,10 @@ def look(problem: Problem, index: Array, scores: Array, rule: Rule) -> Look:
     lack = asked - margins
     learns = lack >= 0 if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
     wrong = margins <= 0
-    return Look(margins, lack, learns, learns if encoded.code == PERCEPTRON else wrong, wrong)
+    return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else wrong, wrong)
 
 
-def _look_at_classes(truth: Array, scores: Array, encoded: Encoded) -> Look:
+def _class_margins(truth: Array, scores: Array, encoded: Encoded) -> RowMargins:
     at = np.arange(truth.size)
     others = scores.astype(np.float64)
     true = others[at, truth]
@@ -116,15 +123,15 @@ def _look_at_classes(truth: Array, scores: Array, encoded: Encoded) -> Look:
     rival = np.argmax(others, axis=1)
     margins = true - others[at, rival]
     lack = encoded.high - margins
-    stands = (lack == 0) & (encoded.high == 0) & (truth < rival)  # the tie rule, as in `visits.tie_stands`
+    stands = (lack == 0) & (encoded.high == 0) & wins_tie(truth, rival)
     learns = (lack >= 0) & ~stands if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
-    wrong = (margins < 0) | ((margins == 0) & (rival < truth))
-    return Look(margins, lack, learns, learns if encoded.code == PERCEPTRON else margins <= 0, wrong)
+    wrong = (margins < 0) | ((margins == 0) & wins_tie(rival, truth))
+    return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else margins <= 0, wrong)
 
 
-def _seen(problem: Problem, index: Array, planes: Planes, rule: Rule) -> Look:
+def _evaluated(problem: Problem, index: Array, planes: Planes, rule: Rule) -> RowMargins:
     """How planes do on these rows."""
-    return look(problem, index, check_scores(planes.raw(problem.rows, index)), rule)
+    return row_margins(problem, index, check_scores(planes.raw(problem.rows, index)), rule)
 
 
 def _by_row(seen: Array) -> Array:
@@ -136,7 +143,7 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
     lows: Any = np.inf
     violations, errors = 0, 0
     for index in problem.pieces(planes.coef.shape[0]):
-        seen = _seen(problem, index, planes, rule)
+        seen = _evaluated(problem, index, planes, rule)
         lows = np.minimum(lows, seen.margins.min(axis=0))
         violations += int(np.count_nonzero(_by_row(seen.violates)))
         errors += int(np.count_nonzero(_by_row(seen.wrong)))
@@ -145,26 +152,28 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
 
 def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:
     """Whether every row that takes part is where a converged learner has it."""
-    return not any(_seen(problem, index, planes, rule).violates.any() for index in problem.pieces(planes.coef.shape[0]))
+    return not any(
+        _evaluated(problem, index, planes, rule).violates.any() for index in problem.pieces(planes.coef.shape[0])
+    )
 
 
 def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
     """Σ of what rows lack, each counted by its weight."""
     loss = 0.0
     for index in problem.pieces(planes.coef.shape[0]):
-        lack = np.maximum(_seen(problem, index, planes, rule).lack, 0)
+        lack = np.maximum(_evaluated(problem, index, planes, rule).lack, 0)
         loss += float(problem.mass(index) @ (lack if lack.ndim == 1 else lack.sum(axis=1)))
     return loss
 
 
-def find(problem: Problem, planes: Planes, rule: Rule, worst: bool, bias: float) -> int | None:
+def row_to_learn_from(problem: Problem, planes: Planes, rule: Rule, worst: bool, bias: float) -> int | None:
     """The first row that the rule would learn from, or the one that lacks most; None when there is none.
 
     An empty row, without a bias, moves nothing however often it is shown, and is passed over.
     """
     best, most = None, -np.inf
     for index in problem.pieces(planes.coef.shape[0]):
-        seen = _seen(problem, index, planes, rule)
+        seen = _evaluated(problem, index, planes, rule)
         need = np.where(seen.learns, seen.lack, -np.inf)
         need = need if need.ndim == 1 else need.max(axis=1)
         if bias == 0:
@@ -187,7 +196,7 @@ def empty(X: Any) -> Array:
     return found
 
 
-def wrong(problem: Problem, kept: Kept, labels: bool) -> tuple[int, float]:
+def wrong(problem: Problem, kept: Model, labels: bool) -> tuple[int, float]:
     """Rows whose class is answered wrongly, by the tie rule, and their weight. `problem` is that of all classes."""
     rows, mass = 0, 0.0
     for index in problem.pieces(max(kept.classes, 1)):

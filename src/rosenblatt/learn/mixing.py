@@ -38,19 +38,18 @@ import numpy as np
 
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, Facts
-from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, Solver, Source, Step
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, PartOfEpoch, Solver, Source
 from rosenblatt.learn.linear.pegasos import PegasosPlan
-from rosenblatt.learn.linear.stochastic import Aim, StochasticSolver
+from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, VIOLATIONS
-from rosenblatt.learn.online.rules import Rule, SecondOrderRule
+from rosenblatt.learn.online.companions import Average, L1Debt, Weights
 from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver, Plan
-from rosenblatt.learn.online.state import NONE, Machine, State
+from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import check_state
 
 Array = np.ndarray[Any, Any]
 MIXINGS = ("uniform", "mistakes")
-NOTHING = np.zeros((0, 0))
 
 
 def refusal(plan: Plan) -> str | None:
@@ -61,7 +60,7 @@ def refusal(plan: Plan) -> str | None:
         return "its pocket is chosen on all rows, and pockets do not mix"
     if plan.batch:
         return 'update="batch" moves w once a pass over all rows'
-    if type(plan) not in (Plan, Aim, PegasosPlan):
+    if type(plan) not in (Plan, ObjectivePlan, PegasosPlan):
         return "its state is more than weights, and does not mix"
     if not isinstance(plan.order, str) or plan.order in ("first", "worst"):
         return "its order looks at all rows at once"
@@ -117,7 +116,7 @@ class Sharding:
 
 
 @dataclass(frozen=True)
-class Part:
+class ShardResult:
     """What a shard has learned in one pass."""
 
     machines: tuple[Machine, ...]
@@ -133,12 +132,7 @@ class Part:
     @property
     def nbytes(self) -> int:
         """What it takes to send it."""
-        return sum(_bytes(machine) for machine in self.machines)
-
-
-def _bytes(machine: Machine) -> int:
-    arrays = (machine.coef, machine.intercept, machine.total, machine.total_b, machine.spread, machine.spread_b)
-    return int(sum(array.nbytes for array in arrays))
+        return sum(array.nbytes for machine in self.machines for array in machine.arrays)
 
 
 def shard_seed(seed: int, shard: int) -> int:
@@ -151,11 +145,11 @@ def outgoing(state: State) -> State:
     if state.keep != "average":
         return state
     sent = replace(state)
-    sent.machines = [replace(machine, total=NOTHING, total_b=NONE) for machine in state.machines]
+    sent.machines = [replace(machine, average=None) for machine in state.machines]
     return sent
 
 
-def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
+def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> ShardResult:
     """Learn from a shard, from the mixed weights on; the solver stays as it is.
 
     Examples
@@ -170,7 +164,7 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
     >>> shards = [rows([[1.0], [-1.0]], [1, 0]), rows([[2.0]], [1])]
     >>> plan = Plan(PerceptronRule(), bias="none", order="cyclic")
     >>> solver = OnlineSolver(plan, new_state(shards[0].facts(), plan, TWO, 2, seed=0))
-    >>> mixer = Mixer(solver.state, plan.rule)
+    >>> mixer = Mixer(solver.state)
     >>> for shard, examples in enumerate(shards):
     ...     mixer.add(one_pass(solver, examples, shard))
     >>> mixer.mixed().machines[0].coef  # (1 + 2)/2
@@ -180,8 +174,8 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
     state.seed = shard_seed(state.seed, shard)
     for machine in state.machines:
         if state.keep == "average":
-            machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(machine.intercept.size)
-        machine.tally[[VIOLATIONS, LOSS]] = 0.0
+            machine.average = Average.zeros(machine.weights)
+        machine.tally[[Count.VIOLATIONS, Count.LOSS]] = 0.0
     before = state.updates
     solver = copy(solver)
     solver.state = state
@@ -189,17 +183,17 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> Part:
     for _ in solver.epoch(source):
         pass
     check_state(state)
-    rule = solver.plan.rule
-    if any(_gaussian(machine, rule) and not _variances(machine).min(initial=1.0) > 0 for machine in state.machines):
+    variances = [one.covariance.variances for one in state.machines if one.covariance is not None]
+    if any(one is not None and not one.min(initial=1.0) > 0 for one in variances):
         raise NotFiniteError(
             "A variance fell to 0 by rounding, so that its inverse, by which shards are mixed, overflows"
         )
-    return Part(
+    return ShardResult(
         tuple(state.machines),
         examples.target.shape[0],
         state.updates - before,
-        float(sum(machine.tally[VIOLATIONS] for machine in state.machines)),
-        tuple(float(machine.tally[LOSS]) for machine in state.machines),
+        float(sum(machine.tally[Count.VIOLATIONS] for machine in state.machines)),
+        tuple(float(machine.tally[Count.LOSS]) for machine in state.machines),
         state.radius2,
         state.bias,
         state.whole,
@@ -213,7 +207,7 @@ class OnePass:
 
     solver: LinearSolver
 
-    def __call__(self, examples: Examples, shard: int) -> Part:
+    def __call__(self, examples: Examples, shard: int) -> ShardResult:
         """What this shard learns."""
         return one_pass(self.solver, examples, shard)
 
@@ -250,12 +244,11 @@ class Mixer:
     ----------
     start : State
         From which every shard began.
-    rule : Rule
     mixing : {"uniform", "mistakes"}
     """
 
-    def __init__(self, start: State, rule: Rule, mixing: str = "uniform") -> None:
-        self.start, self.rule, self.mixing = start, rule, mixing
+    def __init__(self, start: State, mixing: str = "uniform") -> None:
+        self.start, self.mixing = start, mixing
         self.alike = [_Sums() for _ in start.machines]
         self.by_mistakes = [_Sums() for _ in start.machines]
         self.updates = [0.0 for _ in start.machines]
@@ -264,16 +257,16 @@ class Mixer:
         self.violations, self.losses = 0.0, np.zeros(len(start.machines))
         self.radius2, self.bias, self.whole, self.by_feature = start.radius2, start.bias, start.whole, False
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ShardResult) -> None:
         """Take the part of the next shard."""
         for k, (machine, begin) in enumerate(zip(part.machines, self.start.machines, strict=True)):
-            clock = float(machine.tally[CLOCK])
-            if clock == begin.tally[CLOCK]:
+            clock = float(machine.tally[Count.CLOCK])
+            if clock == begin.tally[Count.CLOCK]:
                 continue  # it saw no row
             if not any(sums.mass for sums in self.alike):
                 self.by_feature = machine.by_feature
-            made = float(machine.tally[UPDATES] - begin.tally[UPDATES])
-            terms = _terms(_turned(machine, self.by_feature), self.rule, clock if self.start.keep == "average" else 0.0)
+            made = float(machine.tally[Count.UPDATES] - begin.tally[Count.UPDATES])
+            terms = _terms(_turned(machine, self.by_feature), clock)
             self.alike[k].add(1.0, clock, terms)
             if self.mixing == "mistakes" and made:
                 self.by_mistakes[k].add(made, clock, terms)
@@ -307,79 +300,38 @@ class Mixer:
         if not sums.mass:
             return begin.copy()
         dtype, result = begin.coef.dtype, begin.copy()
-        result.tally[CLOCK] = sums.clock / sums.mass
-        result.tally[UPDATES] += self.updates[k]
+        result.tally[Count.CLOCK] = sums.clock / sums.mass
+        result.tally[Count.UPDATES] += self.updates[k]
         result.moves = self.moves[k]
-        coef, intercept = sums.mean("coef"), sums.mean("intercept")
-        if "spread" in sums.arrays:
-            precision = sums.mean("spread")
-            if not _gaussian(begin, self.rule):  # v and the diagonal of A: natural parameters already
-                result.spread, result.spread_b = precision.astype(dtype), sums.mean("spread_b").astype(dtype)
-            elif begin.spread.ndim == 3:
-                coef = np.stack([np.linalg.solve(P, q) for P, q in zip(precision, coef, strict=True)])
-                result.spread = np.ascontiguousarray(np.linalg.inv(precision), dtype=dtype)
-            else:
-                sure = sums.mean("spread_b")
-                coef, intercept = coef / precision, intercept / sure
-                result.spread, result.spread_b = (1.0 / precision).astype(dtype), (1.0 / sure).astype(dtype)
-        result.coef, result.intercept = coef.astype(dtype), intercept.astype(dtype)
-        if self.start.keep == "average":
-            N = result.tally[CLOCK]
-            result.total = begin.total + sums.mean("total") - sums.mean("timed") + N * result.coef
-            result.total_b = begin.total_b + sums.mean("total_b") - sums.mean("timed_b") + N * result.intercept
-        elif "total" in sums.arrays:
-            result.total, result.total_b = sums.mean("total"), sums.mean("total_b")
+        weights = Weights(sums.mean("coef"), sums.mean("intercept"))
+        if begin.covariance is not None:
+            result.covariance, weights = begin.covariance.mixed(sums.mean, weights)
+        result.coef, result.intercept = weights.coef.astype(dtype), weights.intercept.astype(dtype)
+        if begin.average is not None:
+            result.average = begin.average.mixed(sums.mean, result.weights, result.tally[Count.CLOCK])
+        if "owed" in sums.arrays:  # debts may have come in this very pass
+            result.debt = L1Debt.mixed(sums.mean)
         return result
 
 
-def _gaussian(machine: Machine, rule: Rule) -> bool:
-    """Whether the machine holds a mean and a covariance."""
-    return machine.spread.ndim == 3 or not isinstance(rule, SecondOrderRule)
-
-
-def _variances(machine: Machine) -> Array:
-    """Those of the weights, where there are some."""
-    if machine.spread.ndim == 3:
-        return np.diagonal(machine.spread, axis1=1, axis2=2)
-    return np.append(machine.spread, machine.spread_b)
-
-
-def _terms(machine: Machine, rule: Rule, clock: float) -> dict[str, Array]:
+def _terms(machine: Machine, clock: float) -> dict[str, Array]:
     """What is summed over shards, in double precision."""
-    coef, intercept = machine.coef.astype(np.float64), machine.intercept.astype(np.float64)
-    found: dict[str, Array] = {"coef": coef, "intercept": intercept}
-    if machine.spread.size:
-        spread, sure = machine.spread.astype(np.float64), machine.spread_b.astype(np.float64)
-        if machine.spread.ndim == 3:
-            precision = np.linalg.inv(spread)
-            found |= {"spread": precision, "coef": np.einsum("kij,kj->ki", precision, coef)}
-        elif _gaussian(machine, rule):
-            precision, sure = 1.0 / spread, 1.0 / sure
-            found |= {"spread": precision, "spread_b": sure, "coef": precision * coef, "intercept": sure * intercept}
-        else:
-            found |= {"spread": spread, "spread_b": sure}
-    if machine.total_b.size:
-        found |= {"total": machine.total, "total_b": machine.total_b}
-        if clock:
-            found |= {"timed": clock * coef, "timed_b": clock * intercept}
+    weights = Weights(machine.coef.astype(np.float64), machine.intercept.astype(np.float64))
+    found = weights._asdict()
+    for part in (machine.covariance, machine.average, machine.debt):
+        found |= {} if part is None else part.terms(weights, clock)
     return found
 
 
 def _turned(machine: Machine, by_feature: bool) -> Machine:
     """The machine with its arrays laid out this way."""
-    if machine.by_feature == by_feature:
-        return machine
-    coef, total, spread = (
-        np.ascontiguousarray(array.T) if array.ndim == 2 else array
-        for array in (machine.coef, machine.total, machine.spread)
-    )
-    return replace(machine, coef=coef, total=total, spread=spread, by_feature=by_feature)
+    return machine if machine.by_feature == by_feature else machine.transposed()
 
 
 # -- the solver ------------------------------------------------------------------------------------------------------
 
 
-class Spent(NamedTuple):
+class ShardCosts(NamedTuple):
     """What a source in shards has cost so far, and how many shards it works on at once."""
 
     sent_again: int
@@ -407,10 +359,10 @@ class MixedSolver(Solver):
         """As the solver that is mixed."""
         self.inner.begin(source, records)
 
-    def epoch(self, source: Any) -> Iterator[Step]:
+    def epoch(self, source: Any) -> Iterator[PartOfEpoch]:
         """One pass over all shards from the same weights, and the mean of what they have learned."""
         began, before, told = time.perf_counter(), source.spent(), self.sharding
-        mixer = Mixer(self.state, self.inner.plan.rule, told.mixing)
+        mixer = Mixer(self.state, told.mixing)
         lesson = copy(self.inner)
         lesson.state = outgoing(self.state)
         mistakes, computing = [], 0.0
@@ -418,7 +370,7 @@ class MixedSolver(Solver):
             mixer.add(part)
             mistakes.append(part.updates)
             computing += part.seconds
-            yield Step(part.rows, part.updates)
+            yield PartOfEpoch(part.rows, part.updates)
         self.state = mixer.mixed()
         self.inner.take(mixer.losses, mixer.violations, sum(mistakes))
         after = source.spent()

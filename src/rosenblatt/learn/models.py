@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, heard in one go
 
 
-def lay(coef: Array, rows: Dense | Sparse) -> Array:
+def laid_out_for(coef: Array, rows: Dense | Sparse) -> Array:
     """Coefficients (K, d) as the loops want them for such rows: see `rows`."""
     if coef.shape[0] == 1:
         return np.ascontiguousarray(coef[0], dtype=rows.values.dtype)
@@ -60,7 +60,7 @@ class Planes:
     def raw(self, rows: Dense | Sparse, index: Array) -> Array:
         """w·x + b of the rows in `index`, (n,) for a single plane, (n, K) for more."""
         K = self.coef.shape[0]
-        w, b = lay(self.coef, rows), self.intercept.astype(rows.values.dtype)
+        w, b = laid_out_for(self.coef, rows), self.intercept.astype(rows.values.dtype)
         out = np.empty(index.size if K == 1 else (index.size, K), dtype=rows.values.dtype)
         for begin, end in spans(index.size, K * values_per_row(rows)):
             (score_one if K == 1 else score_many)(rows, index[begin:end], w, b, out[begin:end])
@@ -108,7 +108,7 @@ def _vote_many(
 
 
 @dataclass(frozen=True)
-class History:
+class UpdateHistory:
     """Every update of one machine: w after k of them is the start + Σ step·x̂, and lives until the next one."""
 
     support: Any  # the rows that made updates, an array or CSR, or a tuple of such
@@ -138,7 +138,7 @@ class History:
 
     def votes(self, products: Array, first: Array, scheme: Scheme) -> Array:
         """The ballot over rows whose products with the support, and whose scores by the start, are given."""
-        poll = Poll(self, first, scheme)
+        poll = VoteCount(self, first, scheme)
         poll.hear(slice(None), products, self.which)
         return poll.result()
 
@@ -174,13 +174,13 @@ class History:
         return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
 
 
-class Poll:
+class VoteCount:
     """A vote on rows, heard update after update: scores and votes of the rows.
 
     They lie (K, n), or (n, K) where planes decide together.
     """
 
-    def __init__(self, history: History, first: Array, scheme: Scheme) -> None:
+    def __init__(self, history: UpdateHistory, first: Array, scheme: Scheme) -> None:
         """`first` (n, K): the scores by the start."""
         self.history, self.together = history, scheme.joint and first.shape[1] > 1
         self.shifts, self.lives = history.shifts, np.empty(history.steps.size)
@@ -223,10 +223,10 @@ def _running(start: Array, shift: Array, moves: Array, shifts: Array) -> tuple[A
 
 
 @dataclass(frozen=True)
-class Ballot:
+class VotedPlanes:
     """The voted perceptron: a history a machine (one, or one a pair for "ovo")."""
 
-    histories: tuple[History, ...]
+    histories: tuple[UpdateHistory, ...]
     scheme: Scheme
     classes: int
 
@@ -240,13 +240,13 @@ class Ballot:
         parts = [self._votes(history, rows, index) for history in self.histories]
         return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
 
-    def _votes(self, history: History, rows: Dense | Sparse, index: Array) -> Array:
+    def _votes(self, history: UpdateHistory, rows: Dense | Sparse, index: Array) -> Array:
         """Some updates after the other, and some rows after the other for each, so that Ctrl-C is heard."""
         (K, d), support, n = history.coef.shape, history.rows, index.size
         first = np.empty((n, K))
         for begin, end in spans(n, K * values_per_row(rows)):
             first[begin:end] = take(rows, index[begin:end], d) @ history.coef.T + history.intercept
-        poll = Poll(history, first, self.scheme)
+        poll = VoteCount(history, first, self.scheme)
         for updates in self._some(history, n):
             which = history.which[updates]
             low, high = int(which.min()), int(which.max()) + 1
@@ -268,7 +268,7 @@ class Ballot:
                 poll.hear(updates, np.ascontiguousarray(found, dtype=np.float64), which, block)
         return poll.result()
 
-    def _some(self, history: History, n: int) -> Iterator[slice]:
+    def _some(self, history: UpdateHistory, n: int) -> Iterator[slice]:
         """All updates, in pieces whose rows are quickly gathered; longer ones when few rows ask."""
         most = VALUES_AT_ONCE * history.rows.shape[0] // max(stored(history.rows), 1)
         room = max(1, min(most, max(FEWEST_UPDATES, min(MOST_UPDATES, VALUES_AT_ONCE // max(n, 1)))))
@@ -306,4 +306,4 @@ def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
     return whole[index.astype(np.int64)]
 
 
-Kept = Planes | Ballot
+Model = Planes | VotedPlanes

@@ -97,7 +97,7 @@ class Explicit:
 
 
 @dataclass(frozen=True)
-class Pool:
+class ShufflePool:
     """Blocks of rows that lie in memory together, and how their rows are shuffled: both the same from any source."""
 
     blocks: Array  # the numbers of the blocks, in the order they are read
@@ -124,14 +124,14 @@ class Blocks:
         """Rows, present or not."""
         return int(self.bounds[-1])
 
-    def pools(self, epoch: int) -> Iterator[Pool]:
+    def pools(self, epoch: int) -> Iterator[ShufflePool]:
         """The pools of an epoch, one after the other."""
         count = self.bounds.size - 1
         order = Shuffled(count, self.seed, 1).piece(epoch, 0, count).astype(np.int64)
         for number, begin in enumerate(range(0, count, POOL)):
             blocks = order[begin : begin + POOL]
             sizes = np.diff(self.bounds)[blocks]
-            yield Pool(blocks, sizes, Shuffled(int(sizes.sum()), self.seed, number + 2))
+            yield ShufflePool(blocks, sizes, Shuffled(int(sizes.sum()), self.seed, number + 2))
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The rows visited from `begin` to `end` of this epoch, absent ones left out."""

@@ -52,14 +52,13 @@ def check_state(state: Any) -> None:
 
 
 def _arrays(state: Any) -> Iterator[Array]:
-    """The arrays of numbers that a state holds, or the machines in it."""
+    """The arrays of numbers that a state holds, or the machines in it and their companions."""
     for value in vars(state).values():
         if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
             yield value
-        elif isinstance(value, list):
-            for part in value:
-                if is_dataclass(part):
-                    yield from _arrays(part)
+        for part in value if isinstance(value, list) else (value,):
+            if is_dataclass(part):
+                yield from _arrays(part)
 
 
 def largest(X: Any, taking_part: Array | None = None) -> tuple[int, int, float]:

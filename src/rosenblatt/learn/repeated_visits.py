@@ -31,7 +31,7 @@ def too_many(limit: int) -> ValueError:
     )
 
 
-class Repeats:
+class VisitLimit:
     """Counts the visits of an epoch over so many rows, the first to each row left out."""
 
     def __init__(self, rows: int, most: int | None = None) -> None:

@@ -19,6 +19,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from rosenblatt.compiling import verb
+from rosenblatt.data.examples import Dense, Sparse
 
 Array = np.ndarray[Any, Any]
 Rows = Any
@@ -99,7 +100,7 @@ def _dot_sparse(rows: Rows, i: Any, w: Array) -> Any:
     return (a + b) + (c + e)
 
 
-dot = verb({"Dense": _dot_dense, "Sparse": _dot_sparse})  # w·x_i
+dot = verb({Dense: _dot_dense, Sparse: _dot_sparse})  # w·x_i
 
 
 # -- W x: the scores of all classes ----------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
         j += ONE
 
 
-dots = verb({"Dense": _dots_dense, "Sparse": _dots_sparse})  # scores_k = w_k·x_i for every class k
+dots = verb({Dense: _dots_dense, Sparse: _dots_sparse})  # scores_k = w_k·x_i for every class k
 
 
 # -- w += step x -----------------------------------------------------------------------------------------------------
@@ -165,7 +166,7 @@ def _add_sparse(rows: Rows, i: Any, step: Any, w: Array) -> None:
         w[column[j]] += size * x[j]
 
 
-add = verb({"Dense": _add_dense, "Sparse": _add_sparse})  # w += step·x_i
+add = verb({Dense: _add_dense, Sparse: _add_sparse})  # w += step·x_i
 
 
 def _add_class_dense(rows: Rows, i: Any, step: Any, W: Array, k: Any) -> None:
@@ -183,7 +184,7 @@ def _add_class_sparse(rows: Rows, i: Any, step: Any, W: Array, k: Any) -> None:
         W[column[j], k] += size * x[j]
 
 
-add_class = verb({"Dense": _add_class_dense, "Sparse": _add_class_sparse})  # w_k += step·x_i
+add_class = verb({Dense: _add_class_dense, Sparse: _add_class_sparse})  # w_k += step·x_i
 
 
 def _add_pair_dense(rows: Rows, i: Any, step: Any, W: Array, up: Any, down: Any) -> None:
@@ -203,7 +204,7 @@ def _add_pair_sparse(rows: Rows, i: Any, step: Any, W: Array, up: Any, down: Any
         W[column[j], down] -= size * x[j]
 
 
-add_pair = verb({"Dense": _add_pair_dense, "Sparse": _add_pair_sparse})  # w_up += step·x_i, w_down −= step·x_i
+add_pair = verb({Dense: _add_pair_dense, Sparse: _add_pair_sparse})  # w_up += step·x_i, w_down −= step·x_i
 
 
 # -- ‖x‖² ------------------------------------------------------------------------------------------------------------
@@ -223,7 +224,7 @@ def _norm_sparse(rows: Rows, i: Any) -> Any:
     return total
 
 
-norm = verb({"Dense": _norm_dense, "Sparse": _norm_sparse})  # ‖x_i‖², in double precision
+norm = verb({Dense: _norm_dense, Sparse: _norm_sparse})  # ‖x_i‖², in double precision
 
 
 # -- fetching rows ahead: nothing to do when compilation is off ------------------------------------------------------
@@ -250,8 +251,8 @@ def _fetch_start_sparse(rows: Rows, i: Any) -> None:
     prefetch(rows.starts, i, True)
 
 
-fetch_row = verb({"Dense": _fetch_dense, "Sparse": _fetch_sparse})  # the values of row i
-fetch_start = verb({"Dense": _fetch_start_dense, "Sparse": _fetch_start_sparse})  # the place where it starts
+fetch_row = verb({Dense: _fetch_dense, Sparse: _fetch_sparse})  # the values of row i
+fetch_start = verb({Dense: _fetch_start_dense, Sparse: _fetch_start_sparse})  # the place where it starts
 
 
 def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any) -> None:
@@ -264,4 +265,4 @@ def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any) -> None:
 
 
 # Inlined: a call would cost more than reading a short row.
-fetch_ahead = verb({"Dense": _fetch_ahead, "Sparse": _fetch_ahead}, inline="always")
+fetch_ahead = verb({Dense: _fetch_ahead, Sparse: _fetch_ahead}, inline="always")

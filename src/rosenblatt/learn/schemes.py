@@ -1,11 +1,9 @@
 """Ways of handling several classes: how many planes learn, what each of them is told, and which class they decide for.
 
-    TWO     two classes, or numbers: one plane
-    JOINT   one plane per class, all in one problem: the true class against its best rival ("multinomial")
-    REST    one plane per class or label, each against the rest ("ovr")
-    PAIRS   one plane per pair of classes, each a problem of its own ("ovo")
-
-The tie rule of prediction (`data.examples`) stands here, in `decide`; that of training in `visits`.
+TWO     two classes, or numbers: one plane
+JOINT   one plane per class, all in one problem: the true class against its best rival ("multinomial")
+REST    one plane per class or label, each against the rest ("ovr")
+PAIRS   one plane per pair of classes, each a problem of its own ("ovo")
 """
 
 from __future__ import annotations
@@ -20,13 +18,6 @@ import numpy as np
 from rosenblatt.data.examples import Facts
 
 Array = np.ndarray[Any, Any]
-
-
-def decide(scores: Array, labels: bool = False) -> Array:
-    """The class codes (or the indicator of labels) that scores stand for: f > 0, or the first of the largest."""
-    if labels:
-        return (scores > 0).astype(np.int8)
-    return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
 
 
 def signs(on: Array) -> Array:

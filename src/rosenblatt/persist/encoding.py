@@ -19,10 +19,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.learn.epoch_records import Records
-from rosenblatt.learn.kernel.functions import Gathered
+from rosenblatt.learn.epoch_records import EpochRecords
+from rosenblatt.learn.kernel.functions import GrowingRows
 from rosenblatt.learn.schemes import SCHEMES, Scheme
-from rosenblatt.persist.migrations import MOVED
+from rosenblatt.persist.migrations import MOVED, migrated
 
 Array = np.ndarray[Any, Any]
 HOME = re.compile(r"(data|learn|prove|estimators)(\.[a-z_]+){1,2}")
@@ -86,7 +86,7 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
         return {"fraction": [hex(value.numerator), hex(value.denominator)]}
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return {"type": np.dtype(value).str}
-    if isinstance(value, Gathered):
+    if isinstance(value, GrowingRows):
         return {"gathered": encode(value.rows, arrays, name)}
     if sp.issparse(value) and value.format in COMPRESSED:
         kind = "matrix" if isinstance(value, COMPRESSED[value.format][0]) else "array"
@@ -103,7 +103,7 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
         home = type(value).__module__.removeprefix("rosenblatt.")
         inside = {one: encode(getattr(value, one), arrays, name) for one in _fields(type(value))}
         return {"record": f"{home}.{type(value).__name__}", "fields": inside}
-    if isinstance(value, tuple | Records):
+    if isinstance(value, tuple | EpochRecords):
         return {"tuple": [encode(item, arrays, name) for item in value]}
     if callable(value):
         raise FileError(f"{name} holds a function, {value!r}, and a model file holds no code: set {name} to data first")
@@ -201,15 +201,15 @@ def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:
     return state
 
 
-def _gathered(value: Any, arrays: Arrays) -> Gathered:
-    return Gathered.of(decode(value["gathered"], arrays))
+def _gathered(value: Any, arrays: Arrays) -> GrowingRows:
+    return GrowingRows.of(decode(value["gathered"], arrays))
 
 
 def _record(value: Any, arrays: Arrays) -> Any:
-    kind = find(value["record"])
-    if not _is_record(kind) or not set(value["fields"]) <= set(_fields(kind)):  # fields that came later have defaults
-        raise ValueError(f"{value['record']} is no record with the fields {sorted(value['fields'])}")
-    fields = {name: decode(item, arrays) for name, item in value["fields"].items()}
+    path, fields = migrated(value["record"], {name: decode(item, arrays) for name, item in value["fields"].items()})
+    kind = find(path)
+    if not _is_record(kind) or not set(fields) <= set(_fields(kind)):  # fields that came later have defaults
+        raise ValueError(f"{path} is no record with the fields {sorted(fields)}")
     if "scheme" in fields:
         fields["scheme"] = SCHEMES[fields["scheme"]]
     return kind(**fields)

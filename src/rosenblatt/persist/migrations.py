@@ -1,4 +1,22 @@
-"""What version 0.1 wrote into model files, and where it is now: models of every version keep loading."""
+"""What version 0.1 wrote into model files, and what it is now: models of every version keep loading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.online.companions import (
+    Average,
+    DiagonalCovariance,
+    FullCovariance,
+    L1Debt,
+    LoggedUpdates,
+    Pocket,
+    Votes,
+)
 
 # Classes, by their path at the time.
 MOVED = {
@@ -10,25 +28,85 @@ MOVED = {
     "estimators.aggressive.PassiveAggressiveRegressor": "estimators.passive_aggressive.PassiveAggressiveRegressor",
     "estimators.report.Report": "estimators.base.report.Report",
     "estimators.report.Sharding": "learn.mixing.Sharding",
-    "learn.budgets.Budgeted": "learn.kernel.budgets.Budgeted",
-    "learn.budgets.Small": "learn.kernel.budgets.Small",
-    "learn.kept.Ballot": "learn.models.Ballot",
-    "learn.kept.History": "learn.models.History",
+    "learn.budgets.Budgeted": "learn.kernel.budgets.BudgetState",
+    "learn.budgets.Small": "learn.kernel.budgets.BudgetedMachine",
+    "learn.kept.Ballot": "learn.models.VotedPlanes",
+    "learn.kept.History": "learn.models.UpdateHistory",
     "learn.kept.Planes": "learn.models.Planes",
-    "learn.kernel_machines.Dual": "learn.kernel.perceptron.Dual",
-    "learn.kernel_machines.Machines": "learn.kernel.perceptron.Machines",
+    "learn.kernel_machines.Dual": "learn.kernel.perceptron.KernelModel",
+    "learn.kernel_machines.Machines": "learn.kernel.perceptron.KernelState",
     "learn.machines.Machine": "learn.online.state.Machine",
-    "learn.machines.Piece": "learn.online.state.Piece",
+    "learn.machines.Piece": "learn.online.companions.LoggedUpdates",
     "learn.machines.State": "learn.online.state.State",
-    "learn.network.Answers": "learn.network.backpropagation.Answers",
+    "learn.network.Answers": "learn.network.backpropagation.NetworkModel",
     "learn.network.Layer": "learn.network.backpropagation.Layer",
-    "learn.network.Net": "learn.network.backpropagation.Net",
-    "learn.network.Network": "learn.network.backpropagation.Network",
+    "learn.network.Net": "learn.network.backpropagation.Architecture",
+    "learn.network.Network": "learn.network.backpropagation.NetworkState",
     "learn.similarity.Kernel": "learn.kernel.functions.Kernel",
     "learn.training.EpochRecord": "learn.epochs.EpochRecord",
-    "learn.tree.Grown": "learn.online.hierarchy.Grown",
+    "learn.tree.Grown": "learn.online.hierarchy.TreeState",
     "learn.tree.Tree": "learn.online.hierarchy.Tree",
-    "learn.visits.Log": "learn.online.first_order.Log",
+    "learn.visits.Log": "learn.online.first_order.UpdateLog",
     "prove.certificates.Separability": "prove.exact.certificates.Separability",
     "prove.certificates.WidestPlane": "prove.exact.certificates.WidestPlane",
+}
+
+Fields = dict[str, Any]
+# What machines with a budget counted, in this order.
+BUDGET_COUNTS = (Count.SUPPORT, Count.SHRINKAGE, Count.MISTAKES, Count.UPDATES, Count.VIOLATIONS, Count.LOSS)
+
+
+def migrated(path: str, fields: Fields) -> tuple[str, Fields]:
+    """The class that a record is of now, and its fields."""
+    if path in CHANGED:
+        fields = CHANGED[path](dict(fields))
+    return MOVED.get(path, path), fields
+
+
+def _tally(fields: Fields) -> Fields:
+    """Counts have new places at the end."""
+    fields["tally"] = np.concatenate([fields["tally"], np.zeros(max(len(Count) - fields["tally"].size, 0))])
+    return fields
+
+
+def _machine(fields: Fields) -> Fields:
+    """All in one record: `total` held the sums of an average or the debts of a penalty, `spread` a covariance."""
+    fields = _tally(fields)
+    total, total_b = fields.pop("total"), fields.pop("total_b")
+    spread, spread_b = fields.pop("spread"), fields.pop("spread_b")
+    start, log, pocket = fields.pop("start", None), fields.pop("log", ()), fields.pop("pocket", None)
+    if total_b.size:
+        fields["average"] = Average(total, total_b)
+    if spread.size:
+        fields["covariance"] = FullCovariance(spread) if spread.ndim == 3 else DiagonalCovariance(spread, spread_b)
+    if start is not None:
+        fields["votes"] = Votes(start[0], start[1], log)
+    if pocket is not None:
+        fields["pocket"] = Pocket(*pocket)
+    return fields
+
+
+def _state(fields: Fields) -> Fields:
+    """What a machine could not know: what its sums were for, and the bias step of votes."""
+    for machine in fields["machines"]:
+        if machine.average is not None and fields["keep"] != "average":
+            machine.debt, machine.average = L1Debt(*machine.average.arrays), None
+        if machine.votes is not None:
+            bias = float(fields["bias"])
+            logged = machine.votes.log
+            machine.votes.log = tuple(one if len(one) == 3 else LoggedUpdates(one[0], one[1], bias) for one in logged)
+    return fields
+
+
+def _within_budget(fields: Fields) -> Fields:
+    fields["tally"] = np.zeros(len(Count))
+    fields["tally"][list(BUDGET_COUNTS)] = fields.pop("book")
+    return fields
+
+
+CHANGED: dict[str, Callable[[Fields], Fields]] = {
+    "learn.machines.Machine": _machine,
+    "learn.machines.State": _state,
+    "learn.budgets.Small": _within_budget,
+    "learn.tree.Grown": _tally,
 }

@@ -41,7 +41,7 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.reading import Reading, make_reading
 from rosenblatt.estimators.base.state_checks import is_number
 from rosenblatt.scale.shard_answer_checks import Check, accepted
-from rosenblatt.scale.shards import Answered, AskExamples, HeldShard, Shard, Store
+from rosenblatt.scale.shards import AskExamples, HeldShard, Shard, Store, TimedAnswer
 
 ATTEMPTS, DEATHS = 3, 12  # that a shard fails, and that workers die under it
 SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
@@ -110,7 +110,7 @@ def absent() -> Any:
 
 
 @dataclass(frozen=True)
-class Done:
+class WorkerAnswer:
     """An answer, or what went wrong, and which worker gave it, after how many seconds."""
 
     value: Any
@@ -119,12 +119,12 @@ class Done:
     seconds: float
 
 
-def brought(blob: bytes) -> bytes:
+def shared_with_workers(blob: bytes) -> bytes:
     """What all tasks of a round need: the result of a task, so that it can be had again if its worker dies."""
     return blob
 
 
-def worked(shard: Shard, blob: bytes, memory: int | None, held: dict[str, Any]) -> Done:
+def run_on_worker(shard: Shard, blob: bytes, memory: int | None, held: dict[str, Any]) -> WorkerAnswer:
     """Put the question to a shard, on a worker."""
     began, worker = time.perf_counter(), get_worker()
     if isinstance(shard, HeldShard) and held:
@@ -134,7 +134,7 @@ def worked(shard: Shard, blob: bytes, memory: int | None, held: dict[str, Any]) 
         value = pickle.loads(blob)(shard, store_of(worker, memory))
     except Exception as error:  # whoever asked decides what becomes of it
         wrong = error
-    return Done(value, wrong, str(worker.address), time.perf_counter() - began)
+    return WorkerAnswer(value, wrong, str(worker.address), time.perf_counter() - began)
 
 
 def store_of(worker: Any, memory: int | None) -> Store:
@@ -149,7 +149,7 @@ def store_of(worker: Any, memory: int | None) -> Store:
 
 
 @dataclass
-class Flight:
+class ShardInFlight:
     """A shard under way."""
 
     future: Any = None
@@ -197,7 +197,7 @@ class Cluster:
 
     def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
         """The answer of each shard that passes the check, in their order."""
-        trip = Trip(self, question, shards, check)
+        trip = Round(self, question, shards, check)
         try:
             yield from trip.answers()
         finally:
@@ -271,7 +271,7 @@ def lost() -> ConnectionError:
     )
 
 
-class Trip:
+class Round:
     """One question on its way to all shards and back."""
 
     def __init__(self, cluster: Cluster, question: Any, shards: Sequence[Shard], check: Check) -> None:
@@ -280,7 +280,7 @@ class Trip:
         self.kind = type(question.question if known else question)
         self.blob = dumps(question, protocol=5)
         self.events: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
-        self.flights = [Flight() for _ in shards]
+        self.flights = [ShardInFlight() for _ in shards]
         self.ready: set[int] = set()
         self.reached: set[str] = set()
         self.sent, self.bare = None, 0.0  # the weights on the cluster; since when there is no worker
@@ -298,12 +298,14 @@ class Trip:
         if isinstance(shard, HeldShard):
             recipe: Any = absent
             if flight.whole:
-                assert isinstance(shard.recipe, Block)
+                assert isinstance(shard.recipe, CollectionBlock)
                 recipe, held = shard.recipe.packed()
             shard = replace(shard, recipe=recipe)
         if self.sent is None:
-            self.sent = self.cluster.submit(brought, self.blob)
-        flight.future = self.cluster.submit(worked, shard, self.sent, self.cluster.memory, held, home=flight.home)
+            self.sent = self.cluster.submit(shared_with_workers, self.blob)
+        flight.future = self.cluster.submit(
+            run_on_worker, shard, self.sent, self.cluster.memory, held, home=flight.home
+        )
         flight.number += 1
         flight.since = time.monotonic()
         self._listen(i)
@@ -428,13 +430,13 @@ class Trip:
             error = ConnectionError(f"{self.shards[i].name}: each worker that learned from it died, {ATTEMPTS} times.")
         self._again(i, error)
 
-    def _fetched(self, i: int) -> Done | None:
+    def _fetched(self, i: int) -> WorkerAnswer | None:
         """The answer of a shard that is ready; None if it was lost on the way, and is under way again."""
         flight, cluster = self.flights[i], self.cluster
         limit, patience = cluster.limit(self.kind, len(self.shards), 1), TICK
         while True:
             try:
-                done: Done = flight.future.result(timeout=min(patience, limit))
+                done: WorkerAnswer = flight.future.result(timeout=min(patience, limit))
                 break
             except TimeoutError:
                 if flight.future.status != "finished":  # its worker died with it: Dask makes it again, or we do
@@ -450,14 +452,14 @@ class Trip:
         try:
             self._checked(done, self.shards[i])
         except Exception as error:
-            flight.home = done.worker if isinstance(done, Done) else flight.home
+            flight.home = done.worker if isinstance(done, WorkerAnswer) else flight.home
             self._failed(i, error)
             return None
         flight.future = None
         cluster.homes[self.shards[i].name] = done.worker
         cluster.slow.discard(done.worker)
         cluster.times.setdefault(self.kind, []).append(done.seconds)
-        if isinstance(done.value, Answered):
+        if isinstance(done.value, TimedAnswer):
             cluster.bytes_moved += done.value.nbytes
         if done.worker not in self.reached:
             self.reached.add(done.worker)
@@ -466,7 +468,7 @@ class Trip:
 
     def _checked(self, done: Any, shard: Shard) -> None:
         """Raise what went wrong on the worker, or is wrong with its answer."""
-        if not (isinstance(done, Done) and isinstance(done.worker, str) and is_number(done.seconds)):
+        if not (isinstance(done, WorkerAnswer) and isinstance(done.worker, str) and is_number(done.seconds)):
             raise FileError(f"a worker answered with {type(done).__name__}, which is no answer of ours", shard.name)
         if done.error is not None:
             raise done.error
@@ -477,7 +479,7 @@ class Trip:
 
 
 @dataclass(frozen=True)
-class Block:
+class CollectionBlock:
     """How to make one block of a collection: its part of the graph, run where the block is needed.
 
     What the cluster holds of a collection (`persist`) stands in the graph as futures. They do not travel within a
@@ -491,7 +493,7 @@ class Block:
         made = [get_sync(_filled(graph, held or {}), key) for graph, key in self.parts]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def packed(self) -> tuple[Block, dict[str, Any]]:
+    def packed(self) -> tuple[CollectionBlock, dict[str, Any]]:
         """The block without its futures, and these, by name."""
         futures = {
             str(key): value for graph, _ in self.parts for key, value in graph.items() if isinstance(value, Future)
@@ -500,7 +502,7 @@ class Block:
             ({key: None if isinstance(value, Future) else value for key, value in graph.items()}, block)
             for graph, block in self.parts
         )
-        return Block(bare), futures
+        return CollectionBlock(bare), futures
 
 
 def _filled(graph: dict[Any, Any], held: dict[str, Any]) -> dict[Any, Any]:
@@ -541,7 +543,7 @@ def _shards(collections: list[Any]) -> list[HeldShard]:
     return [
         HeldShard(
             f"block {k} of {name}",
-            Block(tuple((cull(graph, [key])[0], key) for graph, key in zip(graphs, these, strict=True))),
+            CollectionBlock(tuple((cull(graph, [key])[0], key) for graph, key in zip(graphs, these, strict=True))),
         )
         for k, these in enumerate(zip(*keys, strict=True))
     ]

@@ -1,7 +1,7 @@
 """The rows of files as a source of examples, piece by piece.
 
 Pieces are parsed, or read from the cache and shuffled, on the other core while the one before is learned from:
-`Rows.tasks` yields what makes them.
+`FileRows.tasks` yields what makes them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, check_labels, class_weights, encode_rows, radius2
 from rosenblatt.data.formats.byte_sources import expand_paths
 from rosenblatt.data.formats.reading import Contents, Reading, RowBlock, encode_target, parse_tasks
-from rosenblatt.estimators.base.fitting import Wanted
-from rosenblatt.learn.orders import Blocks, Pool
+from rosenblatt.estimators.base.fitting import RowsWanted
+from rosenblatt.learn.orders import Blocks, ShufflePool
 from rosenblatt.learn.row_gathering import gather
 from rosenblatt.scale.read_ahead import ahead
-from rosenblatt.scale.row_cache import DAMAGED, Block, Cache, read_blocks
+from rosenblatt.scale.row_cache import DAMAGED, CachedBlock, RowCache, read_blocks
 
 Array = np.ndarray[Any, Any]
 AT_ONCE = 16  # blocks read together, where they follow each other
 
 
 @dataclass(frozen=True)
-class Taught:
+class ExampleEncoder:
     """How rows become examples for one estimator."""
 
     how: Reading
@@ -97,7 +97,7 @@ class Taught:
         rows, reach = encode_rows(piece.X)
         return self.examples(rows, truth, reach)
 
-    def of_blocks(self, blocks: Block, cache: Cache, order: Array | None) -> Examples:
+    def of_blocks(self, blocks: CachedBlock, cache: RowCache, order: Array | None) -> Examples:
         """Examples of blocks of the cache that were joined, their rows in this order."""
         values, columns, lengths, labels, counts = blocks
         columns -= np.uint32(cache.shift)  # one below becomes the highest
@@ -129,20 +129,20 @@ class Taught:
         return self.examples(rows, truth, cache.contents.radius2)
 
 
-def taught_to(wanted: Wanted, contents: Contents) -> Taught:
+def example_encoder(wanted: RowsWanted, contents: Contents) -> ExampleEncoder:
     """How these rows become examples for an estimator that wants this of them."""
     how, d, weights = contents.how, contents.how.n_features, wanted.class_weight
     assert d is not None
     if not wanted.classes:
         if how.multilabel or (contents.labels is not None and isinstance(contents.labels[0], str)):
             raise ValueError(f"{wanted.name} learns numbers, and the labels are names or sets.")
-        return Taught(how, None, None, d)
+        return ExampleEncoder(how, None, None, d)
     if how.multilabel:
         if not wanted.several:
             raise ValueError(f"{wanted.name} learns one class per row; these have several labels.")
         if weights is not None:
             raise ValueError("class_weight weighs classes; rows with several labels have none.")
-        return Taught(how, np.arange(len(how.labels or ())), None, d)
+        return ExampleEncoder(how, np.arange(len(how.labels or ())), None, d)
     if contents.labels is None:
         raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
     classes = np.array(contents.labels)
@@ -157,7 +157,7 @@ def taught_to(wanted: Wanted, contents: Contents) -> Taught:
         raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
     if shares is not None and not shares.all() and wanted.radius:
         raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
-    return Taught(how, classes, shares, d)
+    return ExampleEncoder(how, classes, shares, d)
 
 
 def strange_label(label: Any) -> ValueError:
@@ -166,18 +166,18 @@ def strange_label(label: Any) -> ValueError:
     return ValueError(f"The label {label!r} is none of the classes that were given.")
 
 
-class Rows:
+class FileRows:
     """The rows of a source, as often as they are asked for."""
 
     contents: Contents
 
-    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+    def tasks(self, taught: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
         """What makes the examples of a pass, piece by piece."""
         raise NotImplementedError
 
 
 @dataclass
-class Parsed(Rows):
+class ParsedRows(FileRows):
     """Rows that are parsed anew each time, in the order of the file."""
 
     source: Any
@@ -185,27 +185,27 @@ class Parsed(Rows):
     size: int
     longest: int  # bytes of a line
 
-    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+    def tasks(self, taught: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
         """What makes the examples of a pass, piece by piece."""
         for task in parse_tasks(self.source, self.contents.how, self.size, self.longest):
             yield partial(_parsed, task, taught)
 
 
-def _parsed(task: Callable[[], RowBlock], taught: Taught) -> Examples:
+def _parsed(task: Callable[[], RowBlock], taught: ExampleEncoder) -> Examples:
     return taught.of_piece(task())
 
 
 @dataclass
-class Kept(Rows):
+class CachedRows(FileRows):
     """Rows from a cache, in the order of the file or shuffled."""
 
-    cache: Cache
+    cache: RowCache
     contents: Contents = field(init=False)
 
     def __post_init__(self) -> None:
         self.contents = self.cache.contents
 
-    def tasks(self, taught: Taught, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+    def tasks(self, taught: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
         """What makes the examples of a pass, piece by piece."""
         if order is not None:
             for pool in order.pools(epoch):
@@ -215,16 +215,16 @@ class Kept(Rows):
         for begin in range(0, count, AT_ONCE):
             yield partial(self._in_turn, np.arange(begin, min(begin + AT_ONCE, count)), taught)
 
-    def _in_turn(self, numbers: Array, taught: Taught) -> Examples:
+    def _in_turn(self, numbers: Array, taught: ExampleEncoder) -> Examples:
         return taught.of_blocks(read_blocks(self.cache, numbers), self.cache, None)
 
-    def _shuffled(self, pool: Pool, epoch: int, taught: Taught) -> Examples:
+    def _shuffled(self, pool: ShufflePool, epoch: int, taught: ExampleEncoder) -> Examples:
         order = pool.order.piece(epoch, 0, pool.order.size)
         return taught.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
 
 
 @dataclass
-class Census:
+class PassFacts:
     """What a first scan would have told, gathered in the only pass."""
 
     classes: Array | None
@@ -237,11 +237,11 @@ class Census:
         if self.classes is not None:
             self.counts = self.counts + np.bincount(examples.target, minlength=self.classes.size)
 
-    def contents(self, rows: Rows) -> Contents:
+    def contents(self, rows: FileRows) -> Contents:
         """What was found."""
         if not self.rows:
             raise FileError(
-                "expected rows, found none", expand_paths(rows.source)[0] if isinstance(rows, Parsed) else None
+                "expected rows, found none", expand_paths(rows.source)[0] if isinstance(rows, ParsedRows) else None
             )
         counts = () if self.classes is None else tuple(self.counts.tolist())
         return replace(rows.contents, rows=self.rows, counts=counts)
@@ -251,8 +251,8 @@ class Census:
 class FileSource:
     """The rows of files, for the training loop."""
 
-    rows: Rows
-    taught: Taught
+    rows: FileRows
+    taught: ExampleEncoder
     in_turn: bool  # whether rows are visited in the order of the file
     seed: int = 0  # of the order, where they are not
     whole = False
@@ -260,7 +260,7 @@ class FileSource:
     @property
     def lasting(self) -> bool:
         """Whether a scan costs no more parsing."""
-        return isinstance(self.rows, Kept)
+        return isinstance(self.rows, CachedRows)
 
     @property
     def facts(self) -> Facts:
@@ -275,9 +275,9 @@ class FileSource:
     def parts(self, epoch: int) -> Iterator[Examples]:
         """The rows of a pass, in its order; a pass over rows that nobody counted counts them."""
         order = None
-        if isinstance(self.rows, Kept) and not self.in_turn:
+        if isinstance(self.rows, CachedRows) and not self.in_turn:
             order = Blocks(self.rows.cache.bounds, self.seed)
-        census = None if self.rows.contents.rows else Census(self.taught.classes)
+        census = None if self.rows.contents.rows else PassFacts(self.taught.classes)
         for examples in self._pieces(order, epoch):
             if census is not None:
                 census.add(examples)

@@ -23,9 +23,9 @@ from rosenblatt.data.formats.reading import (
     preview_tasks,
     with_layout,
 )
-from rosenblatt.estimators.base.fitting import Wanted, named_classes, train_from
+from rosenblatt.estimators.base.fitting import RowsWanted, named_classes, train_from
 from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.file_source import FileSource, Kept, Parsed, Rows, strange_label, taught_to
+from rosenblatt.scale.file_source import CachedRows, FileRows, FileSource, ParsedRows, example_encoder, strange_label
 from rosenblatt.scale.memory import give_back
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
@@ -55,7 +55,7 @@ def _given(contents: Contents, classes: Array) -> Contents:
     return replace(contents, labels=tuple(names), counts=tuple(found.get(name, 0) for name in names))
 
 
-def _unscanned(wanted: Wanted, how: Reading, named: bool) -> Contents | None:
+def _unscanned(wanted: RowsWanted, how: Reading, named: bool) -> Contents | None:
     """What is known without a first scan, where that is enough for a single pass; the pass itself counts the rows."""
     numbers = not wanted.classes and how.format == "svmlight"
     if not (how.known and how.format in ("svmlight", "text") and (named or numbers)):
@@ -67,16 +67,16 @@ def _unscanned(wanted: Wanted, how: Reading, named: bool) -> Contents | None:
     return None if how.multilabel else Contents(how, 0, 0, 0.0, None, (), False)
 
 
-def _rows(source: Any, how: Reading, wanted: Wanted, memory: int, known: Contents | None) -> Rows:
+def _rows(source: Any, how: Reading, wanted: RowsWanted, memory: int, known: Contents | None) -> FileRows:
     """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
     size, longest = min(CHUNK_BYTES, memory // 32), max_line_bytes(memory)
     if not wanted.once:
-        return Kept(cached(source, how, size, longest))
+        return CachedRows(cached(source, how, size, longest))
     found = fresh(source, how)
     if found is not None:
-        return Kept(found)
+        return CachedRows(found)
     if known is not None:
-        return Parsed(source, known, min(PIECE, longest), longest)
+        return ParsedRows(source, known, min(PIECE, longest), longest)
     ready = with_layout(source, how, size)
     seen = Inventory()
     pieces = ahead(preview_tasks(source, ready, size, longest))
@@ -85,14 +85,14 @@ def _rows(source: Any, how: Reading, wanted: Wanted, memory: int, known: Content
             seen.add(piece) if isinstance(piece, RowBlock) else seen.add_preview(piece)
     if not seen.rows:
         raise FileError("expected rows, found none", expand_paths(source)[0])
-    return Parsed(source, seen.contents(seen.complete_reading(ready)), min(PIECE, longest), longest)
+    return ParsedRows(source, seen.contents(seen.complete_reading(ready)), min(PIECE, longest), longest)
 
 
 # -- training --------------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Opening:
+class FileOpener:
     """Opens a source of files when it is known what an estimator wants of it."""
 
     source: Any
@@ -102,7 +102,7 @@ class Opening:
     checkpointed: bool
     opened: FileSource | None = None
 
-    def __call__(self, wanted: Wanted) -> FileSource:
+    def __call__(self, wanted: RowsWanted) -> FileSource:
         """The rows of the files."""
         if self.classes is not None and not wanted.classes:
             raise ValueError(f"{wanted.name} learns numbers: it has no classes.")
@@ -110,7 +110,7 @@ class Opening:
         rows = _rows(self.source, self.how, wanted, self.memory, known)
         if self.classes is not None:
             rows.contents = _given(rows.contents, self.classes)
-        self.opened = FileSource(rows, taught_to(wanted, rows.contents), wanted.in_turn)
+        self.opened = FileSource(rows, example_encoder(wanted, rows.contents), wanted.in_turn)
         return self.opened
 
     def size(self) -> tuple[int, int]:
@@ -141,7 +141,7 @@ def training(
         source = stack.enter_context(spooled(source, stdin=False))
         how = make_reading(source, **settings)
         source = stack.enter_context(spooled(source))
-        opening = Opening(source, how, limit, named, checkpoint is not None)
+        opening = FileOpener(source, how, limit, named, checkpoint is not None)
         steps = train_from(estimator, opening, save=point.save, resume=point.resume)
         yield from followed(steps, opening.size, point.epochs)
     give_back()

@@ -71,7 +71,7 @@ def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[Ro
 
 
 @dataclass(frozen=True)
-class Answer:
+class WritePredictions:
     """Predict the rows of shards, each into a file of its own."""
 
     model: bytes  # pickled
@@ -112,7 +112,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Tally:
+class ScoreCounts:
     """How a model does: rows, those that are right, and for numbers what R² is made of."""
 
     rows: int = 0
@@ -121,13 +121,13 @@ class Tally:
     spread: float = 0.0  # Σ (y − mean)²
     missed: float = 0.0  # Σ (y − ŷ)²
 
-    def joined(self, other: Tally) -> Tally:
+    def joined(self, other: ScoreCounts) -> ScoreCounts:
         """Both together (Chan, Golub, LeVeque 1979)."""
         rows = self.rows + other.rows
         if not rows:
             return self
         apart = other.mean - self.mean
-        return Tally(
+        return ScoreCounts(
             rows,
             self.right + other.right,
             self.mean + apart * other.rows / rows,
@@ -137,15 +137,15 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Compare:
+class ScorePredictions:
     """Hold predictions against labels."""
 
     model: bytes  # pickled
     how: Reading
 
-    def __call__(self, shard: Shard, store: Store) -> Tally:
+    def __call__(self, shard: Shard, store: Store) -> ScoreCounts:
         """How the model does on a shard."""
-        model, total = pickle.loads(self.model), Tally()
+        model, total = pickle.loads(self.model), ScoreCounts()
         for piece in _pieces(shard, model, self.how, store):
             truth = encode_target(piece, self.how)
             if truth is None:
@@ -153,11 +153,11 @@ class Compare:
             said = model.predict(piece.X)
             if hasattr(model, "classes_"):
                 right = said == truth if said.ndim == 1 else (said == truth).all(axis=1)
-                total = total.joined(Tally(piece.rows, int(np.count_nonzero(right))))
+                total = total.joined(ScoreCounts(piece.rows, int(np.count_nonzero(right))))
             else:
                 y = truth.astype(np.float64)
                 spread, missed = float(((y - y.mean()) ** 2).sum()), float(((y - said) ** 2).sum())
-                total = total.joined(Tally(piece.rows, 0, float(y.mean()), spread, missed))
+                total = total.joined(ScoreCounts(piece.rows, 0, float(y.mean()), spread, missed))
         return total
 
 
@@ -167,7 +167,7 @@ def _check_answer(paths: dict[str, str], answer: Any, shard: Shard) -> None:
 
 
 def _check_tally(tally: Any, shard: Shard) -> None:
-    must(isinstance(tally, Tally) and is_count(tally.rows) and is_count(tally.right), "numbers of rows")
+    must(isinstance(tally, ScoreCounts) and is_count(tally.rows) and is_count(tally.right), "numbers of rows")
     must(tally.right <= tally.rows, "no more rows that are right than rows")
     amounts = (tally.mean, tally.spread, tally.missed)
     must(all(isinstance(one, int | float) and not math.isnan(one) for one in amounts), "sums that are numbers")
@@ -245,7 +245,7 @@ def predict(
     paths = {group.name: str(folder / f"part-{k:05d}.parquet") for k, group in enumerate(groups)}
     refuse_overwriting_inputs(paths_of(groups), paths.values())
     engine = make_engine(client, n_jobs, memory, deadline)
-    question = Answer(_carried(model), replace(how, multilabel=None), paths, scores)
+    question = WritePredictions(_carried(model), replace(how, multilabel=None), paths, scores)
     answers = engine.round(question, groups, partial(_check_answer, paths))
     return [Path(path) for path, _ in answers]
 
@@ -282,8 +282,8 @@ def score(
     """
     groups, how = _asked(model, source, client, settings)
     engine = make_engine(client, n_jobs, memory, deadline)
-    total = Tally()
-    for one in engine.round(Compare(_carried(model), how), groups, _check_tally):
+    total = ScoreCounts()
+    for one in engine.round(ScorePredictions(_carried(model), how), groups, _check_tally):
         total = total.joined(one)
     if not total.rows:
         raise FileError("expected rows, found none", groups[0].name)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rosenblatt.learn.epochs import EpochRecord, Step
+from rosenblatt.learn.epochs import EpochRecord, PartOfEpoch
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Progress:
 
 
 def followed(
-    steps: Iterator[Step | EpochRecord], size: Callable[[], tuple[int, int]], epochs: int = 0
+    steps: Iterator[PartOfEpoch | EpochRecord], size: Callable[[], tuple[int, int]], epochs: int = 0
 ) -> Iterator[Progress]:
     """The steps of a training as progress.
 
@@ -50,7 +50,7 @@ def followed(
     for step in steps:
         total, shards = size()
         record = step if isinstance(step, EpochRecord) else None
-        if isinstance(step, Step):
+        if isinstance(step, PartOfEpoch):
             rows, updates, done = rows + step.rows, updates + step.updates, done + (shards > 0)
         yield Progress(epoch, rows, total, updates, time.perf_counter() - began, record, done, shards)
         if record is not None:

@@ -42,7 +42,7 @@ DAMAGED = "expected a whole cache, found a damaged one: delete it"
 
 
 @dataclass(frozen=True)
-class Cache:
+class RowCache:
     """A cache that is known to be good."""
 
     path: Path
@@ -57,7 +57,7 @@ class Cache:
         return np.concatenate([[0], np.cumsum(self.table[:, ROWS])])
 
 
-class Block(NamedTuple):
+class CachedBlock(NamedTuple):
     """Rows as they are stored."""
 
     values: Array
@@ -79,7 +79,7 @@ class _Writer:
         self.codes: dict[str, int] = {}
         self.radius2 = 0.0
         self.dense = False
-        self.pending: Block | None = None
+        self.pending: CachedBlock | None = None
         self.write(MAGIC)
 
     def write(self, data: bytes) -> None:
@@ -104,7 +104,7 @@ class _Writer:
         if self.pending is not None:
             self._put(self.pending)
 
-    def _block(self, piece: RowBlock) -> Block:
+    def _block(self, piece: RowBlock) -> CachedBlock:
         """The piece, its names as codes in the order in which they were first seen."""
         labels = piece.labels
         if labels is None:
@@ -117,13 +117,13 @@ class _Writer:
         if sp.issparse(piece.X):
             X = piece.X
             lengths = np.diff(X.indptr).astype(np.uint32)
-            return Block(X.data, X.indices.view(np.uint32), lengths, labels, counts)
+            return CachedBlock(X.data, X.indices.view(np.uint32), lengths, labels, counts)
         self.dense = True
         values = np.ascontiguousarray(piece.X)
         lengths = np.full(values.shape[0], values.shape[1], np.uint32)
-        return Block(values.ravel(), np.zeros(0, np.uint32), lengths, labels, counts)
+        return CachedBlock(values.ravel(), np.zeros(0, np.uint32), lengths, labels, counts)
 
-    def _put(self, block: Block) -> None:
+    def _put(self, block: CachedBlock) -> None:
         if not block.lengths.size:
             return
         single = block.values.astype(np.float32)
@@ -136,7 +136,7 @@ class _Writer:
         self.write(data)
 
 
-def _joined(a: Block, b: Block) -> Block:
+def _joined(a: CachedBlock, b: CachedBlock) -> CachedBlock:
     """Both, one after the other; where one has several labels a row, both are counted."""
     counts = [block.label_counts for block in (a, b)]
     if counts[0].size or counts[1].size:
@@ -145,7 +145,7 @@ def _joined(a: Block, b: Block) -> Block:
             for one, block in zip(counts, (a, b), strict=True)
         ]
     join = np.concatenate
-    return Block(
+    return CachedBlock(
         join([a.values, b.values]),
         join([a.columns, b.columns]),
         join([a.lengths, b.lengths]),
@@ -154,20 +154,20 @@ def _joined(a: Block, b: Block) -> Block:
     )
 
 
-def _label_starts(block: Block) -> Array:
+def _label_starts(block: CachedBlock) -> Array:
     counts = block.label_counts if block.label_counts.size else np.ones(block.lengths.size, np.uint32)
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
-def cut(block: Block, first: int, end: int) -> Block:
+def cut(block: CachedBlock, first: int, end: int) -> CachedBlock:
     """Rows `first` to `end` of a block."""
     starts = np.concatenate([[0], np.cumsum(block.lengths, dtype=np.int64)])
     return _cut(block, starts, _label_starts(block), first, end)
 
 
-def _cut(block: Block, starts: Array, label_starts: Array, first: int, end: int) -> Block:
+def _cut(block: CachedBlock, starts: Array, label_starts: Array, first: int, end: int) -> CachedBlock:
     inside = slice(int(starts[first]), int(starts[end]))
-    return Block(
+    return CachedBlock(
         block.values[inside],
         block.columns[inside],
         block.lengths[first:end],
@@ -176,7 +176,7 @@ def _cut(block: Block, starts: Array, label_starts: Array, first: int, end: int)
     )
 
 
-def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None) -> Cache:
+def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None) -> RowCache:
     """Copy a source into a cache at `path`, in one pass; parsing runs ahead on the other core."""
     paths = expand_paths(source)
     plain = [one for one in paths if one != STDIN]
@@ -219,12 +219,12 @@ def convert(source: Any, how: Reading, path: Path, size: int, longest: int | Non
 FOREIGN = "expected a cache of rosenblatt, found something else"
 
 
-def load_cache(path: Path) -> Cache:
+def load_cache(path: Path) -> RowCache:
     """The cache at `path`, if it is a whole one."""
     return _loaded(path)[0]
 
 
-def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
+def _loaded(path: Path) -> tuple[RowCache, dict[str, Any]]:
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -242,7 +242,7 @@ def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
             raise FileError("expected a whole cache, found a damaged one", path)
         contents = decode(footer["contents"], Arrays())
         names = None if footer["names"] is None else tuple(footer["names"])
-        cache = Cache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
+        cache = RowCache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
         footer["stamps"] = [FileStamp(**one) for one in footer["stamps"]]
         footer["asked"], footer["racy"] = decode(footer["asked"], Arrays()), bool(footer["racy"])
         if not (_fits_together(cache) and _within(cache, footer["table"]) and _settled(contents.how, footer["asked"])):
@@ -256,7 +256,7 @@ def _loaded(path: Path) -> tuple[Cache, dict[str, Any]]:
     return cache, footer
 
 
-def _fits_together(cache: Cache) -> bool:
+def _fits_together(cache: RowCache) -> bool:
     """Whether what a cache says of its rows is consistent: whoever made it may have meant harm."""
     about, names, table = cache.contents, cache.names, cache.table
     if not isinstance(about, Contents) or not isinstance(about.how, Reading):
@@ -290,7 +290,7 @@ def _in_order(labels: tuple[Any, ...] | None, names: bool) -> bool:
     return bool(labels) and labels == tuple(sorted(set(labels))) and all(fine)
 
 
-def _within(cache: Cache, end: int) -> bool:
+def _within(cache: RowCache, end: int) -> bool:
     """Whether all blocks lie where blocks can lie."""
     least, most = [0, 1, 0, -1, 0], [end, end, end, end, 1]
     if not ((least <= cache.table[:, :CHECK]) & (cache.table[:, :CHECK] <= most)).all():
@@ -318,7 +318,7 @@ def place(source: Any, how: Reading) -> Path:
     return cache_folder() / name
 
 
-def fresh(source: Any, how: Reading) -> Cache | None:
+def fresh(source: Any, how: Reading) -> RowCache | None:
     """The cache of a source, if there is one and no file has changed since it was made."""
     path = place(source, how)
     if not path.exists():
@@ -332,18 +332,18 @@ def fresh(source: Any, how: Reading) -> Cache | None:
     return cache if replace(footer["asked"], layout=how.layout, n_features=how.n_features) == how else None
 
 
-def cached(source: Any, how: Reading, size: int, longest: int | None = None) -> Cache:
+def cached(source: Any, how: Reading, size: int, longest: int | None = None) -> RowCache:
     """The cache of a source: the one that is there if it is fresh, else a new one."""
     return fresh(source, how) or convert(source, how, place(source, how), size, longest)
 
 
-def read_blocks(cache: Cache, numbers: Array) -> Block:
+def read_blocks(cache: RowCache, numbers: Array) -> CachedBlock:
     """These blocks, each checked, as one; nothing of the file is held beside them."""
     table = cache.table[numbers]
     rows, stored, single = int(table[:, 1].sum()), int(table[:, 2].sum()), bool(table[:, 4].all())
     several = bool((table[:, 3] >= 0).any())
     labels = int(np.where(table[:, 3] < 0, table[:, 1], table[:, 3]).sum())
-    whole = Block(
+    whole = CachedBlock(
         room(stored, np.float32 if single else np.float64),
         room(0 if cache.contents.dense else stored, np.uint32),
         np.empty(rows, np.uint32),
@@ -365,7 +365,7 @@ def read_blocks(cache: Cache, numbers: Array) -> Block:
     return whole
 
 
-def _read_block(cache: Cache, file: int, number: int) -> Block:
+def _read_block(cache: RowCache, file: int, number: int) -> CachedBlock:
     offset, rows, stored, several, single, check = cache.table[number].tolist()
     labels = rows if several < 0 else several
     kinds = [
@@ -383,10 +383,10 @@ def _read_block(cache: Cache, file: int, number: int) -> Block:
     for kind, count in kinds:
         parts.append(np.frombuffer(data, kind, count, at))
         at += kind.itemsize * count
-    return Block(*parts)
+    return CachedBlock(*parts)
 
 
-def _sound(block: Block, cache: Cache) -> bool:
+def _sound(block: CachedBlock, cache: RowCache) -> bool:
     """Whether rows and labels are where the numbers say; a checksum tells damage, not who wrote the block.
 
     Columns are compared with the number of features where it is known (`Taught.of_blocks`).

@@ -17,14 +17,14 @@ from rosenblatt.data.formats.reading import Contents, Reading
 from rosenblatt.data.formats.tables import ColumnSurvey
 from rosenblatt.estimators.base.report import Scan
 from rosenblatt.estimators.base.state_checks import check_machine, is_count, is_number, must
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.evaluation import Evaluation
 from rosenblatt.learn.linear.stochastic import TotalLoss
-from rosenblatt.learn.mixing import OnePass, Part
-from rosenblatt.learn.online.first_order import CLOCK, UPDATES
+from rosenblatt.learn.mixing import OnePass, ShardResult
 from rosenblatt.learn.online.solver import Clean, Errors
 from rosenblatt.learn.online.state import Machine
 from rosenblatt.learn.overflow import Largest
-from rosenblatt.scale.shards import Answered, Found, Shard
+from rosenblatt.scale.shards import Shard, ShardContents, TimedAnswer
 
 Array = np.ndarray[Any, Any]
 Check = Callable[[Any, Shard], None]
@@ -71,7 +71,7 @@ def check_vocabulary(columns: Sequence[str], found: Any, shard: Shard) -> None:
 
 def check_found(found: Any, shard: Shard) -> None:
     """What a shard holds."""
-    must(isinstance(found, Found) and isinstance(found.single, bool), "what the shard holds")
+    must(isinstance(found, ShardContents) and isinstance(found.single, bool), "what the shard holds")
     held = found.contents
     must(isinstance(held, Contents) and isinstance(held.how, Reading), "what the shard holds")
     must(is_count(held.rows) and is_count(held.stored) and is_count(held.most, -1), "numbers of rows and columns")
@@ -90,14 +90,14 @@ def check_answered(
     question: Any, sizes: Sequence[int], places: dict[str, int], features: int, answered: Any, shard: Shard
 ) -> None:
     """The answer to a question about the examples of a shard."""
-    must(isinstance(answered, Answered) and _is_amount(answered.reading), "an answer")
+    must(isinstance(answered, TimedAnswer) and _is_amount(answered.reading), "an answer")
     CHECKS[type(question)](question, answered.value, sizes[places[shard.name]], features)
 
 
 def _check_part(question: OnePass, part: Any, rows: int, features: int) -> None:
     """One pass, from the weights of the question on."""
     start = question.solver.state
-    must(isinstance(part, Part) and isinstance(part.machines, tuple), "what was learned")
+    must(isinstance(part, ShardResult) and isinstance(part.machines, tuple), "what was learned")
     must(len(part.machines) == len(part.losses) == len(start.machines), f"{len(start.machines)} machines")
     for machine, begin in zip(part.machines, start.machines, strict=True):
         must(isinstance(machine, Machine), "machines")
@@ -112,17 +112,17 @@ def _check_part(question: OnePass, part: Any, rows: int, features: int) -> None:
 
 def _check_pass(machine: Machine, begin: Machine, keep: str, features: int) -> None:
     """A machine that can be mixed with others that began alike."""
-    check_machine(machine, begin.intercept.size, features, bool(begin.spread.size))
+    check_machine(machine, begin.intercept.size, features, begin.covariance is not None)
     must(machine.coef.dtype == begin.coef.dtype, f"weights of {begin.coef.dtype}")
-    must(machine.spread.ndim == begin.spread.ndim, "the same covariance")
-    summed = keep == "average" or begin.total_b.size > 0  # else those of an L1 penalty come with the first pass
-    must(machine.total_b.size or not summed, "the sums of an average or a penalty")
-    arrays = (machine.coef, machine.intercept, machine.total, machine.total_b, machine.spread, machine.spread_b)
-    must(all(map(_finite, (*arrays, machine.tally, machine.moves))), "finite weights, found NaN or infinity")
-    must(all(machine.tally[k] >= begin.tally[k] for k in (CLOCK, UPDATES)), "counts that do not fall")
-    if machine.spread.size:
-        variances = np.diagonal(machine.spread, axis1=-2, axis2=-1) if machine.spread.ndim == 3 else machine.spread
-        must(variances.min() > 0 and machine.spread_b.min(initial=1) > 0, "variances above 0")
+    must(type(machine.covariance) is type(begin.covariance), "the same covariance")
+    must(machine.average is not None or keep != "average", "the sums of an average")
+    must(machine.debt is not None or begin.debt is None, "the debts of a penalty")  # they may come with the first pass
+    must(all(map(_finite, (*machine.arrays, machine.tally, machine.moves))), "finite weights, found NaN or infinity")
+    must(all(machine.tally[k] >= begin.tally[k] for k in (Count.CLOCK, Count.UPDATES)), "counts that do not fall")
+    if machine.covariance is not None:
+        diagonal = machine.covariance.variances
+        arrays = machine.covariance.arrays if diagonal is None else (diagonal,)
+        must(all(array.min(initial=1) > 0 for array in arrays), "variances above 0")
 
 
 def _check_scan(question: Scan, scans: Any, rows: int, features: int) -> None:

@@ -19,10 +19,10 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import tables
 from rosenblatt.data.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
 from rosenblatt.data.formats.reading import HASHED_FEATURES, Contents, Reading, in_bytes, make_reading, merge_contents
-from rosenblatt.estimators.base.fitting import Wanted, train_from
-from rosenblatt.learn.mixing import MIXINGS, Spent
+from rosenblatt.estimators.base.fitting import RowsWanted, train_from
+from rosenblatt.learn.mixing import MIXINGS, ShardCosts
 from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.file_source import taught_to
+from rosenblatt.scale.file_source import example_encoder
 from rosenblatt.scale.fit_from_files import LEAST_MEMORY
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
@@ -36,15 +36,15 @@ from rosenblatt.scale.shard_answer_checks import (
 )
 from rosenblatt.scale.shards import (
     TABLES,
+    AskColumns,
+    AskContents,
     AskExamples,
-    Contain,
+    AskNames,
     FileShard,
-    Found,
-    Opening,
     Shard,
+    ShardContents,
+    ShardOpener,
     Store,
-    Survey,
-    Vocabulary,
     array_shards,
     cut_up,
     file_groups,
@@ -94,7 +94,7 @@ class Threads:
 
 
 @dataclass(frozen=True)
-class Cut:
+class ShardedRows:
     """A source, cut into shards, and what they hold together."""
 
     shards: list[Shard]
@@ -111,12 +111,12 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     if how.format not in TABLES or how.layout is not None:
         return how
     names = [group.name for group in groups]
-    seen = tables.merge_surveys(list(zip(names, engine.round(Survey(how), groups, check_survey), strict=True)))
+    seen = tables.merge_surveys(list(zip(names, engine.round(AskColumns(how), groups, check_survey), strict=True)))
     target = tables.find_label_column(how.label, list(seen), names[0])
     columns = tuple(tables.categorical_columns(seen, target))
     words: dict[str, set[str]] = {name: set() for name in columns}
     if columns and how.categorical == "onehot":
-        for found in engine.round(Vocabulary(how, columns), groups, partial(check_vocabulary, columns)):
+        for found in engine.round(AskNames(how, columns), groups, partial(check_vocabulary, columns)):
             for name in columns:
                 words[name] |= found[name]
     hashed = (how.n_features or HASHED_FEATURES) if how.categorical == "hash" else 0
@@ -124,10 +124,10 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     return replace(how, layout=layout, n_features=layout.n_features)
 
 
-def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: int | None) -> Cut:
+def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: int | None) -> ShardedRows:
     """Look through all groups once, side by side, and cut them into shards."""
     asked = laid_out(engine, groups, how)
-    found: list[Found] = list(engine.round(Contain(asked), groups, check_found))
+    found: list[ShardContents] = list(engine.round(AskContents(asked), groups, check_found))
     parts = [one.contents for one in found]
     if not any(part.rows for part in parts):
         raise FileError("expected rows, found none", groups[0].name)
@@ -147,7 +147,7 @@ def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: in
     share = -(-(shards or 1) // len(groups))
     heaviest = max(part.stored for part in parts) * a_value / max(share, 1)
     single = all(one.single for one in found if one.contents.rows)
-    return Cut(pieces, sizes, contents, asked, shift, single, heaviest)
+    return ShardedRows(pieces, sizes, contents, asked, shift, single, heaviest)
 
 
 # -- shards as a source ----------------------------------------------------------------------------------------------
@@ -158,10 +158,10 @@ class ShardSource:
 
     whole, lasting = False, True
 
-    def __init__(self, engine: Engine, cut: Cut, wanted: Wanted) -> None:
-        taught = taught_to(wanted, cut.contents)
+    def __init__(self, engine: Engine, cut: ShardedRows, wanted: RowsWanted) -> None:
+        taught = example_encoder(wanted, cut.contents)
         self.engine, self.cut = engine, cut
-        self.opening = Opening(taught, cut.asked, cut.shift, cut.single).named()
+        self.opening = ShardOpener(taught, cut.asked, cut.shift, cut.single).named()
         self.places = {shard.name: k for k, shard in enumerate(cut.shards)}
         self.facts = taught.facts(cut.contents, self.opening.dtype)
         self.sizes, self.reading = tuple(cut.sizes), 0.0
@@ -182,9 +182,9 @@ class ShardSource:
                 self.reading += answered.reading
                 yield answered.value
 
-    def spent(self) -> Spent:
+    def spent(self) -> ShardCosts:
         """What shards have cost so far."""
-        return Spent(self.engine.sent_again, self.engine.bytes_moved, self.reading, self.engine.slots)
+        return ShardCosts(self.engine.sent_again, self.engine.bytes_moved, self.reading, self.engine.slots)
 
 
 # -- training --------------------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def training(
     point = Checkpoint.at(checkpoint, resume)
     engine, opened = make_engine(client, n_jobs, memory, deadline), list[ShardSource]()
 
-    def open_source(wanted: Wanted) -> ShardSource:
+    def open_source(wanted: RowsWanted) -> ShardSource:
         groups, how = groups_of(source, shards, client, settings)
         if checkpoint is not None:
             refuse_overwriting_inputs(paths_of(groups), [checkpoint])
@@ -283,7 +283,7 @@ def training(
         yield from followed(steps, lambda: (sum(opened[0].sizes), len(opened[0].sizes)), point.epochs)
 
 
-def _fits(engine: Threads, cut: Cut) -> None:
+def _fits(engine: Threads, cut: ShardedRows) -> None:
     """Refuse shards that are too large for the memory that was granted."""
     needed = int(cut.heaviest * engine.slots)
     if needed > engine.store.limit:

@@ -29,7 +29,7 @@ from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, file_stamps
 from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlock, row_blocks
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Question
-from rosenblatt.scale.file_source import Taught
+from rosenblatt.scale.file_source import ExampleEncoder
 from rosenblatt.scale.row_cache import cached, cut, read_blocks
 
 Array = np.ndarray[Any, Any]
@@ -70,9 +70,9 @@ class Store:
             self.held -= self.kept.pop(key, (None, 0))[1]
 
 
-def size_of(value: Examples | RowBlock | Found) -> int:
+def size_of(value: Examples | RowBlock | ShardContents) -> int:
     """The bytes that rows take, or what is said of them."""
-    if isinstance(value, Found):
+    if isinstance(value, ShardContents):
         return 1000
     if isinstance(value, Examples):
         others = (value.target, value.weights, value.present)
@@ -112,7 +112,7 @@ class FileShard:
         """The rows, as they are read."""
         yield from row_blocks(list(self.paths), how)
 
-    def examples(self, taught: Taught, asked: Reading, shift: int) -> Examples:
+    def examples(self, taught: ExampleEncoder, asked: Reading, shift: int) -> Examples:
         """The rows, as they are learned from."""
         cache = cached(list(self.paths), asked, CHUNK_BYTES)
         ends = cache.bounds
@@ -221,7 +221,7 @@ def _reach(piece: RowBlock, name: str) -> float:
 
 
 @dataclass(frozen=True)
-class Survey:
+class AskColumns:
     """What the columns of tables hold."""
 
     how: Reading
@@ -232,7 +232,7 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class AskNames:
     """The names in the columns of tables."""
 
     how: Reading
@@ -244,7 +244,7 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
-class Found:
+class ShardContents:
     """What a shard holds."""
 
     contents: Contents
@@ -252,34 +252,34 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Contain:
+class AskContents:
     """What shards hold."""
 
     how: Reading
 
-    def __call__(self, shard: Shard, store: Store) -> Found:
+    def __call__(self, shard: Shard, store: Store) -> ShardContents:
         """Look through a shard; of one that is held, once: its rows need not be there a second time."""
         if isinstance(shard, FileShard):
-            return Found(shard.contents(self.how, store), False)
-        found: Found = store.get((self.how, "holds", shard.key()), lambda: self._looked(shard, store))
+            return ShardContents(shard.contents(self.how, store), False)
+        found: ShardContents = store.get((self.how, "holds", shard.key()), lambda: self._looked(shard, store))
         return found
 
-    def _looked(self, shard: HeldShard, store: Store) -> Found:
+    def _looked(self, shard: HeldShard, store: Store) -> ShardContents:
         contents = shard.contents(self.how, store)
-        return Found(contents, bool(shard.piece(self.how, store).X.dtype == np.float32))
+        return ShardContents(contents, bool(shard.piece(self.how, store).X.dtype == np.float32))
 
 
 @dataclass(frozen=True)
-class Opening:
+class ShardOpener:
     """How shards become examples, the same for all of them."""
 
-    taught: Taught
+    taught: ExampleEncoder
     asked: Reading  # before anything was known: the name of the binary copy
     shift: int
     single: bool
     digest: str = ""
 
-    def named(self) -> Opening:
+    def named(self) -> ShardOpener:
         """The opening with a digest of itself, by which examples are held."""
         return replace(self, digest=hashlib.sha256(pickle.dumps(replace(self, digest=""))).hexdigest()[:16])
 
@@ -307,7 +307,7 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Answered:
+class TimedAnswer:
     """The answer of a shard, and the seconds that it took to read its rows."""
 
     value: Any
@@ -323,14 +323,14 @@ class Answered:
 class AskExamples:
     """A question about the examples of shards, which a worker that was asked before holds."""
 
-    opening: Opening
+    opening: ShardOpener
     question: Question
     places: dict[str, int]  # of each shard in the order of mixing
 
-    def __call__(self, shard: Shard, store: Store) -> Answered:
+    def __call__(self, shard: Shard, store: Store) -> TimedAnswer:
         """Ask a shard."""
         examples, reading = self.opening.examples(shard, store)
-        return Answered(self.question(examples, self.places[shard.name]), reading)
+        return TimedAnswer(self.question(examples, self.places[shard.name]), reading)
 
 
 # -- from a source to shards -----------------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ def cut_up(groups: Sequence[FileShard], rows: Sequence[int], shards: int) -> tup
 
 
 @dataclass(frozen=True)
-class Slice:
+class ArraySlice:
     """Rows of arrays in memory."""
 
     X: Any
@@ -386,4 +386,4 @@ def array_shards(X: Any, y: Any, shards: int) -> list[HeldShard]:
     y = None if y is None else as_labels(y)
     n = X.shape[0]
     bounds = [n * k // shards for k in range(shards + 1)]
-    return [HeldShard(f"rows {a:,} to {b:,}", Slice(X, y, a, b)) for a, b in itertools.pairwise(bounds) if b > a]
+    return [HeldShard(f"rows {a:,} to {b:,}", ArraySlice(X, y, a, b)) for a, b in itertools.pairwise(bounds) if b > a]

@@ -18,7 +18,7 @@ from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
 from rosenblatt.learn.online.solver import MOST_WATCHED, Plan, problems
 from rosenblatt.learn.orders import visited
-from rosenblatt.learn.repeated_visits import Repeats
+from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.show.number_format import as_fraction
 
@@ -251,7 +251,7 @@ def _epoch(
     else:
         order = plan.make_order(problem, seed)
         rows, covers = visited(order, problem.present, epoch, 0, order.size), order.covers
-    before, satisfied, repeats = machine.updates, True, Repeats(problem.size, MOST_WATCHED)
+    before, satisfied, repeats = machine.updates, True, VisitLimit(problem.size, MOST_WATCHED)
     repeats.begin(rows.size)
     for row in rows:
         satisfied &= _visit_row(X, machine, problem, number, int(row), epoch, watch, repeats)
@@ -261,7 +261,14 @@ def _epoch(
 
 
 def _visit_row(
-    X: Array, machine: ExactMachine, problem: Problem, number: int, row: int, epoch: int, watch: Watch, repeats: Repeats
+    X: Array,
+    machine: ExactMachine,
+    problem: Problem,
+    number: int,
+    row: int,
+    epoch: int,
+    watch: Watch,
+    repeats: VisitLimit,
 ) -> bool:
     """Visit a row of weight s ⌈s⌉ times, or until a visit changes nothing; return whether no visit saw a violation."""
     left = as_fraction(problem.weights[row]) if problem.weights.size else ONE

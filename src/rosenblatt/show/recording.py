@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.models import Ballot
+from rosenblatt.learn.models import VotedPlanes
 from rosenblatt.learn.online.rules import PerceptronRule
 from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.online.state import Machine, State
@@ -155,12 +155,12 @@ def record_in_floats(
         if not any(machine is one for one in machines):
             machines.append(machine)
         number = next(k for k, one in enumerate(machines) if one is machine)
-        alone = State([machine], problem.scheme, "last", 0, 0).last(plan.rule)
+        alone = State([machine], problem.scheme, "last", 0, 0).last()
         W, b = alone.coef.astype(np.float64), alone.intercept.astype(np.float64)
         recorder.record(number, W, b, machine.updates, problem, row, epoch)
 
     examples = learner._examples(X, y, weights, reset=True)
-    start = learner._new_state(InMemory(examples), plan, coef, intercept).last(plan.rule)
+    start = learner._new_state(InMemory(examples), plan, coef, intercept).last()
     begin = start.coef.astype(np.float64), start.intercept.astype(np.float64)
     recorder = Recorder(rows.astype(np.float64), np.asarray(y), begin, _epsilon(plan.rule))
     learner._plan = lambda: replace(plan, watch=watch)
@@ -170,7 +170,7 @@ def record_in_floats(
             learner.fit(X, y, sample_weight=weights, coef_init=coef, intercept_init=intercept)
     finally:
         del learner._plan
-    voted = isinstance(learner._kept, Ballot)
+    voted = isinstance(learner._kept, VotedPlanes)
     return {
         "start": (as_tuples(begin[0]), as_tuples(begin[1])),
         "steps": tuple(recorder.steps),

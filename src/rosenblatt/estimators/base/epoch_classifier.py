@@ -12,7 +12,7 @@ from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.learn.online.solver import Plan
 
 
-class EpochwiseClassifier(OnlineClassifier):
+class EpochClassifier(OnlineClassifier):
     """A classifier with a state of its own. A subclass has `_new_state`, `_solver` and `_conclude`."""
 
     _takes_labels = False

@@ -24,8 +24,8 @@ from sklearn.utils import column_or_1d
 from rosenblatt.data.errors import FileError, NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct
 from rosenblatt.estimators.base.report import unseen
-from rosenblatt.learn.epoch_records import Records
-from rosenblatt.learn.epochs import EpochRecord, Source, Step, Training
+from rosenblatt.learn.epoch_records import EpochRecords
+from rosenblatt.learn.epochs import EpochRecord, PartOfEpoch, Source, Training
 from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
 from rosenblatt.learn.online.solver import Plan
 from rosenblatt.learn.overflow import check_state, largest, largest_in
@@ -85,7 +85,7 @@ def train(
     run: Training,
     watch: Callable[[Any], bool] | None = None,
     save: Callable[[Any], None] | None = None,
-) -> Iterator[Step | EpochRecord]:
+) -> Iterator[PartOfEpoch | EpochRecord]:
     """Drive a run to its end; the estimator has the model then, and the report of a scan of all rows.
 
     `watch` is called after each epoch and says whether to stop; `save` gets the estimator after each.
@@ -131,7 +131,7 @@ def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
             pass
         (record,) = run.records
         before = estimator.report_.epochs if hasattr(estimator, "_state") else ()
-        records = Records.of(before).after(record)
+        records = EpochRecords.of(before).after(record)
         if record.updates:  # else nothing moved
             check_state(solver.state)
         publish(estimator, run, began, "converged" if record.converged else "budget", records)
@@ -163,7 +163,7 @@ def publish(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RowsWanted:
     """What an estimator wants of the rows of a source.
 
     Attributes
@@ -194,18 +194,18 @@ class Wanted:
 
 def train_from(
     estimator: Any,
-    open_source: Callable[[Wanted], Any],
+    open_source: Callable[[RowsWanted], Any],
     *,
     mixing: str | None = None,
     save: Callable[[Any], None] | None = None,
     resume: Callable[[Any], Any] | None = None,
-) -> Iterator[Step | EpochRecord]:
+) -> Iterator[PartOfEpoch | EpochRecord]:
     """Train an estimator from a source that is opened when it is known what is wanted of it.
 
     Parameters
     ----------
     estimator : estimator
-    open_source : function of a `Wanted`
+    open_source : function of a `RowsWanted`
         Returns a `Source` that also has `described`, the attributes by which the estimator remembers it.
     mixing : str, optional
         How what shards have learned is mixed; None where the source has no shards.
@@ -242,10 +242,10 @@ def train_from(
         yield from train(estimator, run, save=save)
 
 
-def _wanted(estimator: Any, plan: Plan) -> Wanted:
+def _wanted(estimator: Any, plan: Plan) -> RowsWanted:
     in_turn = isinstance(plan.order, str) and plan.order == "cyclic"
     radius = estimator._needs_radius or plan.bias == "radius"
-    return Wanted(
+    return RowsWanted(
         type(estimator).__name__,
         is_classifier(estimator),
         estimator._takes_labels,

@@ -17,18 +17,18 @@ from rosenblatt.estimators.base.state_checks import (
     is_number,
     must,
 )
-from rosenblatt.learn.kernel.budgets import SIZE, Budgeted
-from rosenblatt.learn.kernel.functions import Gathered, Kernel
-from rosenblatt.learn.kernel.perceptron import Dual, Machines
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.kernel.budgets import BudgetState
+from rosenblatt.learn.kernel.functions import GrowingRows, Kernel
+from rosenblatt.learn.kernel.perceptron import KernelModel, KernelState
 
-BOOK = 6  # what a machine on a budget counts
 MOST_DEGREE = 1 << 31
 
 
 def check_kernel_model(model: Any) -> None:
     """Support rows, their coefficients, and the state that they were taken from."""
     kept, classes, d = model._kept, class_count(model), model.n_features_in_
-    must(isinstance(kept, Dual), "support rows")
+    must(isinstance(kept, KernelModel), "support rows")
     check_scheme(kept, classes, model._by_labels)
     _check_kernel(kept.kernel)
     check_rows(kept.support, d)
@@ -42,12 +42,12 @@ def check_kernel_model(model: Any) -> None:
         must(is_array(history.coef, (width, 0)) and is_array(history.intercept, (width,)), "a start at zero")
     if "_state" in vars(model):
         state = model._state
-        must(isinstance(state, Machines | Budgeted), "a state")
+        must(isinstance(state, KernelState | BudgetState), "a state")
         must(state.scheme == kept.scheme and state.classes == classes, "its own scheme")
         must(is_count(state.epoch) and isinstance(state.seed, int) and is_number(state.reach2), "a seed and a radius")
         must(state.dtype in (np.float32, np.float64), "rows of float32 or float64")
         _check_kernel(state.kernel)
-        (_check_machines if isinstance(state, Machines) else _check_budgeted)(state, d, K)
+        (_check_machines if isinstance(state, KernelState) else _check_budgeted)(state, d, K)
 
 
 def _check_kernel(kernel: Any) -> None:
@@ -56,8 +56,10 @@ def _check_kernel(kernel: Any) -> None:
     must(abs(kernel.degree) < MOST_DEGREE, "a kernel of a degree that can be computed")
 
 
-def _check_machines(state: Machines, d: int, K: int) -> None:
-    must(isinstance(state.support, Gathered) and is_count(state.updates) and is_count(state.computed), "support rows")
+def _check_machines(state: KernelState, d: int, K: int) -> None:
+    must(
+        isinstance(state.support, GrowingRows) and is_count(state.updates) and is_count(state.computed), "support rows"
+    )
     check_rows(state.support.rows, d)
     S = state.support.size
     must(state.keep in ("last", "average", "vote") and isinstance(state.whole, bool), "what is kept")
@@ -72,7 +74,7 @@ def _check_machines(state: Machines, d: int, K: int) -> None:
         check_log(part[:, 0].astype(np.int64), part[:, 1].astype(np.int64), (part[:, 2],), S, K)
 
 
-def _check_budgeted(state: Budgeted, d: int, K: int) -> None:
+def _check_budgeted(state: BudgetState, d: int, K: int) -> None:
     must(state.rule in ("forgetron", "projectron++") and state.keep == "last", "a rule of the budget")
     must(is_count(state.budget, 1) and is_number(state.eta) and state.reach2 > 0, "a budget")
     must(len(state.machines) == K and not state.scheme.joint, f"{K} machines")
@@ -80,6 +82,6 @@ def _check_budgeted(state: Budgeted, d: int, K: int) -> None:
         check_rows(one.support, d)
         m = one.support.shape[0]
         inner = (m, m) if state.rule == "projectron++" else (0, 0)
-        for array, shape in ((one.beta, (m,)), (one.gram, (m, m)), (one.inverse, inner), (one.book, (BOOK,))):
+        for array, shape in ((one.beta, (m,)), (one.gram, (m, m)), (one.inverse, inner), (one.tally, (len(Count),))):
             must(is_array(array, shape) and array.dtype == np.float64, f"an array of shape {shape}")
-        must(m <= state.budget and one.book[SIZE] == m, "a support within its budget")
+        must(m <= state.budget and one.tally[Count.SUPPORT] == m, "a support within its budget")

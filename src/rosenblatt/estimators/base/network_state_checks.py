@@ -15,10 +15,10 @@ from rosenblatt.estimators.base.state_checks import (
     is_number,
     must,
 )
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.network.backpropagation import Answers, Layer, Net, Network
-from rosenblatt.learn.online.first_order import TALLY
-from rosenblatt.learn.online.hierarchy import Grown, Tree
+from rosenblatt.learn.network.backpropagation import Architecture, Layer, NetworkModel, NetworkState
+from rosenblatt.learn.online.hierarchy import Tree, TreeState
 
 
 def check_tree_model(model: Any) -> None:
@@ -34,7 +34,9 @@ def check_tree_model(model: Any) -> None:
     if "_state" not in vars(model):
         return
     state = model._state
-    must(isinstance(state, Grown) and isinstance(state.tree, Tree) and isinstance(state.by_feature, bool), "a state")
+    must(
+        isinstance(state, TreeState) and isinstance(state.tree, Tree) and isinstance(state.by_feature, bool), "a state"
+    )
     must(is_count(state.epoch) and isinstance(state.seed, int), "an epoch and a seed")
     on, V = state.tree.on, state.intercept.size
     must(is_array(on, (classes, V), "u") and on.dtype == np.uint8, "a path for each class")
@@ -45,25 +47,25 @@ def check_tree_model(model: Any) -> None:
     must(is_array(state.total, shape if average else (0, 0)), "sums of an average")
     must(is_array(state.total_b, (V if average else 0,)), "sums of an average")
     must(state.total.dtype == state.total_b.dtype == np.float64, "sums of float64")
-    must(is_array(state.tally, (TALLY,)) and state.tally.dtype == np.float64, "a tally")
+    must(is_array(state.tally, (len(Count),)) and state.tally.dtype == np.float64, "a tally")
 
 
 def check_network(model: Any) -> None:
     """The weights of all layers."""
     kept = model._kept
-    must(isinstance(kept, Answers) and not model._by_labels, "a network")
+    must(isinstance(kept, NetworkModel) and not model._by_labels, "a network")
     _check_net(kept.net, kept.flat, model.n_features_in_, class_count(model))
     if "_state" not in vars(model):
         return
     state = model._state
-    must(isinstance(state, Network) and state.net == kept.net, "a state")
+    must(isinstance(state, NetworkState) and state.net == kept.net, "a state")
     must(is_count(state.epoch) and is_count(state.steps) and isinstance(state.seed, int), "epochs, steps and a seed")
     for array in (state.flat, state.first, state.second):
         must(is_array(array, kept.flat.shape) and array.dtype == kept.flat.dtype, "as many numbers as weights")
 
 
 def _check_net(net: Any, flat: Any, d: int, classes: int) -> None:
-    must(isinstance(net, Net) and net.inputs == d and is_number(net.alpha), f"a network of {d} inputs")
+    must(isinstance(net, Architecture) and net.inputs == d and is_number(net.alpha), f"a network of {d} inputs")
     must(isinstance(net.layers, tuple) and net.layers, "layers")
     for layer in net.layers:
         must(isinstance(layer, Layer), "layers")

@@ -30,9 +30,8 @@ from rosenblatt.estimators.base.report import Report, scanned
 from rosenblatt.estimators.base.state_checks import check_assigned, check_attributes, check_online, must, planes_now
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.epochs import InMemory, Source, Training
-from rosenblatt.learn.models import Ballot, Kept, Planes
+from rosenblatt.learn.models import Model, Planes, VotedPlanes
 from rosenblatt.learn.online.solver import OnlineSolver, Plan, default_epochs, new_state, start_from
-from rosenblatt.learn.online.state import Piece, State
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.schemes import Scheme
 
@@ -157,7 +156,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         self._check_assigned()
         if self._state.keep != plan.keep:
             raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
-        full = self._state.machines[0].spread.ndim == 3
+        full = self._state.machines[0].full
         if plan.rule.order == 2 and plan.rule.full != full:  # type: ignore[union-attr]
             raise ValueError(f"covariance was {'full' if full else 'diagonal'} in the first call and is now another.")
         return False
@@ -281,7 +280,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         if coef_init is None and intercept_init is None:
             if not (getattr(self, "warm_start", False) and hasattr(self, "_state")):
                 return state
-            warm = self._state.last(plan.rule)
+            warm = self._state.last()
             if warm.coef.shape != (planes, facts.n_features):
                 raise ValueError(
                     f"warm_start: the model has coefficients of shape {warm.coef.shape}, these data need "
@@ -303,14 +302,9 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     # -- model files -------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Votes as they were written at first: one bias step for all updates, that of the state."""
-        state, kept = vars(self).get("_state"), vars(self).get("_kept")
-        if isinstance(state, State):
-            for machine in state.machines:
-                machine.log = tuple(
-                    one if isinstance(one, Piece) else Piece(*one, bias=float(state.bias)) for one in machine.log
-                )
-        if isinstance(kept, Ballot):
+        """Votes as they were written at first: one bias step for all updates."""
+        kept = vars(self).get("_kept")
+        if isinstance(kept, VotedPlanes):
             histories = [
                 one if isinstance(one.bias, np.ndarray) else replace(one, bias=np.full(one.which.size, float(one.bias)))
                 for one in kept.histories
@@ -324,7 +318,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             self._check_learned()
 
     def _check_learned(self) -> None:
-        must("_state" in vars(self) or isinstance(self._kept, Planes | Ballot), "planes or votes without a state")
+        must("_state" in vars(self) or isinstance(self._kept, Planes | VotedPlanes), "planes or votes without a state")
         check_online(self, self._width(), self._plan().rule.order == 2)
 
     def _width(self) -> int:
@@ -348,10 +342,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         n = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
         return self._kept_now(rows).scores(rows, np.arange(n, dtype=np.uint64))
 
-    def _kept_now(self, rows: Any) -> Kept:
+    def _kept_now(self, rows: Any) -> Model:
         """The kept model with `coef_` and `intercept_` as they are now: users may have set them."""
         kept = self._kept
-        return kept if isinstance(kept, Ballot) else planes_now(self, kept)
+        return kept if isinstance(kept, VotedPlanes) else planes_now(self, kept)
 
     def __sklearn_tags__(self) -> Any:
         """Sparse input is welcome."""

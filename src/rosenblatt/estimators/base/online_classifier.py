@@ -26,7 +26,8 @@ from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.online.new_classes import grow
 from rosenblatt.learn.online.solver import Plan
 from rosenblatt.learn.overflow import check_scores
-from rosenblatt.learn.schemes import REST, SCHEMES, TWO, Scheme, decide
+from rosenblatt.learn.schemes import REST, SCHEMES, TWO, Scheme
+from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
 

@@ -14,7 +14,7 @@ from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
-from rosenblatt.learn.models import Kept
+from rosenblatt.learn.models import Model
 from rosenblatt.learn.overflow import check_scores
 from rosenblatt.learn.schemes import TWO, Scheme
 
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 class OnlineRegressor(RegressorMixin, OnlineLearner):
     """An online learner of numbers."""
 
-    def _publish(self, kept: Kept) -> None:
+    def _publish(self, kept: Model) -> None:
         super()._publish(kept)
         self.coef_ = self.coef_[0]
 
@@ -84,7 +84,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         one_epoch(self, self._solver(plan, state), source)
         return self
 
-    def _held_out_score(self, kept: Kept, examples: Examples, rows: Array) -> float:
+    def _held_out_score(self, kept: Model, examples: Examples, rows: Array) -> float:
         """R², by weight, on held-out rows."""
         mass = None if examples.weights is None else examples.weights[rows]
         said = check_scores(kept.scores(examples.rows, rows))

@@ -14,7 +14,7 @@ from rosenblatt.learn.epoch_records import frozen, thinned
 from rosenblatt.learn.epochs import EpochRecord, Source, Training
 from rosenblatt.learn.evaluation import Evaluation, evaluate
 from rosenblatt.learn.mixing import Sharding
-from rosenblatt.learn.models import Kept, Planes, lengths2
+from rosenblatt.learn.models import Model, Planes, lengths2
 from rosenblatt.learn.online.rules import PerceptronRule, Rule
 from rosenblatt.learn.online.solver import Plan, errors_in, problems
 from rosenblatt.learn.online.state import State
@@ -162,7 +162,7 @@ def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
     return found
 
 
-def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Kept) -> Report:
+def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model) -> Report:
     """The report with what a scan of all rows says of planes or votes."""
     errors, margin, bound = None, None, None
     state, facts = solver.state, source.facts
@@ -178,7 +178,7 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Kept)
     if errors is None:
         errors = errors_in(source, kept, plan.rule)
     if _bounded(plan, state) and report.outcome in ("converged", "early", "budget"):
-        last = state.last(plan.rule)
+        last = state.last()
         if state.keep != "last":
             scans = scan(source, plan.rule, last) if report.outcome == "converged" else []
         bound = _bound(scans, last, plan, state)

@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.estimators.base.report import Report
-from rosenblatt.learn.models import Ballot, History, Planes
-from rosenblatt.learn.online.first_order import TALLY
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.models import Planes, UpdateHistory, VotedPlanes
+from rosenblatt.learn.online.companions import Average, Covariance, L1Debt, Pocket, Votes
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import REST, TWO, Scheme
 
@@ -139,7 +140,7 @@ def check_online(model: Any, d: int, second: bool) -> None:
     kept, classes, several = model._kept, class_count(model), "classes_" in vars(model)
     labels = model._by_labels if several else False
     must(several == hasattr(type(model), "decision_function"), "classes, for a classifier")
-    must(is_count(d, 1) and isinstance(kept, Planes | Ballot), "planes or votes")
+    must(is_count(d, 1) and isinstance(kept, Planes | VotedPlanes), "planes or votes")
     check_scheme(kept, classes, labels)
     K, count = kept.scheme.columns(classes), kept.scheme.machines(classes)
     if "_state" in vars(model):
@@ -162,7 +163,7 @@ def _check_state(state: Any, kept: Any, K: int, count: int, d: int, second: bool
     must(state.scheme == kept.scheme and state.classes == kept.classes and state.keep in KEEPS, "its own scheme")
     must(is_count(state.epoch) and isinstance(state.seed, int), "an epoch and a seed")
     must(is_number(state.radius2) and is_number(state.bias), "a radius and a bias")
-    must(isinstance(kept, Ballot) == (state.keep == "vote"), "votes where they are kept")
+    must(isinstance(kept, VotedPlanes) == (state.keep == "vote"), "votes where they are kept")
     must(len(state.machines) == count, f"{count} machines")
     for machine in state.machines:
         must(isinstance(machine, Machine), "machines")
@@ -172,42 +173,39 @@ def _check_state(state: Any, kept: Any, K: int, count: int, d: int, second: bool
 
 def check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
     """The weights of K planes over d features, and what is kept beside them."""
-    sums = (machine.total, machine.total_b, machine.spread, machine.spread_b)
-    arrays = (machine.coef, machine.intercept, *sums, machine.tally, machine.moves)
-    must(all(isinstance(array, np.ndarray) for array in arrays), "weights in arrays")
-    full, turned = machine.spread.ndim == 3, machine.by_feature
-    shape = (K, d + 1) if full else (d, K) if turned else (K, d)
-    dtype = machine.coef.dtype
+    kinds = {"average": Average, "debt": L1Debt, "covariance": Covariance, "pocket": Pocket, "votes": Votes}
+    for name, kind in kinds.items():
+        must(isinstance(getattr(machine, name), kind | None), f"{name} of its own kind")
+    must((machine.covariance is not None) == second, "a covariance where the rule learns one")
+    must(all(isinstance(array, np.ndarray) for array in (*machine.arrays, machine.tally, machine.moves)), "arrays")
+    turned, dtype = machine.by_feature, machine.coef.dtype
+    shape = (K, d + 1) if machine.full else (d, K) if turned else (K, d)
     must(isinstance(turned, bool) and dtype.name in ("float32", "float64"), "weights of float32 or float64")
     must(machine.coef.shape == shape and machine.intercept.shape == (K,), f"weights of shape {shape}")
     must(machine.intercept.dtype == dtype, "one dtype")
     must(machine.moves.shape == (K,) and machine.moves.dtype == np.float64, "updates of each plane")
-    must(machine.tally.shape == (TALLY,) and machine.tally.dtype == np.float64, "a tally")
-    if machine.total_b.size:
-        must(machine.total.shape == shape and machine.total_b.shape == (K,), f"sums of shape {shape}")
-        must(machine.total.dtype == machine.total_b.dtype == np.float64, "sums of float64")
-    if second:
-        wanted = (K, d + 1, d + 1) if full else shape
-        must(machine.spread.shape == wanted and machine.spread.dtype == dtype, f"a spread of shape {wanted}")
-        must(full or (machine.spread_b.shape == (K,) and machine.spread_b.dtype == dtype), "a spread of the bias")
-    for pair in (machine.start, machine.pocket):
-        if pair is not None:
-            check_planes(pair[0], pair[1], K, d)
-    for support, log, bias in machine.log:
+    must(machine.tally.shape == (len(Count),) and machine.tally.dtype == np.float64, "a tally")
+    for part in (machine.average, machine.debt, machine.covariance):
+        wrong = None if part is None else part.wrong(K, d, shape, dtype)
+        must(wrong is None, str(wrong))
+    for kept in (machine.votes, machine.pocket):
+        if kept is not None:
+            check_planes(kept.coef, kept.intercept, K, d)
+    for support, log, bias in machine.votes.log if machine.votes is not None else ():
         check_rows(support, d)
         must(isinstance(bias, float), "a log with its bias")
         check_log(log.rows, log.columns, (log.steps, log.clocks, log.shares), support.shape[0], K)
 
 
 def _check_kept(machine: Machine, keep: str) -> None:
-    must(keep != "average" or machine.total_b.size, "sums of an average")
-    must(keep != "pocket" or machine.pocket is not None, "a pocket")
-    must(keep != "vote" or machine.start is not None, "the start of a vote")
+    must(keep != "average" or isinstance(machine.average, Average), "sums of an average")
+    must(keep != "pocket" or isinstance(machine.pocket, Pocket), "a pocket")
+    must(keep != "vote" or isinstance(machine.votes, Votes), "the start of a vote")
 
 
 def check_history(history: Any, n: int, K: int) -> None:
     """Updates by n rows of K columns."""
-    must(isinstance(history, History) and is_number(history.end), "a history")
+    must(isinstance(history, UpdateHistory) and is_number(history.end), "a history")
     others = (history.steps, history.clocks, history.shares, history.bias)
     check_log(history.which, history.columns, others, n, K)
 

@@ -18,32 +18,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Examples, rows_per_call
-from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.kernel.functions import Kernel
-from rosenblatt.learn.kernel.perceptron import (
-    BLOCK,
-    Dual,
-    KernelSolver,
-    kernel_overflow,
-    largest_diagonal,
-)
+from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow, largest_diagonal
 from rosenblatt.learn.models import take
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import visited
-from rosenblatt.learn.repeated_visits import Repeats
+from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
 SINGULAR = 1e-10  # δ below this part of K(x, x) is rounding: the row is a sum of support rows
-SIZE, LOST, MISTAKES, UPDATES, VIOLATIONS, LOSS = range(6)  # the places of `book`
-ROW, LEFT, VISITS = range(3)  # the places of `at`: where a block stands, and the visits that may still be made
+
+
+class BudgetBlock(NamedTuple):
+    """Rows to visit, and the support that they change.
+
+    `pool` holds the kernel of the old support and of the rows, which begin at place `first`; active[:size] are the
+    places of the support, the oldest first, and beta their coefficients.
+    """
+
+    pool: Array
+    first: int
+    sides: Array
+    weights: Array
+    budget: int
+    active: Array
+    beta: Array
+    tally: Array
 
 
 @compiled
@@ -63,76 +73,58 @@ def _shrink(a: float, b: float, c: float) -> Any:
 
 
 @compiled
-def forgetron(
-    pool: Array,
-    first: int,
-    sides: Array,
-    weights: Array,
-    budget: int,
-    active: Array,
-    beta: Array,
-    book: Array,
-    at: Array,
-) -> None:
-    """Visit the rows of the pool from `first` on; active[:size] are the places of the support, the oldest first."""
-    for t in range(np.int64(at[ROW]), sides.size):
-        x, side, left = first + t, np.float64(sides[t]), at[LEFT] if at[LEFT] > 0.0 else weights[t]
-        at[LEFT] = 0.0
+def forgetron(block: BudgetBlock) -> None:
+    """Visit the rows of a block."""
+    pool, first, sides, weights, budget, active, beta, tally = block
+    for t in range(np.int64(tally[Count.POSITION]), sides.size):
+        x, side = first + t, np.float64(sides[t])
+        left = tally[Count.LEFT] if tally[Count.LEFT] > 0.0 else weights[t]
+        tally[Count.LEFT] = 0.0
         while side != 0.0 and left > 0.0:
-            if at[VISITS] == 0.0:
-                at[ROW], at[LEFT] = t, left
+            if tally[Count.VISITS] == 0.0:
+                tally[Count.POSITION], tally[Count.LEFT] = t, left
                 return
-            at[VISITS] -= 1.0
-            size = np.int64(book[SIZE])
+            tally[Count.VISITS] -= 1.0
+            size = np.int64(tally[Count.SUPPORT])
             margin = side * _score(pool, active, beta, size, x)
             if margin > 0.0:
                 break
             share = min(left, 1.0)
-            book[VIOLATIONS] += 1.0
-            book[UPDATES] += 1.0
-            book[LOSS] -= share * margin
-            book[MISTAKES] += share
+            tally[Count.VIOLATIONS] += 1.0
+            tally[Count.UPDATES] += 1.0
+            tally[Count.LOSS] -= share * margin
+            tally[Count.MISTAKES] += share
             active[size], beta[size] = x, share * side
             size += 1
             if size > budget:
                 r = beta[0]
                 p = _score(pool, active, beta, size, active[0])
-                phi = _shrink(r * r - 2.0 * r * p, 2.0 * abs(r), book[LOST] - 15.0 / 32.0 * book[MISTAKES])
+                allowed = 15.0 / 32.0 * tally[Count.MISTAKES]
+                phi = _shrink(r * r - 2.0 * r * p, 2.0 * abs(r), tally[Count.SHRINKAGE] - allowed)
                 e = phi * abs(r)
-                book[LOST] += e * e + 2.0 * e - 2.0 * phi * r * phi * p
+                tally[Count.SHRINKAGE] += e * e + 2.0 * e - 2.0 * phi * r * phi * p
                 for a in range(1, size):
                     active[a - 1], beta[a - 1] = active[a], phi * beta[a]
                 size -= 1
-            book[SIZE] = size
+            tally[Count.SUPPORT] = size
             left -= share
-    at[ROW] = sides.size
+    tally[Count.POSITION] = sides.size
 
 
 @compiled
-def projectron(
-    pool: Array,
-    first: int,
-    sides: Array,
-    weights: Array,
-    budget: int,
-    eta: float,
-    active: Array,
-    beta: Array,
-    inverse: Array,
-    c: Array,
-    book: Array,
-    at: Array,
-) -> None:
-    """Visit the rows of the pool from `first` on; `inverse` is that of the kernel within the support."""
-    for t in range(np.int64(at[ROW]), sides.size):
-        x, side, left = first + t, np.float64(sides[t]), at[LEFT] if at[LEFT] > 0.0 else weights[t]
-        at[LEFT] = 0.0
+def projectron(block: BudgetBlock, eta: float, inverse: Array, c: Array) -> None:
+    """Visit the rows of a block; `inverse` is that of the kernel within the support, c has room for a row of it."""
+    pool, first, sides, weights, budget, active, beta, tally = block
+    for t in range(np.int64(tally[Count.POSITION]), sides.size):
+        x, side = first + t, np.float64(sides[t])
+        left = tally[Count.LEFT] if tally[Count.LEFT] > 0.0 else weights[t]
+        tally[Count.LEFT] = 0.0
         while side != 0.0 and left > 0.0:
-            if at[VISITS] == 0.0:
-                at[ROW], at[LEFT] = t, left
+            if tally[Count.VISITS] == 0.0:
+                tally[Count.POSITION], tally[Count.LEFT] = t, left
                 return
-            at[VISITS] -= 1.0
-            size = np.int64(book[SIZE])
+            tally[Count.VISITS] -= 1.0
+            size = np.int64(tally[Count.SUPPORT])
             margin = side * _score(pool, active, beta, size, x)
             if margin >= 1.0:
                 break
@@ -148,8 +140,8 @@ def projectron(
             near = delta <= max(eta, SINGULAR * own)
             full = size >= budget
             if margin <= 0.0:
-                book[VIOLATIONS] += 1.0
-                book[LOSS] -= share * margin
+                tally[Count.VIOLATIONS] += 1.0
+                tally[Count.LOSS] -= share * margin
                 tau = 1.0
                 if not (near or full):
                     active[size], beta[size], c[size] = x, share * side, -1.0
@@ -158,7 +150,7 @@ def projectron(
                     for a in range(size + 1):
                         for b in range(size + 1):
                             inverse[a, b] += c[a] * c[b] / delta
-                    book[SIZE] += 1.0
+                    tally[Count.SUPPORT] += 1.0
                     tau = 0.0
             else:
                 lack, far = 1.0 - margin, 0.0
@@ -170,27 +162,27 @@ def projectron(
                 tau = min(min(lack / reach, 1.0), 2.0 * (lack - far) / reach)
             for a in range(size):
                 beta[a] += share * tau * side * c[a]
-            book[UPDATES] += 1.0
+            tally[Count.UPDATES] += 1.0
             left -= share
-    at[ROW] = sides.size
+    tally[Count.POSITION] = sides.size
 
 
 # -- the state -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Small:
+class BudgetedMachine:
     """One two-class machine within its budget."""
 
     support: Any
     beta: Array
     gram: Array  # the kernel within the support, divided by R²
     inverse: Array
-    book: Array
+    tally: Array
 
 
 @dataclass
-class Budgeted:
+class BudgetState:
     """All machines, one a column."""
 
     kernel: Kernel
@@ -199,7 +191,7 @@ class Budgeted:
     rule: str  # "forgetron" or "projectron++"
     budget: int
     eta: float
-    machines: list[Small]
+    machines: list[BudgetedMachine]
     seed: int
     reach2: float
     epoch: int = 0
@@ -207,16 +199,16 @@ class Budgeted:
     keep: str = "last"
     dtype: Any = np.float64
 
-    def copy(self) -> Budgeted:
+    def copy(self) -> BudgetState:
         """A state that shares nothing that changes: arrays are replaced, never written to."""
         return replace(self, machines=list(self.machines))
 
     @property
     def updates(self) -> int:
         """Updates of all machines."""
-        return int(sum(machine.book[UPDATES] for machine in self.machines))
+        return int(sum(machine.tally[Count.UPDATES] for machine in self.machines))
 
-    def kept(self) -> Dual:
+    def kept(self) -> KernelModel:
         """The last iterate, the support of all machines one below the other."""
         parts = [one.support for one in self.machines]
         support: Any = np.concatenate(parts) if not any(map(sp.issparse, parts)) else sp.vstack(parts, format="csr")
@@ -224,27 +216,30 @@ class Budgeted:
         for k, one in enumerate(self.machines):
             coef[at : at + one.beta.size, k] = one.beta / self.reach2
             at += one.beta.size
-        return Dual(self.kernel, support, coef, self.scheme, self.classes)
+        return KernelModel(self.kernel, support, coef, self.scheme, self.classes)
 
     last = kept
 
 
-def new_budgeted(
+def new_budget_state(
     examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, seed: int, rule: str, budget: int, eta: float
-) -> Budgeted:
+) -> BudgetState:
     """Machines without support."""
     empty = np.zeros((0, examples.n_features), examples.dtype)
     count, reach2 = scheme.planes(classes), max(largest_diagonal(kernel, examples), 1e-300)
-    machines = [Small(empty, np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(6)) for _ in range(count)]
-    return Budgeted(kernel, scheme, classes, rule, budget, eta, machines, seed, reach2, dtype=examples.dtype)
+    machines = [
+        BudgetedMachine(empty, np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(len(Count)))
+        for _ in range(count)
+    ]
+    return BudgetState(kernel, scheme, classes, rule, budget, eta, machines, seed, reach2, dtype=examples.dtype)
 
 
 class BudgetSolver(KernelSolver):
     """Pass after pass, until every row is answered right."""
 
-    state: Budgeted
+    state: BudgetState
 
-    def __init__(self, plan: Plan, state: Budgeted) -> None:
+    def __init__(self, plan: Plan, state: BudgetState) -> None:
         self.plan, self.state = plan, state
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
@@ -254,11 +249,11 @@ class BudgetSolver(KernelSolver):
         self.order = self.plan.make_order(self.problem, self.state.seed)
         _rescale(self.state, largest_diagonal(self.state.kernel, self.examples))
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass, block by block."""
         state, order, examples = self.state, self.order, self.examples
         self.before, self.bad, self.loss = state.updates, 0.0, 0.0
-        repeats = Repeats(self.problem.size * len(state.machines))
+        repeats = VisitLimit(self.problem.size * len(state.machines))
         for begin in range(0, order.size, BLOCK):
             index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
             X = take(examples.rows, index, examples.n_features)
@@ -267,10 +262,10 @@ class BudgetSolver(KernelSolver):
             weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
             for k, machine in enumerate(state.machines):
                 mine = np.ascontiguousarray(sides[:, k])
-                state.machines[k] = new = _visit(state, machine, X, G, mine, weights, repeats)
-                self.bad += new.book[VIOLATIONS] - machine.book[VIOLATIONS]
-                self.loss += new.book[LOSS] - machine.book[LOSS]
-        yield Step(order.size, state.updates - self.before)
+                state.machines[k] = new = _after_block(state, machine, X, G, mine, weights, repeats)
+                self.bad += new.tally[Count.VIOLATIONS] - machine.tally[Count.VIOLATIONS]
+                self.loss += new.tally[Count.LOSS] - machine.tally[Count.LOSS]
+        yield PartOfEpoch(order.size, state.updates - self.before)
 
     def ending(self, source: Source) -> Ending:
         """The mean loss, and whether every row is answered right."""
@@ -280,7 +275,7 @@ class BudgetSolver(KernelSolver):
         return Ending(float(self.loss) / max(self.problem.total, 1e-300), bool(converged), errors)
 
 
-def _rescale(state: Budgeted, reach2: float) -> None:
+def _rescale(state: BudgetState, reach2: float) -> None:
     """Rows that are larger than any before: what is stored in units of R² follows."""
     if reach2 <= state.reach2:
         return
@@ -289,7 +284,9 @@ def _rescale(state: Budgeted, reach2: float) -> None:
     state.reach2 = reach2
 
 
-def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weights: Array, repeats: Repeats) -> Small:
+def _after_block(
+    state: BudgetState, machine: BudgetedMachine, X: Any, G: Array, sides: Array, weights: Array, repeats: VisitLimit
+) -> BudgetedMachine:
     """The machine after a block of rows."""
     old, rows = machine.beta.size, X.shape[0]
     pool = np.empty((old + rows, old + rows))
@@ -300,28 +297,32 @@ def _visit(state: Budgeted, machine: Small, X: Any, G: Array, sides: Array, weig
     if not np.isfinite(pool).all():
         raise kernel_overflow()
     room = min(state.budget, old + int(np.ceil(weights).sum())) + 2
-    active, beta, book = np.zeros(room, np.int64), np.zeros(room), machine.book.copy()
+    active, beta, tally = np.zeros(room, np.int64), np.zeros(room), machine.tally.copy()
     active[:old], beta[:old] = np.arange(old), machine.beta
-    inverse, c, at = np.zeros((0, 0)), np.zeros(room), np.zeros(3)
+    inverse, c = np.zeros((0, 0)), np.zeros(room)
     if state.rule == "projectron++":
         inverse = np.zeros((room, room))
         inverse[:old, :old] = machine.inverse
     most = rows_per_call(room if state.rule == "forgetron" else room * room)
+    block = BudgetBlock(pool, old, sides, weights, state.budget, active, beta, tally)
+    tally[Count.POSITION] = 0.0
     repeats.begin(rows)
-    while at[ROW] < rows:
-        at[VISITS] = some = repeats.few(most)
+    while tally[Count.POSITION] < rows:
+        tally[Count.VISITS] = some = repeats.few(most)
         if state.rule == "forgetron":
-            forgetron(pool, old, sides, weights, state.budget, active, beta, book, at)
+            forgetron(block)
         else:
-            projectron(pool, old, sides, weights, state.budget, state.eta, active, beta, inverse, c, book, at)
-        repeats.spend(some - int(at[VISITS]))
-    size = int(book[SIZE])
+            projectron(block, state.eta, inverse, c)
+        repeats.spend(some - int(tally[Count.VISITS]))
+    size = int(tally[Count.SUPPORT])
     places = active[:size]
     if not size:
-        return replace(machine, book=book)
+        return replace(machine, tally=tally)
     if sp.issparse(X):
         both = sp.vstack([sp.csr_matrix(machine.support), X], format="csr") if old else X
     else:
         given = machine.support.toarray() if sp.issparse(machine.support) else machine.support
         both = np.concatenate([given, X])
-    return Small(both[places], beta[:size].copy(), pool[np.ix_(places, places)], inverse[:size, :size].copy(), book)
+    return BudgetedMachine(
+        both[places], beta[:size].copy(), pool[np.ix_(places, places)], inverse[:size, :size].copy(), tally
+    )

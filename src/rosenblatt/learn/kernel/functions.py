@@ -128,7 +128,7 @@ def scale_gamma(gamma: float | str, examples: Examples) -> float:
     return 1.0 / (d * variance) if variance > 0 else 1.0
 
 
-class Gathered:
+class GrowingRows:
     """Rows that are only ever added to; copies share memory until one of them adds."""
 
     def __init__(self, d: int, dtype: Any) -> None:
@@ -137,15 +137,15 @@ class Gathered:
         self._owned = True
 
     @classmethod
-    def of(cls, rows: Any, size: int | None = None) -> Gathered:
+    def of(cls, rows: Any, size: int | None = None) -> GrowingRows:
         """These rows, or the first of them, in memory that is not ours to write to."""
         found = object.__new__(cls)
         found._rows, found.size, found._owned = rows, int(rows.shape[0] if size is None else size), False
         return found
 
-    def copy(self) -> Gathered:
+    def copy(self) -> GrowingRows:
         """The same rows."""
-        return Gathered.of(self._rows, self.size)
+        return GrowingRows.of(self._rows, self.size)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_rows": self.rows, "size": self.size, "_owned": False}

@@ -15,7 +15,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,21 +23,20 @@ import scipy.sparse as sp
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
-from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
-from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, Gathered, Kernel
-from rosenblatt.learn.models import History, take
-from rosenblatt.learn.online.first_order import rival
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
+from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, GrowingRows, Kernel
+from rosenblatt.learn.models import UpdateHistory, take
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import visited
-from rosenblatt.learn.repeated_visits import Repeats
+from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import REST, Scheme
+from rosenblatt.learn.tie_rule import rival, wins_tie
 
 Array = np.ndarray[Any, Any]
 BLOCK = 512  # rows visited between two products
 LOG_ROOM = 1 << 12
 VALUES_AT_ONCE = 1 << 22
-# The places of `at`: where a block stands, and what it counted.
-ROW, COLUMN, LEFT, LOGGED, UPDATES, VIOLATIONS, LOSS, VISITS = range(8)  # VISITS: those that may still be made
 VISITS_AT_ONCE = 1 << 13  # to rows of a block, so that Ctrl-C is heard
 
 
@@ -49,13 +48,29 @@ def kernel_overflow() -> NotFiniteError:
 # -- the visits of a block -------------------------------------------------------------------------------------------
 
 
+class KernelBlock(NamedTuple):
+    """Rows to visit and what their visits change: G is the kernel among them, F their scores, one row per column.
+
+    beta and total are the steps of each row and column, and those times the clock; log holds them one by one.
+    """
+
+    G: Array
+    F: Array
+    weights: Array
+    clocks: Array
+    beta: Array
+    total: Array
+    log: Array
+    tally: Array
+
+
 @compiled
-def _note(log: Array, at: Array, t: Any, k: Any, step: float, clock: float, share: float) -> None:
+def _log_step(log: Array, tally: Array, t: Any, k: Any, step: float, clock: float, share: float) -> None:
     """Enter a step into the log, where there is one."""
     if log.shape[0] > 0:
-        entry = log[np.int64(at[LOGGED])]
+        entry = log[np.int64(tally[Count.LOGGED])]
         entry[0], entry[1], entry[2], entry[3], entry[4] = t, k, step, clock, share
-        at[LOGGED] += 1.0
+        tally[Count.LOGGED] += 1.0
 
 
 @compiled
@@ -68,86 +83,75 @@ def _move(G: Array, F: Array, t: Any, k: Any, step: float, beta: Array, total: A
 
 
 @compiled
-def visit_apart(
-    G: Array, F: Array, sides: Array, weights: Array, clocks: Array, beta: Array, total: Array, log: Array, at: Array
-) -> None:
+def visit_apart(block: KernelBlock, sides: Array) -> None:
     """Each column a two-class machine: y·f ≤ 0 is a mistake. A row of weight s gets ⌈s⌉ visits, as in `sweep`."""
-    for t in range(np.int64(at[ROW]), G.shape[0]):
-        for k in range(np.int64(at[COLUMN]), F.shape[0]):
+    G, F, weights, clocks, beta, total, log, tally = block
+    for t in range(np.int64(tally[Count.POSITION]), G.shape[0]):
+        for k in range(np.int64(tally[Count.COLUMN]), F.shape[0]):
             side = np.float64(sides[t, k])
-            left = at[LEFT] if at[LEFT] > 0.0 else weights[t]
-            at[LEFT] = 0.0
+            left = tally[Count.LEFT] if tally[Count.LEFT] > 0.0 else weights[t]
+            tally[Count.LEFT] = 0.0
             if side == 0.0:
                 continue
             while left > 0.0:
-                if at[VISITS] == 0.0 or (log.shape[0] > 0 and at[LOGGED] >= log.shape[0]):
-                    at[ROW], at[COLUMN], at[LEFT] = t, k, left
+                if tally[Count.VISITS] == 0.0 or (log.shape[0] > 0 and tally[Count.LOGGED] >= log.shape[0]):
+                    tally[Count.POSITION], tally[Count.COLUMN], tally[Count.LEFT] = t, k, left
                     return
-                at[VISITS] -= 1.0
+                tally[Count.VISITS] -= 1.0
                 share = min(left, 1.0)
                 margin = side * F[k, t]
                 if margin > 0.0:
                     clocks[k] += left
                     break
-                at[VIOLATIONS] += 1.0
-                at[UPDATES] += 1.0
-                at[LOSS] -= share * margin
-                _note(log, at, t, k, share * side, clocks[k], share)
+                tally[Count.VIOLATIONS] += 1.0
+                tally[Count.UPDATES] += 1.0
+                tally[Count.LOSS] -= share * margin
+                _log_step(log, tally, t, k, share * side, clocks[k], share)
                 _move(G, F, t, k, share * side, beta, total, clocks[k])
                 clocks[k] += share
                 left -= share
-        at[COLUMN] = 0.0
-    at[ROW] = G.shape[0]
+        tally[Count.COLUMN] = 0.0
+    tally[Count.POSITION] = G.shape[0]
 
 
 @compiled
-def visit_together(
-    G: Array,
-    F: Array,
-    truth: Array,
-    weights: Array,
-    clocks: Array,
-    beta: Array,
-    total: Array,
-    log: Array,
-    scores: Array,
-    at: Array,
-) -> None:
-    """Many classes in one pass: the true class is raised, its best rival lowered; the tie rule is `data.examples`'."""
-    for t in range(np.int64(at[ROW]), G.shape[0]):
+def visit_together(block: KernelBlock, truth: Array, scores: Array) -> None:
+    """Many classes in one pass: the true class is raised, its best rival lowered."""
+    G, F, weights, clocks, beta, total, log, tally = block
+    for t in range(np.int64(tally[Count.POSITION]), G.shape[0]):
         true = np.int64(truth[t])
-        left = at[LEFT] if at[LEFT] > 0.0 else weights[t]
-        at[LEFT] = 0.0
+        left = tally[Count.LEFT] if tally[Count.LEFT] > 0.0 else weights[t]
+        tally[Count.LEFT] = 0.0
         while left > 0.0:
-            if at[VISITS] == 0.0 or (log.shape[0] > 0 and at[LOGGED] + 1.0 >= log.shape[0]):
-                at[ROW], at[LEFT] = t, left
+            if tally[Count.VISITS] == 0.0 or (log.shape[0] > 0 and tally[Count.LOGGED] + 1.0 >= log.shape[0]):
+                tally[Count.POSITION], tally[Count.LEFT] = t, left
                 return
-            at[VISITS] -= 1.0
+            tally[Count.VISITS] -= 1.0
             share = min(left, 1.0)
             for k in range(scores.size):
                 scores[k] = F[k, t]
             other = rival(scores, true)
             margin = scores[true] - scores[other]
-            if margin > 0.0 or (margin == 0.0 and true < other):
+            if margin > 0.0 or (margin == 0.0 and wins_tie(true, other)):
                 clocks[0] += left
                 break
-            at[VIOLATIONS] += 1.0
-            at[UPDATES] += 1.0
-            at[LOSS] -= share * margin
-            _note(log, at, t, true, share, clocks[0], share)
-            _note(log, at, t, other, -share, clocks[0], share)
+            tally[Count.VIOLATIONS] += 1.0
+            tally[Count.UPDATES] += 1.0
+            tally[Count.LOSS] -= share * margin
+            _log_step(log, tally, t, true, share, clocks[0], share)
+            _log_step(log, tally, t, other, -share, clocks[0], share)
             _move(G, F, t, true, share, beta, total, clocks[0])
             _move(G, F, t, other, -share, beta, total, clocks[0])
             clocks[0] += share
             left -= share
-    at[ROW] = G.shape[0]
+    tally[Count.POSITION] = G.shape[0]
 
 
 # -- the model -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Dual:
+class KernelModel:
     """What training leaves behind: support rows and their coefficients, or the history of all for a vote."""
 
     kernel: Kernel
@@ -155,7 +159,7 @@ class Dual:
     coef: Array  # (S, columns)
     scheme: Scheme
     classes: int
-    histories: tuple[History, ...] = ()
+    histories: tuple[UpdateHistory, ...] = ()
 
     @property
     def width(self) -> int:
@@ -208,14 +212,14 @@ class Dual:
 
 
 @dataclass
-class Machines:
+class KernelState:
     """All columns, and what their training has seen."""
 
     kernel: Kernel
     scheme: Scheme
     keep: str
     classes: int
-    support: Gathered
+    support: GrowingRows
     seed: int
     beta: Array  # (S, columns)
     total: Array  # Σ clock·step
@@ -229,12 +233,12 @@ class Machines:
     log: tuple[Array, ...] = ()  # (support, column, step, clock, share) of every step, for the vote
     dtype: Any = np.float64
 
-    def copy(self) -> Machines:
+    def copy(self) -> KernelState:
         """A state that shares nothing that changes."""
         arrays = {name: getattr(self, name).copy() for name in ("beta", "total", "clocks")}
         return replace(self, **arrays, support=self.support.copy(), slots=dict(self.slots))
 
-    def kept(self) -> Dual:
+    def kept(self) -> KernelModel:
         """What `keep` says: the last iterate, the average or the ballot."""
         if self.keep == "vote":
             return self._dual(self.beta, self._histories())
@@ -242,14 +246,14 @@ class Machines:
             return self._dual(self.beta - self.total / np.maximum(self.clocks, 1.0))
         return self.last()
 
-    def last(self) -> Dual:
+    def last(self) -> KernelModel:
         """The last iterate."""
         return self._dual(self.beta)
 
-    def _dual(self, coef: Array, histories: tuple[History, ...] = ()) -> Dual:
-        return Dual(self.kernel, self.support.rows, coef.copy(), self.scheme, self.classes, histories)
+    def _dual(self, coef: Array, histories: tuple[UpdateHistory, ...] = ()) -> KernelModel:
+        return KernelModel(self.kernel, self.support.rows, coef.copy(), self.scheme, self.classes, histories)
 
-    def _histories(self) -> tuple[History, ...]:
+    def _histories(self) -> tuple[UpdateHistory, ...]:
         log = np.concatenate([np.zeros((0, 5)), *self.log])
         K = self.beta.shape[1]
         groups = [log] if self.clocks.size == 1 else [log[log[:, 1] == k] for k in range(K)]
@@ -260,17 +264,21 @@ class Machines:
             which, columns = part[:, 0].astype(np.int64), part[:, 1].astype(np.int32)
             columns = columns if width > 1 else np.zeros_like(columns)  # the only plane of its history
             free = np.zeros(which.size)  # of a bias: the kernel has it
-            found.append(History(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, free))
+            found.append(
+                UpdateHistory(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, free)
+            )
         return tuple(found)
 
 
-def new_machines(examples: Examples, kernel: Kernel, scheme: Scheme, keep: str, classes: int, seed: int) -> Machines:
+def new_kernel_state(
+    examples: Examples, kernel: Kernel, scheme: Scheme, keep: str, classes: int, seed: int
+) -> KernelState:
     """No support yet."""
     K = scheme.planes(classes)
-    support = Gathered(examples.n_features, examples.dtype)
+    support = GrowingRows(examples.n_features, examples.dtype)
     empty = np.zeros((0, K))
     clocks = np.zeros(1 if scheme.joint else K)
-    return Machines(kernel, scheme, keep, classes, support, seed, empty, empty, clocks, dtype=examples.dtype)
+    return KernelState(kernel, scheme, keep, classes, support, seed, empty, empty, clocks, dtype=examples.dtype)
 
 
 def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
@@ -282,7 +290,7 @@ def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
     return found
 
 
-class Cache:
+class KernelCache:
     """K of all rows with the support rows that have been there longest, within a limit of bytes."""
 
     def __init__(self, examples: Examples, limit: float) -> None:
@@ -339,16 +347,16 @@ class KernelSolver(Solver):
 class KernelPerceptronSolver(KernelSolver):
     """Pass after pass, until every row is answered right; `memory` bytes may be used to remember kernels."""
 
-    state: Machines
+    state: KernelState
 
-    def __init__(self, plan: Plan, state: Machines, memory: float) -> None:
+    def __init__(self, plan: Plan, state: KernelState, memory: float) -> None:
         self.plan, self.state, self.memory = plan, state, memory
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Measure the rows in the kernel's space."""
         super().begin(source, records)
         state, weights = self.state, self.examples.weights
-        self.problem, self.cache = whole_problem(self.examples, state.scheme), Cache(self.examples, self.memory)
+        self.problem, self.cache = whole_problem(self.examples, state.scheme), KernelCache(self.examples, self.memory)
         self.order = self.plan.make_order(self.problem, state.seed)
         state.reach2 = max(state.reach2, largest_diagonal(state.kernel, self.examples))
         if weights is not None:
@@ -356,33 +364,35 @@ class KernelPerceptronSolver(KernelSolver):
         self.places = np.full(self.examples.target.shape[0], -1)  # of rows in the support
         self.passes = 0
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass, block by block."""
         state, order, before = self.state, self.order, self.state.updates
         if self.passes:
             columns = self.cache.columns
             self.cache.extend(state.kernel, state.support.rows)
             state.computed += self.places.size * (self.cache.columns - columns)
-        self.passes, self.counts = self.passes + 1, np.zeros(8)
-        repeats = Repeats(self.problem.size * state.beta.shape[1])
+        self.passes, self.counts = self.passes + 1, np.zeros(len(Count))
+        repeats = VisitLimit(self.problem.size * state.beta.shape[1])
         for begin in range(0, order.size, BLOCK):
             index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
-            self.counts += _block(self.examples, state, self.cache, index, self.places, repeats)
-        yield Step(order.size, state.updates - before)
+            self.counts += _visit_block(self.examples, state, self.cache, index, self.places, repeats)
+        yield PartOfEpoch(order.size, state.updates - before)
 
     def ending(self, source: Source) -> Ending:
         """The mean loss, and whether every row is answered right."""
-        converged = self.counts[VIOLATIONS] == 0 and (self.order.covers or self.clean(source))
+        converged = self.counts[Count.VIOLATIONS] == 0 and (self.order.covers or self.clean(source))
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
-        return Ending(float(self.counts[LOSS]) / max(self.problem.total, 1e-300), bool(converged), errors)
+        return Ending(float(self.counts[Count.LOSS]) / max(self.problem.total, 1e-300), bool(converged), errors)
 
 
-def _block(examples: Examples, state: Machines, cache: Cache, index: Array, places: Array, repeats: Repeats) -> Array:
+def _visit_block(
+    examples: Examples, state: KernelState, cache: KernelCache, index: Array, places: Array, repeats: VisitLimit
+) -> Array:
     """Visit the rows `index`; what was counted."""
     X = take(examples.rows, index, examples.n_features)
     F = cache.score(state.kernel, X, index, state.support.rows, state.beta)
     state.computed += index.size * (state.support.size - cache.columns)
-    truth, at = examples.target[index], np.zeros(8)
+    truth, tally = examples.target[index], np.zeros(len(Count))
     weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
     sides = None if state.scheme.joint else state.scheme.sides(truth, state.classes)
     if not np.isfinite(F).all():
@@ -392,7 +402,7 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     quiet = int(np.argmax(mistakes)) if mistakes.any() else index.size
     state.clocks += weights[:quiet].sum() if sides is None else weights[:quiet] @ (sides[:quiet] != 0)
     if quiet == index.size:
-        return at
+        return tally
     index, X, weights, F = index[quiet:], X[quiet:], weights[quiet:], np.ascontiguousarray(F[:, quiet:])
     G = state.kernel.block(X, X)
     if not np.isfinite(G).all():
@@ -400,24 +410,24 @@ def _block(examples: Examples, state: Machines, cache: Cache, index: Array, plac
     K = state.beta.shape[1]
     beta, total = np.zeros((index.size, K)), np.zeros((index.size, K))
     log, work = np.empty((LOG_ROOM if state.keep == "vote" else 0, 5)), np.zeros(K)
-    entries = []
+    block, entries = KernelBlock(G, F, weights, state.clocks, beta, total, log, tally), []
     repeats.begin(index.size * K)
-    while at[ROW] < index.size:
-        at[VISITS] = some = repeats.few(VISITS_AT_ONCE)
+    while tally[Count.POSITION] < index.size:
+        tally[Count.VISITS] = some = repeats.few(VISITS_AT_ONCE)
         if sides is None:
-            visit_together(G, F, truth[quiet:], weights, state.clocks, beta, total, log, work, at)
+            visit_together(block, truth[quiet:], work)
         else:
-            visit_apart(G, F, sides[quiet:], weights, state.clocks, beta, total, log, at)
-        repeats.spend(some - int(at[VISITS]))
-        entries.append(log[: int(at[LOGGED])].copy())
-        at[LOGGED] = 0.0
-    state.updates += int(at[UPDATES])
-    _take_in(state, X, index, places, beta, total, entries)
-    return at
+            visit_apart(block, sides[quiet:])
+        repeats.spend(some - int(tally[Count.VISITS]))
+        entries.append(log[: int(tally[Count.LOGGED])].copy())
+        tally[Count.LOGGED] = 0.0
+    state.updates += int(tally[Count.UPDATES])
+    _add_support(state, X, index, places, beta, total, entries)
+    return tally
 
 
-def _take_in(
-    state: Machines, X: Any, index: Array, places: Array, beta: Array, total: Array, entries: list[Array]
+def _add_support(
+    state: KernelState, X: Any, index: Array, places: Array, beta: Array, total: Array, entries: list[Array]
 ) -> None:
     """Add the steps of a block to the support, each row once."""
     moved = np.flatnonzero((beta != 0).any(axis=1) | (total != 0).any(axis=1))

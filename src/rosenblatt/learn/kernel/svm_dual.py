@@ -20,9 +20,9 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Examples
-from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.kernel.functions import Kernel
-from rosenblatt.learn.kernel.perceptron import BLOCK, Dual, KernelSolver, kernel_overflow
+from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
 from rosenblatt.learn.models import take
 from rosenblatt.learn.online.solver import whole_problem
 from rosenblatt.learn.schemes import Scheme
@@ -33,7 +33,9 @@ SWEEPS = 200  # passes over them at most
 
 
 @compiled
-def ascend(G: Array, y: Array, alpha: Array, limit: Array, f: Array, order: Array, slack: float, sweeps: int) -> int:
+def ascend_working_set(
+    G: Array, y: Array, alpha: Array, limit: Array, f: Array, order: Array, slack: float, sweeps: int
+) -> int:
     """Passes over a few rows, in a fresh order each, until none violates its optimality by more than `slack`.
 
     G is K̂ within them, f = ŵ·φ̂(x) of them. Returns the steps taken.
@@ -66,7 +68,7 @@ def ascend(G: Array, y: Array, alpha: Array, limit: Array, f: Array, order: Arra
 
 
 @dataclass
-class Plane:
+class BinaryDual:
     """One two-class machine: its rows, its α, and f of its rows."""
 
     rows: Array  # of the examples
@@ -92,20 +94,20 @@ class Plane:
 
 
 @dataclass
-class Ascent:
+class KernelDualState:
     """All planes of a support vector machine."""
 
     kernel: Kernel
     scheme: Scheme
     classes: int
     examples: Any
-    planes: list[Plane]
+    planes: list[BinaryDual]
     seed: int
     reach2: float = 0.0
     epoch: int = 0
     dtype: Any = np.float64
 
-    def copy(self) -> Ascent:
+    def copy(self) -> KernelDualState:
         """A state that shares nothing that changes."""
         return replace(self, planes=[replace(one, alpha=one.alpha.copy(), f=one.f.copy()) for one in self.planes])
 
@@ -126,7 +128,7 @@ class Ascent:
             used[one.rows[one.alpha > 0]] = True
         return np.flatnonzero(used)
 
-    def kept(self) -> Dual:
+    def kept(self) -> KernelModel:
         """Support rows and y·α, a column a plane."""
         rows = self.support_rows()
         coef = np.zeros((rows.size, len(self.planes)))
@@ -134,10 +136,12 @@ class Ascent:
             mine = one.alpha > 0
             coef[np.searchsorted(rows, one.rows[mine]), k] = (one.alpha * one.y)[mine]
         support = take(self.examples.rows, rows, self.examples.n_features)
-        return Dual(self.kernel, support, coef, self.scheme, self.classes)
+        return KernelModel(self.kernel, support, coef, self.scheme, self.classes)
 
 
-def new_ascent(examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, C: float, seed: int) -> Ascent:
+def new_kernel_dual_state(
+    examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, C: float, seed: int
+) -> KernelDualState:
     """All α at 0."""
     problem = whole_problem(examples, scheme)
     rows = problem.index(0, problem.size).astype(np.int64)
@@ -147,11 +151,11 @@ def new_ascent(examples: Examples, kernel: Kernel, scheme: Scheme, classes: int,
     for k in range(scheme.planes(classes)):
         mine = sides[:, k] != 0
         zeros = np.zeros(int(mine.sum()))
-        planes.append(Plane(rows[mine], sides[mine, k].copy(), C * mass[mine], zeros, zeros.copy()))
-    return Ascent(kernel, scheme, classes, examples, planes, seed, dtype=examples.dtype)
+        planes.append(BinaryDual(rows[mine], sides[mine, k].copy(), C * mass[mine], zeros, zeros.copy()))
+    return KernelDualState(kernel, scheme, classes, examples, planes, seed, dtype=examples.dtype)
 
 
-class Rows:
+class KernelRows:
     """Rows of the kernel matrix, those asked for last kept within a limit of bytes; one of them is always allowed."""
 
     def __init__(self, examples: Examples, kernel: Kernel, limit: float) -> None:
@@ -189,30 +193,30 @@ class KernelDualSolver(KernelSolver):
     """Rounds over all planes until each has a relative duality gap of at most `tol`."""
 
     iterates = True
-    state: Ascent
+    state: KernelDualState
 
-    def __init__(self, state: Ascent, tol: float, memory: float) -> None:
+    def __init__(self, state: KernelDualState, tol: float, memory: float) -> None:
         self.state, self.tol, self.memory = state, tol, memory
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """No row of the kernel matrix is known yet."""
         super().begin(source, records)
-        self.rows = Rows(self.examples, self.state.kernel, self.memory)
+        self.rows = KernelRows(self.examples, self.state.kernel, self.memory)
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One round: a working set for each plane that is not solved."""
         state, before = self.state, self.state.updates
         for k, plane in enumerate(state.planes):
             if plane.gap > self.tol:
                 _round(plane, self.rows, np.random.default_rng((state.seed, state.epoch, k)))
-        yield Step(self.examples.size, state.updates - before)
+        yield PartOfEpoch(self.examples.size, state.updates - before)
 
     def ending(self, source: Source) -> Ending:
         """The primal objective of all planes, and whether their gaps are closed."""
         return Ending(sum(one.primal for one in self.state.planes), self.state.gap <= self.tol)
 
 
-def _round(plane: Plane, rows: Rows, rng: np.random.Generator) -> None:
+def _round(plane: BinaryDual, rows: KernelRows, rng: np.random.Generator) -> None:
     """One working set."""
     gain = 1.0 - plane.y * plane.f
     gain[((plane.alpha <= 0) & (gain < 0)) | ((plane.alpha >= plane.limit) & (gain > 0))] = 0.0
@@ -224,7 +228,9 @@ def _round(plane: Plane, rows: Rows, rng: np.random.Generator) -> None:
         alpha, order = plane.alpha[work], np.stack([rng.permutation(count) for _ in range(16)])
         slack = 0.1 * float(violation.max())
         G = np.ascontiguousarray(K[:, work])
-        plane.steps += ascend(G, plane.y[work], alpha, plane.limit[work], plane.f[work], order, slack, SWEEPS)
+        plane.steps += ascend_working_set(
+            G, plane.y[work], alpha, plane.limit[work], plane.f[work], order, slack, SWEEPS
+        )
         plane.f += ((alpha - plane.alpha[work]) * plane.y[work]) @ K
         plane.alpha[work] = alpha
     plane.weigh()

@@ -76,7 +76,7 @@ class ZeroOne(Loss):
         return 0.0
 
 
-class Perceptron(Loss):
+class PerceptronLoss(Loss):
     """max(0, −m), the perceptron criterion; its steps are Rosenblatt's, on a tie too."""
 
     kinked = True
@@ -126,7 +126,7 @@ class SquaredHinge(Loss):
         return -2.0 * max(0.0, 1.0 - m)
 
 
-class Log(Loss):
+class LogLoss(Loss):
     """ln(1 + e^−m), logistic regression: the surprise at the label when P(y|x) = 1/(1 + e^−m)."""
 
     steep = 0.25
@@ -255,10 +255,10 @@ class EpsilonInsensitive(Loss):
 
 LOSSES: dict[str, type[Loss]] = {
     "zero_one": ZeroOne,
-    "perceptron": Perceptron,
+    "perceptron": PerceptronLoss,
     "hinge": Hinge,
     "squared_hinge": SquaredHinge,
-    "log": Log,
+    "log": LogLoss,
     "exponential": Exponential,
     "modified_huber": ModifiedHuber,
     "squared": Squared,

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.compiling import compiled
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.linear.stochastic import Aim, StochasticSolver, check_weights
+from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver, check_weights
 from rosenblatt.learn.linear.stochastic_visits import SMALLEST_SCALE
-from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, is_on
+from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.rows import add, dot, norm
 
@@ -31,13 +32,13 @@ FEWEST_VISITS = 1 << 10  # made in one go, where rows are visited again and agai
 
 
 @dataclass(frozen=True)
-class PegasosPlan(Aim):
-    """The aim of a support vector machine, with Pegasos's settings."""
+class PegasosPlan(ObjectivePlan):
+    """The plan of a support vector machine, with Pegasos's settings."""
 
     batch_size: int = 1
     project: bool = False
 
-    def ripe(self, t: float, radius2: float) -> bool:
+    def past_burn_in(self, t: float, radius2: float) -> bool:
         """Whether F ≤ F* + (√λ + R)²(1 + ln t)/2λt, the bound of the method, promises more than w = 0, F(0) = 1."""
         reach = math.sqrt(self.alpha) + math.sqrt(radius2 + (self.bias != "none"))
         return bool(reach * reach * (1.0 + math.log(t)) <= 2.0 * self.alpha * t)
@@ -56,7 +57,7 @@ def scale_down(v: Array, b: Array, k: Any, state: Array, factor: float) -> None:
 
 
 @compiled
-def steps(
+def pegasos_steps(
     v: Array, b: Array, k: Any, rows: Any, y: Array, visits: Array, shares: Array, state: Array, tally: Array,
     lam: float, size: int, bias: float, project: bool, lacks: Array,
 ) -> None:  # fmt: skip
@@ -73,7 +74,7 @@ def steps(
             lacks[at - begin] = 0.0
             if not lack <= 0.0:  # NaN too, which the loss then shows
                 lacks[at - begin] = side * shares[at]
-                tally[LOSS] += shares[at] * lack
+                tally[Count.LOSS] += shares[at] * lack
             mass += shares[at]
         scale_down(v, b, k, state, 1.0 - 1.0 / state[2])
         eta = 1.0 / (lam * state[2] * (end - begin))
@@ -84,7 +85,7 @@ def steps(
                 state[1] += 2.0 * step * f + step * step * (norm(rows, i) + bias)
                 add(rows, i, step / state[0], v)
                 b[k] += bias * step
-                tally[UPDATES] += 1.0
+                tally[Count.UPDATES] += 1.0
         if project and lam * state[1] > 1.0:
             scale_down(v, b, k, state, 1.0 / math.sqrt(lam * state[1]))
 
@@ -94,17 +95,17 @@ class PegasosSolver(StochasticSolver):
 
     plan: PegasosPlan
 
-    def new_pass(self, rows: Any, mass: float) -> Pass:
+    def new_pass(self, rows: Any, mass: float) -> PegasosPass:
         """What visits rows."""
-        return Pass(self.plan, self.state)
+        return PegasosPass(self.plan, self.state)
 
 
-class Pass:
+class PegasosPass:
     """One pass, over rows that may come in pieces; batches end with them."""
 
     def __init__(self, plan: PegasosPlan, state: State) -> None:
         (machine,) = state.machines
-        t = machine.tally[CLOCK]
+        t = machine.tally[Count.CLOCK]
         self.plan, self.scheme, self.machine, self.epoch = plan, state.scheme, machine, state.epoch + 1
         self.work = [_start(machine.coef[k], machine.intercept[k], t) for k in range(machine.intercept.size)]
         self.lacks = np.empty(plan.batch_size)
@@ -127,7 +128,7 @@ class Pass:
         plan, machine = self.plan, self.machine
         for visits, shares in _visits(piece, problem.weights, plan.batch_size):
             for k, mine in enumerate(self.work):
-                steps(
+                pegasos_steps(
                     machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, mine,
                     machine.tally, plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project,
                     self.lacks,
@@ -137,7 +138,7 @@ class Pass:
         """Weights as they are, after the last row."""
         for k, mine in enumerate(self.work):
             self.machine.coef[k] *= mine[0]
-        self.machine.tally[CLOCK] = self.work[0][2]
+        self.machine.tally[Count.CLOCK] = self.work[0][2]
         check_weights(self.machine, self.epoch)
 
 

@@ -54,7 +54,7 @@ class Penalty:
         return (cls.__doc__ or "").strip().splitlines()[0]
 
 
-class Nothing(Penalty):
+class NoPenalty(Penalty):
     """0: weights are free."""
 
     @staticmethod
@@ -86,4 +86,4 @@ class ElasticNet(Penalty):
         return alpha * ratio, alpha * (1.0 - ratio)
 
 
-PENALTIES: dict[str | None, type[Penalty]] = {None: Nothing, "l2": L2, "l1": L1, "elasticnet": ElasticNet}
+PENALTIES: dict[str | None, type[Penalty]] = {None: NoPenalty, "l2": L2, "l1": L1, "elasticnet": ElasticNet}

@@ -31,12 +31,21 @@ from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, spans
 from rosenblatt.learn.compiled_loops import score_many, score_one
-from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.linear.losses import near, slope, value
-from rosenblatt.learn.linear.stochastic import Aim
-from rosenblatt.learn.linear.stochastic_visits import RESIDUAL, SOFTMAX, Fall, add_all, code_of, number_of, softmax
-from rosenblatt.learn.online.first_order import UPDATES, is_on
+from rosenblatt.learn.linear.stochastic import ObjectivePlan
+from rosenblatt.learn.linear.stochastic_visits import (
+    RESIDUAL,
+    SOFTMAX,
+    DescentSettings,
+    add_all,
+    code_of,
+    number_of,
+    softmax,
+)
+from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.solver import LinearSolver, problems
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import all_finite
@@ -49,28 +58,30 @@ SMALLEST_METRIC = 1e-10  # of the largest h
 
 
 @compiled
-def measure(fall: Fall, mu: float, y: Array, weights: Array, index: Array, scores: Array, slopes: Array) -> float:
+def loss_and_slopes(
+    settings: DescentSettings, mu: float, y: Array, weights: Array, index: Array, scores: Array, slopes: Array
+) -> float:
     """Σ s_i ℓ_i of these rows, rounded off by mu; slopes_tk = s_i ∂ℓ_i/∂f_k."""
     total = 0.0
     for t in range(index.size):
         i = index[t]
         share = weights[i] if weights.size > 0 else 1.0
         f, g, loss = scores[t], slopes[t], 0.0
-        if fall.kind == SOFTMAX:
+        if settings.kind == SOFTMAX:
             for k in range(f.size):
                 g[k] = f[k]
             loss = softmax(g, code_of(y, i))
         else:
             for k in range(f.size):
-                side = 1.0 if fall.kind == RESIDUAL or is_on(y, i, k) else -1.0
-                m = f[k] - number_of(y, i) if fall.kind == RESIDUAL else side * f[k]
+                side = 1.0 if settings.kind == RESIDUAL or is_on(y, i, k) else -1.0
+                m = f[k] - number_of(y, i) if settings.kind == RESIDUAL else side * f[k]
                 if mu > 0.0:
-                    p = near(fall.code, m, mu, fall.width)
-                    loss += value(fall.code, p, fall.width) + 0.5 * (m - p) ** 2 / mu
+                    p = near(settings.code, m, mu, settings.width)
+                    loss += value(settings.code, p, settings.width) + 0.5 * (m - p) ** 2 / mu
                     g[k] = side * (m - p) / mu
                 else:
-                    loss += value(fall.code, m, fall.width)
-                    g[k] = side * slope(fall.code, m, fall.width)
+                    loss += value(settings.code, m, settings.width)
+                    g[k] = side * slope(settings.code, m, settings.width)
         for k in range(f.size):
             g[k] *= share
         total += share * loss
@@ -114,41 +125,41 @@ def _moments_sparse(rows: Any, index: Array, weights: Array, both: Array) -> Non
 
 
 @dataclass
-class Point:
+class Iterate:
     """W (K, d), c (K,) and the scores (n, K) they give."""
 
     W: Array
     c: Array
     scores: Array
 
-    def ahead(self, before: Point, far: float) -> Point:
+    def ahead(self, before: Iterate, far: float) -> Iterate:
         """The point moved on along the way from the one before."""
-        return Point(
+        return Iterate(
             self.W + far * (self.W - before.W),
             self.c + far * (self.c - before.c),
             self.scores + far * (self.scores - before.scores),
         )
 
 
-class Landscape:
+class SmoothedObjective:
     """D and F over one problem, in double precision whatever the rows are."""
 
-    def __init__(self, problem: Problem, aim: Aim, scheme: Scheme, d: int, K: int) -> None:
-        self.problem, self.aim, self.K = problem, aim, K
-        self.fall = aim.fall(1, 1.0, scheme)
+    def __init__(self, problem: Problem, plan: ObjectivePlan, scheme: Scheme, d: int, K: int) -> None:
+        self.problem, self.plan, self.K = problem, plan, K
+        self.settings = plan.descent_settings(1, 1.0, scheme)
         both = np.zeros((d, 2))  # side by side: a feature's two sums lie in one line of the cache
         moments = _moments_dense if isinstance(problem.rows, Dense) else _moments_sparse
         for _, index in self.pieces():
             moments(problem.rows, index, problem.weights, both)
         first, second = both.T
-        self.mean = first / problem.total if self.fall.bias else np.zeros(d)
+        self.mean = first / problem.total if self.settings.bias else np.zeros(d)
         metric = np.maximum(second / problem.total - self.mean**2, 0.0)
         if not all_finite(metric):
             raise NotFiniteError("The variance of a feature overflows")
         self.metric = np.maximum(metric, SMALLEST_METRIC * max(metric.max(initial=0.0), 1e-300))
         # Codes of two classes come as ±1; as columns they are asked for by `is_on`, whose class 0 is the positive one.
         self.truth = problem.truth
-        if scheme.single and self.fall.kind != RESIDUAL:
+        if scheme.single and self.settings.kind != RESIDUAL:
             self.truth = np.where(problem.truth > 0, np.int32(0), np.int32(1))
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
@@ -156,25 +167,27 @@ class Landscape:
         for begin, end in spans(self.problem.size, self.problem.per_row * self.K):
             yield slice(begin, end), self.problem.index(begin, end)
 
-    def point(self, W: Array, c: Array) -> Point:
+    def point(self, W: Array, c: Array) -> Iterate:
         """The scores of all rows."""
         b, scores = c - W @ self.mean, np.empty((self.problem.size, self.K))
         if not W.any():  # as at the start: no row need be read
             scores[:] = b
-            return Point(W, c, scores)
+            return Iterate(W, c, scores)
         w = W[0] if self.K == 1 else np.ascontiguousarray(W if isinstance(self.problem.rows, Dense) else W.T)
         for place, index in self.pieces():
             out = scores[place]
             (score_one if self.K == 1 else score_many)(
                 self.problem.rows, index, w, b, out[:, 0] if self.K == 1 else out
             )
-        return Point(W, c, scores)
+        return Iterate(W, c, scores)
 
     def loss(self, scores: Array, mu: float) -> tuple[float, Array]:
         """D, and its slope in each score."""
         slopes, total = np.empty_like(scores), 0.0
         for place, index in self.pieces():
-            total += measure(self.fall, mu, self.truth, self.problem.weights, index, scores[place], slopes[place])
+            total += loss_and_slopes(
+                self.settings, mu, self.truth, self.problem.weights, index, scores[place], slopes[place]
+            )
         return total / self.problem.total, slopes
 
     def gradient(self, slopes: Array) -> tuple[Array, Array]:
@@ -187,47 +200,47 @@ class Landscape:
             else:
                 gather_many(self.problem.rows, index, slopes[place], out)
         by_c = slopes.sum(axis=0) / self.problem.total
-        return (out if by_class else out.T) / self.problem.total - np.outer(by_c, self.mean), by_c * self.fall.bias
+        return (out if by_class else out.T) / self.problem.total - np.outer(by_c, self.mean), by_c * self.settings.bias
 
     def penalty(self, W: Array) -> float:
         """α·P(W)."""
-        return self.aim.penalty_of(W)
+        return self.plan.penalty_of(W)
 
     @property
     def unit(self) -> float:
         """How large a loss is in earnest, for problems whose least F is 0: a margin missed by 1, or |y| on average."""
-        if self.fall.kind != RESIDUAL or not self.truth.size:
+        if self.settings.kind != RESIDUAL or not self.truth.size:
             return 1.0
         return float(np.abs(self.truth).mean()) or 1.0
 
 
 @dataclass
-class Climber:
+class AcceleratedDescent:
     """Where the descent stands: W, Y ahead of it, L and the clock of the momentum."""
 
-    here: Point
-    ahead: Point
+    here: Iterate
+    ahead: Iterate
     L: float
     t: float = 1.0
     known: tuple[float, Array] | None = None  # D and its slopes at `ahead`, where a step has left them
 
-    def step(self, land: Landscape, mu: float) -> tuple[float, float]:
+    def step(self, objective: SmoothedObjective, mu: float) -> tuple[float, float]:
         """One iteration; F at the new W and L‖W⁺ − Y‖²_h, the fall that one more such step could bring."""
-        Y, aim, h = self.ahead, land.aim, land.metric
-        loss, slopes = self.known or land.loss(Y.scores, mu)
-        by_W, by_c = land.gradient(slopes)
+        Y, plan, h = self.ahead, objective.plan, objective.metric
+        loss, slopes = self.known or objective.loss(Y.scores, mu)
+        by_W, by_c = objective.gradient(slopes)
         if not (math.isfinite(loss) and all_finite(by_W, by_c)):
             raise NotFiniteError("The loss or its gradient overflowed")
         while math.isfinite(self.L):  # as L grows W comes back to Y, where all is finite: some 2,000 rounds at most
             length = 1.0 / (self.L * h)
-            W = aim.price.shrink(Y.W - length * by_W, length, aim.alpha, aim.ratio)
-            new = land.point(W, Y.c - by_c / self.L)
+            W = plan.penalty_class.shrink(Y.W - length * by_W, length, plan.alpha, plan.ratio)
+            new = objective.point(W, Y.c - by_c / self.L)
             dW, dc = W - Y.W, new.c - Y.c
             square = float((dW * dW * h).sum() + dc @ dc)
-            there, slopes_there = land.loss(new.scores, mu)
+            there, slopes_there = objective.loss(new.scores, mu)
             most = loss + float((by_W * dW).sum() + by_c @ dc) + 0.5 * self.L * square
             # Where differences of D drown in rounding, differences of its slopes still tell: ⟨∇D⁺ − ∇D, Δ⟩ ≤ L‖Δ‖²_h.
-            bend = float(np.vdot(slopes_there - slopes, new.scores - Y.scores)) / land.problem.total
+            bend = float(np.vdot(slopes_there - slopes, new.scores - Y.scores)) / objective.problem.total
             if all_finite(new.scores) and (there <= most or bend <= self.L * square):
                 break
             self.L *= 2.0
@@ -241,7 +254,7 @@ class Climber:
         self.known = (there, slopes_there) if stays else None
         self.here, self.t = new, t
         self.L *= 0.95
-        return there + land.penalty(W), move
+        return there + objective.penalty(W), move
 
 
 class BatchSolver(LinearSolver):
@@ -250,39 +263,39 @@ class BatchSolver(LinearSolver):
     Where the least F is 0 no share of it is small: there tol of the loss's unit stands for F.
     """
 
-    plan: Aim
+    plan: ObjectivePlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Measure the rows, and score them by the weights at the start."""
-        state, aim = self.state, self.plan
+        state, plan = self.state, self.plan
         (examples,) = source.parts(state.epoch)
         state.radius2 = max(state.radius2, examples.radius2)
         (problem,) = problems(examples, state.scheme, state.classes)
         (machine,) = state.machines
         W = (machine.coef.T if machine.by_feature else machine.coef).astype(np.float64)
-        self.land = Landscape(problem, aim, state.scheme, W.shape[1], W.shape[0])
-        at = self.land.point(W, machine.intercept.astype(np.float64) + W @ self.land.mean)
-        self.mu = 1.0 if aim.shape.kinked else 0.0
-        self.climber = Climber(at, at, min(aim.shape.steep, 1.0))
+        self.objective = SmoothedObjective(problem, plan, state.scheme, W.shape[1], W.shape[0])
+        at = self.objective.point(W, machine.intercept.astype(np.float64) + W @ self.objective.mean)
+        self.mu = 1.0 if plan.loss_class.kinked else 0.0
+        self.descent = AcceleratedDescent(at, at, min(plan.loss_class.steep, 1.0))
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One iteration."""
         (machine,) = self.state.machines
-        self.F, self.move = self.climber.step(self.land, self.mu)
-        machine.tally[UPDATES] += 1.0
-        yield Step(self.land.problem.size, 1)
+        self.F, self.move = self.descent.step(self.objective, self.mu)
+        machine.tally[Count.UPDATES] += 1.0
+        yield PartOfEpoch(self.objective.problem.size, 1)
 
     def ending(self, source: Source) -> Ending:
         """F, and whether another step could lower it; a rounded loss is then rounded less."""
-        aim, unit = self.plan, self.land.unit
-        worth = max(abs(self.F), aim.tol * unit)
-        still, finest = self.move <= aim.tol**2 * worth, 0.5 * aim.tol * worth
+        plan, unit = self.plan, self.objective.unit
+        worth = max(abs(self.F), plan.tol * unit)
+        still, finest = self.move <= plan.tol**2 * worth, 0.5 * plan.tol * worth
         done = still and self.mu <= finest
         if still and not done:
             self.mu = max(SOFTER * self.mu, finest, 1e-15 * unit)
-            self.climber = Climber(self.climber.here, self.climber.here, self.climber.L / SOFTER)
+            self.descent = AcceleratedDescent(self.descent.here, self.descent.here, self.descent.L / SOFTER)
         (machine,) = self.state.machines
-        _store(machine, self.land, self.climber.here)
+        _store(machine, self.objective, self.descent.here)
         return Ending(self.F, done)
 
     def copy(self) -> State:
@@ -290,7 +303,7 @@ class BatchSolver(LinearSolver):
         return self.state.shallow()
 
 
-def _store(machine: Machine, land: Landscape, point: Point) -> None:
+def _store(machine: Machine, objective: SmoothedObjective, point: Iterate) -> None:
     machine.coef = np.ascontiguousarray(point.W, dtype=machine.coef.dtype)
     machine.by_feature = False
-    machine.intercept = (point.c - point.W @ land.mean).astype(machine.intercept.dtype)
+    machine.intercept = (point.c - point.W @ objective.mean).astype(machine.intercept.dtype)

@@ -21,7 +21,7 @@ MOST, DIRECT = 100, 1500  # steps; columns up to which the system is solved dire
 
 
 @dataclass(frozen=True)
-class Soft:
+class NewtonResult:
     """A plane, the duality gap relative to P, and the steps it took."""
 
     w: Array
@@ -30,7 +30,7 @@ class Soft:
     steps: int
 
 
-def squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> Soft:
+def squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> NewtonResult:
     """Solve for rows X (an array or CSR), sides y = ±1 and one C a row."""
     w, b = np.zeros(X.shape[1]), 0.0
     f = np.zeros(X.shape[0])
@@ -53,7 +53,7 @@ def squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> Soft:
     alpha = 2 * C * np.maximum(0.0, 1 - y * f)
     u = np.asarray(X.T @ (alpha * y)).ravel()
     dual = alpha.sum() - 0.5 * u @ u - (alpha * alpha / (4 * C)).sum()
-    return Soft(w, float(b), float(max(value - dual, 0.0) / max(value, 1e-300)), steps)
+    return NewtonResult(w, float(b), float(max(value - dual, 0.0) / max(value, 1e-300)), steps)
 
 
 def _value(w: Array, f: Array, y: Array, C: Array) -> float:

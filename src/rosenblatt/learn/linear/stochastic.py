@@ -1,4 +1,4 @@
-"""Mean loss + penalty as an aim, and its stochastic descent, epoch after epoch.
+"""The objective, mean loss + penalty, and its stochastic descent, epoch after epoch.
 
     F(W, b) = Σ_i s_i ℓ(x_i, y_i)/Σ_i s_i + α·P(W)
 
@@ -19,7 +19,8 @@ from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse, rows_per_call
 from rosenblatt.learn.compiled_loops import sweep
-from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Source, Step
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Source
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.linear.losses import CODES, LOSSES, Loss
 from rosenblatt.learn.linear.penalties import PENALTIES, Penalty
@@ -30,18 +31,19 @@ from rosenblatt.learn.linear.stochastic_visits import (
     RESIDUAL,
     ROOT,
     SOFTMAX,
-    Fall,
-    Falling,
-    FallingMany,
+    DescentPlane,
+    DescentPlanes,
+    DescentSettings,
+    apply_scale_and_debts,
     code_of,
     partial,
-    settle,
     softmax,
 )
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.first_order import CLOCK, LEFT, LOSS, POSITION, is_on
+from rosenblatt.learn.online.companions import NO_LOG, L1Debt
+from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
-from rosenblatt.learn.online.state import NO_LOG, Machine, State, lay_out
+from rosenblatt.learn.online.state import Machine, State, lay_out
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.repeated_visits import check_total
 from rosenblatt.learn.schemes import Scheme
@@ -51,7 +53,7 @@ BIAS_CURVATURE = 0.01  # what the schedule of an intercept without penalty count
 
 
 @dataclass(frozen=True)
-class Aim(Plan):
+class ObjectivePlan(Plan):
     """What to minimise and how; `rule` is asked only which rows are answered wrongly."""
 
     loss: str = "log"
@@ -63,33 +65,33 @@ class Aim(Plan):
     patience: int = 5
 
     @property
-    def shape(self) -> type[Loss]:
+    def loss_class(self) -> type[Loss]:
         """The loss."""
         return LOSSES[self.loss]
 
     @property
-    def price(self) -> type[Penalty]:
+    def penalty_class(self) -> type[Penalty]:
         """The penalty."""
         return PENALTIES[self.penalty]
 
     def penalty_of(self, coef: Array) -> float:
         """α·P(W)."""
-        return self.price.value(coef.astype(np.float64), self.alpha, self.ratio)
+        return self.penalty_class.value(coef.astype(np.float64), self.alpha, self.ratio)
 
-    def ripe(self, t: float, radius2: float) -> bool:
+    def past_burn_in(self, t: float, radius2: float) -> bool:
         """Whether the objective met after t steps says something of how far the descent is."""
         return True
 
-    def fall(self, epoch: int, reach: float, scheme: Scheme, visits: float = 1.0) -> Fall:
+    def descent_settings(self, epoch: int, reach: float, scheme: Scheme, visits: float = 1.0) -> DescentSettings:
         """Loss, penalty and schedule as compiled code takes them; reach = max‖x‖², visits those of an epoch.
 
         "optimal" is η = 1/(α(t + t₀)), where t₀ makes the first step one that no row overshoots by; the intercept has
         half of such a step for itself, and falls as if it had a penalty. Without a penalty both fall with the root of
         the epochs.
         """
-        l1, l2 = self.price.parts(self.alpha, self.ratio) or (0.0, 0.0)
+        l1, l2 = self.penalty_class.parts(self.alpha, self.ratio) or (0.0, 0.0)
         bias = 0.0 if self.bias == "none" else 1.0
-        steep = self.shape.steep if math.isfinite(self.shape.steep) else 1.0
+        steep = self.loss_class.steep if math.isfinite(self.loss_class.steep) else 1.0
         bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
         eta, power = bias_eta / max(reach, 1e-12), HARMONIC
         if not eta > 0.0:
@@ -103,9 +105,11 @@ class Aim(Plan):
             eta, fade, power = self._constant(epoch), 0.0, FIXED
         if self.rate != "optimal":
             bias_eta, bias_fade = eta, fade
-        kind = RESIDUAL if self.shape.of == "residual" else SOFTMAX if scheme.joint else MARGIN
-        capped = not math.isfinite(self.shape.steep)
-        return Fall(CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade)
+        kind = RESIDUAL if self.loss_class.of == "residual" else SOFTMAX if scheme.joint else MARGIN
+        capped = not math.isfinite(self.loss_class.steep)
+        return DescentSettings(
+            CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade
+        )
 
     def _constant(self, epoch: int) -> float:
         """η of this epoch, a number or what a callable says."""
@@ -115,40 +119,42 @@ class Aim(Plan):
         return eta
 
 
-# -- the value of the aim --------------------------------------------------------------------------------------------
+# -- the value of the plan --------------------------------------------------------------------------------------------
 
 
 @compiled
-def _loss_one(fall: Fall, y: Array, weights: Array, index: Array, scores: Array) -> float:
+def _loss_one(settings: DescentSettings, y: Array, weights: Array, index: Array, scores: Array) -> float:
     total = 0.0
     for t in range(index.size):
         i = index[t]
-        total += (weights[i] if weights.size > 0 else 1.0) * partial(fall, np.float64(scores[t]), np.float64(y[i]))[0]
+        total += (weights[i] if weights.size > 0 else 1.0) * partial(settings, np.float64(scores[t]), np.float64(y[i]))[
+            0
+        ]
     return total
 
 
 @compiled
-def _loss_many(fall: Fall, y: Array, weights: Array, index: Array, scores: Array) -> float:
+def _loss_many(settings: DescentSettings, y: Array, weights: Array, index: Array, scores: Array) -> float:
     total = 0.0
     for t in range(index.size):
         i, loss = index[t], 0.0
-        if fall.kind == SOFTMAX:
+        if settings.kind == SOFTMAX:
             loss = softmax(scores[t], code_of(y, i))
         else:
             for k in range(scores.shape[1]):
-                loss += partial(fall, np.float64(scores[t, k]), 1.0 if is_on(y, i, k) else -1.0)[0]
+                loss += partial(settings, np.float64(scores[t, k]), 1.0 if is_on(y, i, k) else -1.0)[0]
         total += (weights[i] if weights.size > 0 else 1.0) * loss
     return total
 
 
-def total_loss(examples: Examples, aim: Aim, planes: Planes) -> tuple[float, float]:
+def mean_loss_terms(examples: Examples, plan: ObjectivePlan, planes: Planes) -> tuple[float, float]:
     """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
     (problem,) = problems(examples, planes.scheme, planes.classes)
-    fall, total = aim.fall(1, 1.0, planes.scheme), 0.0
+    settings, total = plan.descent_settings(1, 1.0, planes.scheme), 0.0
     for index in problem.pieces(planes.coef.shape[0]):
         scores = planes.raw(problem.rows, index)
         measure = _loss_one if scores.ndim == 1 else _loss_many
-        total += measure(fall, problem.truth, problem.weights, index, scores)
+        total += measure(settings, problem.truth, problem.weights, index, scores)
     return total, problem.total
 
 
@@ -156,20 +162,20 @@ def total_loss(examples: Examples, aim: Aim, planes: Planes) -> tuple[float, flo
 class TotalLoss:
     """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
 
-    aim: Aim
+    plan: ObjectivePlan
     planes: Planes
 
     def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
         """Of these examples."""
-        return total_loss(examples, self.aim, self.planes)
+        return mean_loss_terms(examples, self.plan, self.planes)
 
 
-def objective(source: Source, aim: Aim, planes: Planes) -> float:
+def objective(source: Source, plan: ObjectivePlan, planes: Planes) -> float:
     """F of these planes on all rows."""
     loss, mass = 0.0, 0.0
-    for one, weight in source.ask(TotalLoss(aim, planes)):
+    for one, weight in source.ask(TotalLoss(plan, planes)):
         loss, mass = loss + one, mass + weight
-    return float(loss / mass) + aim.penalty_of(planes.coef)
+    return float(loss / mass) + plan.penalty_of(planes.coef)
 
 
 # -- stochastic descent ----------------------------------------------------------------------------------------------
@@ -178,7 +184,7 @@ def objective(source: Source, aim: Aim, planes: Planes) -> float:
 class StochasticSolver(LinearSolver):
     """Descends one row at a time, until the objective met on the way stops decreasing."""
 
-    plan: Aim
+    plan: ObjectivePlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Take in R, and the objectives of the epochs before."""
@@ -186,18 +192,18 @@ class StochasticSolver(LinearSolver):
         state.radius2 = max(state.radius2, source.facts.radius2)
         state.bias = 0.0 if plan.bias == "none" else 1.0
         self.patience = Patience(plan.tol, plan.patience if plan.tol > 0 else math.inf, relative=True)
-        steps = state.machines[0].tally[CLOCK] / max(state.epoch, 1)
+        steps = state.machines[0].tally[Count.CLOCK] / max(state.epoch, 1)
         for record in records:
             self._spent(record.loss, steps * record.epoch)
 
     def _spent(self, loss: float, steps: float) -> bool:
-        return self.plan.ripe(steps, self.state.radius2) and self.patience.spent(loss)
+        return self.plan.past_burn_in(steps, self.state.radius2) and self.patience.spent(loss)
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass over all parts; weights are settled at its end."""
         state, plan = self.state, self.plan
         (machine,) = state.machines
-        machine.tally[[LOSS, POSITION, LEFT]] = 0.0
+        machine.tally[[Count.LOSS, Count.POSITION, Count.LEFT]] = 0.0
         check_total(source.facts.mass, source.facts.rows)
         run = None
         for examples in source.parts(state.epoch):
@@ -205,63 +211,66 @@ class StochasticSolver(LinearSolver):
             (problem,) = problems(examples, state.scheme, state.classes)
             run = run or self.new_pass(problem.rows, source.facts.mass)
             run.visit(problem, plan.visits(problem, state, source.whole, machine.intercept.size * run.each))
-            yield Step(examples.target.shape[0], machine.updates - before)
+            yield PartOfEpoch(examples.target.shape[0], machine.updates - before)
         assert run is not None
         run.end()
 
     def new_pass(self, rows: Dense | Sparse, mass: float) -> Any:
         """What visits rows like these, all of which weigh `mass`."""
-        return Pass(self.plan, self.state, rows, mass)
+        return StochasticPass(self.plan, self.state, rows, mass)
 
     def take(self, losses: Array, violations: float, updates: int) -> None:
         """End an epoch that was made elsewhere, with these losses."""
-        (self.state.machines[0].tally[LOSS],) = losses
+        (self.state.machines[0].tally[Count.LOSS],) = losses
 
     def ending(self, source: Source) -> Ending:
         """The objective met on the way, and whether it stopped decreasing."""
         (machine,) = self.state.machines
-        objective = machine.tally[LOSS] / source.facts.mass + self.plan.penalty_of(machine.coef)
-        return Ending(float(objective), self._spent(objective, machine.tally[CLOCK]))
+        objective = machine.tally[Count.LOSS] / source.facts.mass + self.plan.penalty_of(machine.coef)
+        return Ending(float(objective), self._spent(objective, machine.tally[Count.CLOCK]))
 
 
-class Pass:
+class StochasticPass:
     """One pass, over rows that may come in pieces; `total` is the weight of all of them, `rows` some of them."""
 
     each = 1  # values that a visit reads beyond those of its row and planes, as a factor
 
-    def __init__(self, aim: Aim, state: State, rows: Dense | Sparse, total: float) -> None:
+    def __init__(self, plan: ObjectivePlan, state: State, rows: Dense | Sparse, total: float) -> None:
         (machine,) = state.machines
         lay_out(machine, rows, state.scheme)
         # Weights may be summed in more than one order: a whole number of visits is the same for all.
-        fall = aim.fall(state.epoch + 1, state.radius2, state.scheme, max(float(round(total)), 1.0))
+        settings = plan.descent_settings(state.epoch + 1, state.radius2, state.scheme, max(float(round(total)), 1.0))
         K = machine.intercept.size
-        if fall.l1 > 0 and (not machine.total_b.size or (machine.total_b != machine.total_b.max()).any()):
+        debt = machine.debt
+        if settings.l1 > 0 and (debt is None or (debt.owed != debt.owed.max()).any()):
             # No debts yet, or classes have come since: all weights start with none.
-            machine.total, machine.total_b = np.zeros(machine.coef.shape), np.zeros(K)
-        q = machine.total if fall.l1 > 0 else np.zeros((0, 0))
-        scale = np.array([1.0, machine.total_b[0] if fall.l1 > 0 else 0.0])
+            machine.debt = debt = L1Debt.zeros(machine.weights)
+        if settings.l1 <= 0 or debt is None:
+            debt = L1Debt(np.zeros((0, 0)), np.zeros(1))
+        q, scale = debt.pulled, np.array([1.0, debt.owed[0]])
         if state.scheme.single:
             one = q[0] if q.size else np.zeros(0)
-            work: Any = Falling(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
+            work: Any = DescentPlane(machine.coef[0], machine.coef, q, machine.intercept, one, scale)
         else:
             scores = np.zeros(K, machine.coef.dtype)
-            work = FallingMany(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
-        self.state, self.machine, self.fall, self.work = state, machine, fall, work
+            work = DescentPlanes(machine.coef, machine.coef, q, machine.intercept, q, scale, scores)
+        self.state, self.machine, self.settings, self.work = state, machine, settings, work
 
     def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
         """Visit these rows, piece by piece."""
         tally, most = self.machine.tally, rows_per_call(problem.per_row * self.machine.intercept.size)
         for piece in pieces:
-            tally[POSITION] = 0.0
-            while tally[POSITION] < piece.size:
-                sweep(self.work, problem.rows, problem.truth, problem.weights, piece, self.fall, tally, NO_LOG, most)
+            tally[Count.POSITION] = 0.0
+            while tally[Count.POSITION] < piece.size:
+                sweep(self.work, problem.task, piece, self.settings, tally, NO_LOG, most)
 
     def end(self) -> None:
         """Weights as they are, after the last row."""
-        settle(self.work)
+        apply_scale_and_debts(self.work)
         machine = self.machine
-        if self.fall.l1 > 0:
-            machine.total_b[:] = self.work.scale[1]
+        if self.settings.l1 > 0:
+            assert machine.debt is not None
+            machine.debt.owed[:] = self.work.scale[1]
         check_weights(machine, self.state.epoch + 1)
 
 

@@ -27,8 +27,10 @@ import numpy as np
 from numba.extending import overload
 
 from rosenblatt.compiling import compiled, verb
+from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.linear.losses import slope, value
-from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, is_on
+from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.rows import ONE, add, dot, dots, norm
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +39,7 @@ FIXED, ROOT, HARMONIC = range(3)  # p = 0, ½, 1
 MARGIN, RESIDUAL, SOFTMAX = range(3)
 
 
-class Fall(NamedTuple):
+class DescentSettings(NamedTuple):
     """A loss, a penalty and a schedule, as compiled code takes them."""
 
     code: int  # the loss
@@ -54,7 +56,7 @@ class Fall(NamedTuple):
     bias_fade: float
 
 
-class Falling(NamedTuple):
+class DescentPlane(NamedTuple):
     """w = s·v, v pulled; `scale` holds s and U; q, laid out as v, is empty when λ₁ = 0."""
 
     v: Array
@@ -65,7 +67,7 @@ class Falling(NamedTuple):
     scale: Array
 
 
-class FallingMany(NamedTuple):
+class DescentPlanes(NamedTuple):
     """The same for K columns, with one s and one U for all of them."""
 
     v: Array
@@ -98,7 +100,7 @@ def _add_all_sparse(rows: Any, i: Any, steps: Array, W: Array) -> None:
             w[k] += a * steps[k]
 
 
-add_all = verb({"Dense": _add_all_dense, "Sparse": _add_all_sparse})  # w_k += steps_k·x_i for every column k
+add_all = verb({Dense: _add_all_dense, Sparse: _add_all_sparse})  # w_k += steps_k·x_i for every column k
 
 
 @compiled
@@ -139,33 +141,33 @@ def _catch_many_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
 
 
 # Pull the weights of row i's features for all the time that they were not seen.
-catch_up_one = verb({"Dense": _catch_one_dense, "Sparse": _catch_one_sparse})
-catch_up_many = verb({"Dense": _catch_many_dense, "Sparse": _catch_many_sparse})
+catch_up_one = verb({Dense: _catch_one_dense, Sparse: _catch_one_sparse})
+catch_up_many = verb({Dense: _catch_many_dense, Sparse: _catch_many_sparse})
 
 
 # -- a visit ---------------------------------------------------------------------------------------------------------
 
 
 @compiled
-def rate(fall: Fall, eta: float, fade: float, t: float) -> float:
+def rate(settings: DescentSettings, eta: float, fade: float, t: float) -> float:
     """η at time t."""
-    if fall.power == FIXED:
+    if settings.power == FIXED:
         return eta
-    if fall.power == ROOT:
+    if settings.power == ROOT:
         return eta / math.sqrt(1.0 + fade * t)
     return eta / (1.0 + fade * t)
 
 
 @compiled
-def bias_share(fall: Fall, t: float) -> float:
+def bias_share(settings: DescentSettings, t: float) -> float:
     """The intercept's step as a share of that of the weights."""
-    if fall.bias == 0.0:
+    if settings.bias == 0.0:
         return 0.0
-    return rate(fall, fall.bias_eta, fall.bias_fade, t) / rate(fall, fall.eta, fall.fade, t)
+    return rate(settings, settings.bias_eta, settings.bias_fade, t) / rate(settings, settings.eta, settings.fade, t)
 
 
 @compiled
-def settle(learner: Any) -> None:
+def apply_scale_and_debts(learner: Any) -> None:
     """Multiply out: v becomes w itself, for all features; debts too."""
     s, U = learner.scale[0], learner.scale[1]
     V, Q = learner.all, learner.debts
@@ -181,48 +183,48 @@ def settle(learner: Any) -> None:
 
 
 @compiled
-def decay(learner: Any, fall: Fall, eta: float) -> None:
+def decay(learner: Any, settings: DescentSettings, eta: float) -> None:
     """S ← (1 − ηλ₂)s, never below 0: a step longer than 1/λ₂ would turn w round."""
-    learner.scale[0] *= max(1.0 - eta * fall.l2, 0.0)
+    learner.scale[0] *= max(1.0 - eta * settings.l2, 0.0)
     if learner.scale[0] < SMALLEST_SCALE:
-        settle(learner)
+        apply_scale_and_debts(learner)
 
 
 @compiled
-def partial(fall: Fall, f: float, y: float) -> tuple[float, float]:
+def partial(settings: DescentSettings, f: float, y: float) -> tuple[float, float]:
     """ℓ and ∂ℓ/∂f of one column; y = ±1, or a number."""
-    if fall.kind == RESIDUAL:
-        return value(fall.code, f - y, fall.width), slope(fall.code, f - y, fall.width)
-    return value(fall.code, y * f, fall.width), y * slope(fall.code, y * f, fall.width)
+    if settings.kind == RESIDUAL:
+        return value(settings.code, f - y, settings.width), slope(settings.code, f - y, settings.width)
+    return value(settings.code, y * f, settings.width), y * slope(settings.code, y * f, settings.width)
 
 
 @compiled
-def held(fall: Fall, step: float, f: float, reach: float) -> float:
+def capped_step(settings: DescentSettings, step: float, f: float, reach: float) -> float:
     """A step that a slope without bound makes too long, cut so that f moves by 1 + |f| at most; reach = ‖x̂‖²."""
     most = (1.0 + abs(f)) / max(reach, 1e-300)
     return min(max(step, -most), most)
 
 
-def visit_falling(
-    learner: Falling, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
+def visit_descent(
+    learner: DescentPlane, rows: Any, y: Array, i: Any, share: float, settings: DescentSettings, tally: Array, log: Any
 ) -> bool:
     """Two classes, y = ±1, or numbers."""
-    eta = share * rate(fall, fall.eta, fall.fade, tally[CLOCK])
+    eta = share * rate(settings, settings.eta, settings.fade, tally[Count.CLOCK])
     if learner.q.size > 0:
         catch_up_one(rows, i, learner.v, learner.q, learner.scale[1])
     f = learner.scale[0] * np.float64(dot(rows, i, learner.v)) + np.float64(learner.b[0])
-    loss, g = partial(fall, f, np.float64(y[i]))
-    tally[LOSS] += share * (loss if abs(f) < np.inf else np.nan)  # a loss may be 0 where f is NaN
-    decay(learner, fall, eta)
+    loss, g = partial(settings, f, np.float64(y[i]))
+    tally[Count.LOSS] += share * (loss if abs(f) < np.inf else np.nan)  # a loss may be 0 where f is NaN
+    decay(learner, settings, eta)
     if g != 0.0:
         step = eta * g
-        if fall.capped:
-            step = held(fall, step, f, norm(rows, i) + fall.bias)
+        if settings.capped:
+            step = capped_step(settings, step, f, norm(rows, i) + settings.bias)
         add(rows, i, -step / learner.scale[0], learner.v)
-        learner.b[0] -= bias_share(fall, tally[CLOCK]) * step
-        tally[UPDATES] += 1.0
+        learner.b[0] -= bias_share(settings, tally[Count.CLOCK]) * step
+        tally[Count.UPDATES] += 1.0
     if learner.q.size > 0:
-        learner.scale[1] += eta * fall.l1 / learner.scale[0]
+        learner.scale[1] += eta * settings.l1 / learner.scale[0]
     return True
 
 
@@ -242,36 +244,36 @@ def softmax(scores: Array, true: Any) -> float:
     return float(math.log(total) - at)
 
 
-def visit_falling_many(
-    learner: FallingMany, rows: Any, y: Array, i: Any, share: float, fall: Fall, tally: Array, log: Any
+def visit_descent_many(
+    learner: DescentPlanes, rows: Any, y: Array, i: Any, share: float, settings: DescentSettings, tally: Array, log: Any
 ) -> bool:
     """Many columns, each with its own loss, or softmax over all of them."""
-    eta, scores = share * rate(fall, fall.eta, fall.fade, tally[CLOCK]), learner.scores
+    eta, scores = share * rate(settings, settings.eta, settings.fade, tally[Count.CLOCK]), learner.scores
     if learner.q.size > 0:
         catch_up_many(rows, i, learner.v, learner.q, learner.scale[1])
     dots(rows, i, learner.v, scores)
     for k in range(scores.size):
         scores[k] = learner.scale[0] * scores[k] + learner.b[k]
-    if fall.kind == SOFTMAX:
-        tally[LOSS] += share * softmax(scores, code_of(y, i))
+    if settings.kind == SOFTMAX:
+        tally[Count.LOSS] += share * softmax(scores, code_of(y, i))
         for k in range(scores.size):
             scores[k] *= eta
     else:
-        reach = norm(rows, i) + fall.bias if fall.capped else 0.0
+        reach = norm(rows, i) + settings.bias if settings.capped else 0.0
         for k in range(scores.size):
             f = np.float64(scores[k])
-            loss, g = partial(fall, f, 1.0 if is_on(y, i, k) else -1.0)
-            tally[LOSS] += share * (loss if abs(f) < np.inf else np.nan)
-            scores[k] = held(fall, eta * g, f, reach) if fall.capped else eta * g
-    decay(learner, fall, eta)
-    shift = bias_share(fall, tally[CLOCK])
+            loss, g = partial(settings, f, 1.0 if is_on(y, i, k) else -1.0)
+            tally[Count.LOSS] += share * (loss if abs(f) < np.inf else np.nan)
+            scores[k] = capped_step(settings, eta * g, f, reach) if settings.capped else eta * g
+    decay(learner, settings, eta)
+    shift = bias_share(settings, tally[Count.CLOCK])
     for k in range(scores.size):
         learner.b[k] -= shift * scores[k]
         scores[k] /= -learner.scale[0]
     add_all(rows, i, scores, learner.v)
     if learner.q.size > 0:
-        learner.scale[1] += eta * fall.l1 / learner.scale[0]
-    tally[UPDATES] += 1.0
+        learner.scale[1] += eta * settings.l1 / learner.scale[0]
+    tally[Count.UPDATES] += 1.0
     return True
 
 

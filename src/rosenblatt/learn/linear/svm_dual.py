@@ -30,10 +30,11 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Dense, spans
-from rosenblatt.learn.epochs import Ending, EpochRecord, Source, Step
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.linear.stochastic_visits import add_all, code_of
-from rosenblatt.learn.online.first_order import UPDATES, is_on
+from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.orders import Shuffled
@@ -44,7 +45,7 @@ Array = np.ndarray[Any, Any]
 HOPE = 3.0  # how much larger than allowed the gap met on the way may be for a scan to be worth its while
 FINE = 1e-5  # a tolerance below which single precision is not enough
 
-# Columns of `Duals.rows`, and places of `Duals.sums`:
+# Columns of `DualVariables.rows`, and places of `DualVariables.sums`:
 CURVE, CAP = 0, 1
 MET, STEPS, KEPT = 0, 1, 2
 
@@ -60,7 +61,7 @@ class DualPlan(Plan):
     shrinking: bool = True
 
 
-class Duals(NamedTuple):
+class DualVariables(NamedTuple):
     """All α and what the passes need to know of rows and columns."""
 
     alpha: Array  # (n, K)
@@ -74,7 +75,7 @@ class Duals(NamedTuple):
     order: Array  # room to sort K classes
 
 
-class Settings(NamedTuple):
+class DualSettings(NamedTuple):
     """What compiled code is told."""
 
     squared: bool
@@ -83,7 +84,7 @@ class Settings(NamedTuple):
 
 
 @compiled
-def climb(a: float, G: float, q: float, cap: float, squared: bool) -> float:
+def ascent_step(a: float, G: float, q: float, cap: float, squared: bool) -> float:
     """α after its step; q = ‖x̂‖² + D."""
     if q > 0.0:
         a = max(a - G / q, 0.0)
@@ -93,7 +94,7 @@ def climb(a: float, G: float, q: float, cap: float, squared: bool) -> float:
 
 
 @compiled
-def lack(a: float, m: float, cap: float, squared: bool) -> float:
+def gap_of_row(a: float, m: float, cap: float, squared: bool) -> float:
     """A row's share of the gap, at the margin m = w·z."""
     xi = max(0.0, 1.0 - m)
     if squared:
@@ -102,11 +103,11 @@ def lack(a: float, m: float, cap: float, squared: bool) -> float:
 
 
 @compiled
-def column(duals: Duals, i: Any, k: Any, m: float, how: Settings) -> float:
+def column(duals: DualVariables, i: Any, k: Any, m: float, how: DualSettings) -> float:
     """One α: how far it moves; whether the row is left out from now on stands in `left_out`."""
     a, q, cap = duals.alpha[i, k], duals.rows[i, CURVE], duals.rows[i, CAP]
     D = 0.5 / cap if how.squared else 0.0
-    duals.sums[MET] += lack(a, m, cap, how.squared)
+    duals.sums[MET] += gap_of_row(a, m, cap, how.squared)
     G, at = m - 1.0 + D * a, duals.worst[k]
     full = not how.squared and a >= cap
     if (a <= 0.0 and at[2] < G) or (full and at[3] > G):
@@ -117,14 +118,14 @@ def column(duals: Duals, i: Any, k: Any, m: float, how: Settings) -> float:
     at[0], at[1] = max(at[0], slope), min(at[1], slope)
     if slope == 0.0:
         return 0.0
-    new = climb(a, G, q + D, cap, how.squared)
+    new = ascent_step(a, G, q + D, cap, how.squared)
     duals.alpha[i, k] = new
     duals.sums[STEPS] += 1.0
     return float(new - a)
 
 
 @compiled
-def pass_one(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) -> None:
+def pass_one(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
     """Two classes: one step for each active row, in order; rows that stay are moved to the front."""
     w, kept, n = duals.w, 0, np.uint64(active.size)
     for t in range(n):
@@ -147,7 +148,7 @@ def pass_one(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) ->
 
 
 @compiled
-def pass_many(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) -> None:
+def pass_many(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
     """One-vs-rest: the same for K columns at once; a row stays while any column needs it."""
     W, scores, kept, n = duals.w, duals.scores, 0, np.uint64(active.size)
     for t in range(n):
@@ -178,7 +179,7 @@ def pass_many(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) -
 
 
 @compiled
-def level(duals: Duals, B: Array, q: float, cap: float, true: Any) -> float:
+def level(duals: DualVariables, B: Array, q: float, cap: float, true: Any) -> float:
     """β: the level at which the α_k of a row sum to 0 (the row's problem, solved by one pass over sorted B)."""
     order = duals.order
     B[true] += q * cap  # the true class's bound, as a shift: then all α_k ≤ 0
@@ -198,7 +199,7 @@ def level(duals: Duals, B: Array, q: float, cap: float, true: Any) -> float:
 
 
 @compiled
-def pass_together(duals: Duals, rows: Any, y: Array, active: Array, how: Settings) -> None:
+def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
     """Crammer and Singer: all α of a row at once."""
     G, n, kept = duals.scores, np.uint64(active.size), 0
     for t in range(n):
@@ -241,17 +242,17 @@ def pass_together(duals: Duals, rows: Any, y: Array, active: Array, how: Setting
 
 
 @compiled
-def gap_one(duals: Duals, rows: Any, y: Array, index: Array, how: Settings) -> float:
+def gap_one(duals: DualVariables, rows: Any, y: Array, index: Array, how: DualSettings) -> float:
     """The rows' share of the gap."""
     total = 0.0
     for i in index:
         m = y[i] * (np.float64(dot(rows, i, duals.w)) + duals.b[0])
-        total += lack(duals.alpha[i, 0], m, duals.rows[i, CAP], how.squared)
+        total += gap_of_row(duals.alpha[i, 0], m, duals.rows[i, CAP], how.squared)
     return total
 
 
 @compiled
-def gap_many(duals: Duals, rows: Any, y: Array, index: Array, how: Settings, together: bool) -> float:
+def gap_many(duals: DualVariables, rows: Any, y: Array, index: Array, how: DualSettings, together: bool) -> float:
     """The same for K columns."""
     total, scores = 0.0, duals.scores
     for i in index:
@@ -267,12 +268,12 @@ def gap_many(duals: Duals, rows: Any, y: Array, index: Array, how: Settings, tog
         else:
             for k in range(scores.size):
                 m = (1.0 if is_on(y, i, k) else -1.0) * (np.float64(scores[k]) + duals.b[k])
-                total += lack(duals.alpha[i, k], m, cap, how.squared)
+                total += gap_of_row(duals.alpha[i, k], m, cap, how.squared)
     return total
 
 
 @compiled
-def prepare(rows: Any, index: Array, bias: float, out: Array) -> None:
+def squared_norms(rows: Any, index: Array, bias: float, out: Array) -> None:
     """‖x̂_i‖² of rows."""
     for i in index:
         out[i, CURVE] = norm(rows, i) + bias
@@ -281,7 +282,7 @@ def prepare(rows: Any, index: Array, bias: float, out: Array) -> None:
 # -- the training ----------------------------------------------------------------------------------------------------
 
 
-class Ascent:
+class DualAscent:
     """One machine's dual problem: α, w, and the rows still in play."""
 
     def __init__(self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int) -> None:
@@ -290,7 +291,7 @@ class Ascent:
         dtype = problem.rows.values.dtype if plan.tol >= FINE else np.dtype(np.float64)
         shape: tuple[int, ...] = (d,) if scheme.single else (K, d) if isinstance(problem.rows, Dense) else (d, K)
         bounds = np.tile([-np.inf, np.inf, np.inf, -np.inf], (K, 1))
-        self.duals = Duals(
+        self.duals = DualVariables(
             np.zeros((n, K)),
             np.zeros((n, K), np.int8),
             np.empty((n, 2)),
@@ -301,10 +302,10 @@ class Ascent:
             np.zeros(K, dtype),
             np.zeros(K, np.int64),
         )
-        self.how = Settings(plan.squared, plan.scale * plan.scale, plan.shrinking)
+        self.how = DualSettings(plan.squared, plan.scale * plan.scale, plan.shrinking)
         self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
         for index in problem.pieces(1):
-            prepare(problem.rows, index, self.how.bias, self.duals.rows)
+            squared_norms(problem.rows, index, self.how.bias, self.duals.rows)
         self.everyone()
         self.ratio = HOPE
 
@@ -404,9 +405,9 @@ class DualSolver(LinearSolver):
         state.radius2 = max(state.radius2, examples.radius2)
         (problem,) = problems(examples, state.scheme, state.classes)
         K = state.machines[0].intercept.size
-        self.ascent = Ascent(problem, self.plan, state.scheme, examples.n_features, K)
+        self.ascent = DualAscent(problem, self.plan, state.scheme, examples.n_features, K)
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass over the rows that are not left out."""
         state, ascent = self.state, self.ascent
         (machine,) = state.machines
@@ -416,8 +417,8 @@ class DualSolver(LinearSolver):
         made = int(ascent.duals.sums[STEPS] - before)
         machine.coef, machine.by_feature = ascent.coef(machine.coef.dtype)
         machine.intercept = ascent.duals.b.astype(machine.intercept.dtype)
-        machine.tally[UPDATES] += made
-        yield Step(ascent.problem.size, made)
+        machine.tally[Count.UPDATES] += made
+        yield PartOfEpoch(ascent.problem.size, made)
 
     def ending(self, source: Source) -> Ending:
         """The primal objective met on the way, and whether the gap is closed."""

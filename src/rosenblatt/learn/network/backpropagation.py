@@ -22,7 +22,7 @@ from scipy.special import expit
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
-from rosenblatt.learn.epochs import Ending, EpochRecord, Patience, Solver, Source, Step
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Solver, Source
 from rosenblatt.learn.models import take
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import Cyclic, visited
@@ -94,7 +94,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Net:
+class Architecture:
     """What does not change while a network learns: its layers, the answer's last, and its loss."""
 
     inputs: int
@@ -134,7 +134,7 @@ class Net:
         return flat
 
 
-class Trail(NamedTuple):
+class LayerOutput(NamedTuple):
     """What a layer computed, for the way back."""
 
     given: Any  # z of the layer below
@@ -143,7 +143,7 @@ class Trail(NamedTuple):
     gain: Array | None  # √(1 + mean y²)
 
 
-def forward(net: Net, flat: Array, X: Any) -> tuple[Array, list[Trail]]:
+def forward(net: Architecture, flat: Array, X: Any) -> tuple[Array, list[LayerOutput]]:
     """The answers, s of the last layer for cross-entropy, and the trail of every layer."""
     z, trails = X, []
     for layer, (weights, shift) in zip(net.layers, net.views(flat), strict=True):
@@ -155,25 +155,27 @@ def forward(net: Net, flat: Array, X: Any) -> tuple[Array, list[Trail]]:
         if layer.gain_control:
             gain = np.sqrt(1 + np.mean(y * y, axis=1, keepdims=True), dtype=y.dtype)
             out = y / gain
-        trails.append(Trail(z, s, y, gain))
+        trails.append(LayerOutput(z, s, y, gain))
         z = out
     return z, trails
 
 
-def objective(net: Net, flat: Array, X: Any, codes: Array, mass: Array | None = None) -> tuple[float, Array]:
+def objective(net: Architecture, flat: Array, X: Any, codes: Array, mass: Array | None = None) -> tuple[float, Array]:
     """The mean loss of rows (weighed by `mass`) with its penalty, and its gradient."""
     gradient = np.empty_like(flat)
-    return descend(net, flat, gradient, X, codes, mass), gradient
+    return loss_and_gradient(net, flat, gradient, X, codes, mass), gradient
 
 
-def descend(net: Net, flat: Array, gradient: Array, X: Any, codes: Array, mass: Array | None) -> float:
+def loss_and_gradient(
+    net: Architecture, flat: Array, gradient: Array, X: Any, codes: Array, mass: Array | None
+) -> float:
     """The objective; its gradient goes into `gradient`."""
     out, trails = forward(net, flat, X)
     loss, slope = _answer(net, out, codes, mass)
     return loss + backward(net, flat, gradient, slope, trails)
 
 
-def _answer(net: Net, out: Array, codes: Array, mass: Array | None) -> tuple[float, Array]:
+def _answer(net: Architecture, out: Array, codes: Array, mass: Array | None) -> tuple[float, Array]:
     """The mean loss and its slope, by s for cross-entropy (in the place of the answers), by o for squared error."""
     at = np.arange(codes.size)
     if net.loss == "cross-entropy":
@@ -196,7 +198,7 @@ def _answer(net: Net, out: Array, codes: Array, mass: Array | None) -> tuple[flo
     return float(share @ losses), out
 
 
-def backward(net: Net, flat: Array, gradient: Array, g: Array, trails: list[Trail]) -> float:
+def backward(net: Architecture, flat: Array, gradient: Array, g: Array, trails: list[LayerOutput]) -> float:
     """Fill `gradient` from g, the slope of the loss by the answers; what the penalty adds to the loss."""
     penalty = 0.0
     layers = list(zip(net.layers, net.views(flat), net.views(gradient), trails, strict=True))
@@ -253,7 +255,7 @@ class Optimiser:
     beta_2: float = 0.999
     epsilon: float = 1e-8
 
-    def step(self, state: Network, gradient: Array) -> None:
+    def step(self, state: NetworkState, gradient: Array) -> None:
         """One step."""
         state.steps += 1
         if self.kind == "adam":
@@ -272,10 +274,10 @@ class Optimiser:
 
 
 @dataclass
-class Network:
+class NetworkState:
     """The weights of a network, and what its optimiser remembers."""
 
-    net: Net
+    net: Architecture
     flat: Array
     seed: int
     epoch: int = 0
@@ -283,7 +285,7 @@ class Network:
     first: Array = field(default_factory=lambda: np.zeros(0))
     second: Array = field(default_factory=lambda: np.zeros(0))
 
-    def copy(self) -> Network:
+    def copy(self) -> NetworkState:
         """A state that shares nothing that changes."""
         return replace(self, flat=self.flat.copy(), first=self.first.copy(), second=self.second.copy())
 
@@ -297,22 +299,22 @@ class Network:
         """The type of the weights."""
         return self.flat.dtype
 
-    def kept(self) -> Answers:
+    def kept(self) -> NetworkModel:
         """The network as it stands."""
-        return Answers(self.net, self.flat)
+        return NetworkModel(self.net, self.flat)
 
 
-def new_network(net: Net, seed: int, dtype: Any) -> Network:
+def new_network_state(net: Architecture, seed: int, dtype: Any) -> NetworkState:
     """A network at its random start."""
     flat = net.start(seed, dtype)
-    return Network(net, flat, seed, 0, 0, np.zeros_like(flat), np.zeros_like(flat))
+    return NetworkState(net, flat, seed, 0, 0, np.zeros_like(flat), np.zeros_like(flat))
 
 
 @dataclass(frozen=True)
-class Answers:
+class NetworkModel:
     """A network that answers."""
 
-    net: Net
+    net: Architecture
     flat: Array
     scheme = JOINT
 
@@ -341,10 +343,10 @@ class Answers:
         return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
 
 
-class Pass:
+class BackpropagationPass:
     """One pass of mini-batches over rows that may come in pieces: a batch may span them."""
 
-    def __init__(self, state: Network, optimiser: Optimiser, batch: int) -> None:
+    def __init__(self, state: NetworkState, optimiser: Optimiser, batch: int) -> None:
         self.state, self.optimiser, self.batch = state, optimiser, batch
         self.gradient = np.empty_like(state.flat)
         self.waiting: list[tuple[Any, Array, Array | None]] = []  # rows, codes and weights that fill no batch yet
@@ -369,7 +371,7 @@ class Pass:
             codes = np.concatenate(each)
             weight = None if weight is None else np.concatenate(weights)
         self.waiting, self.count = [], 0
-        loss = descend(self.state.net, self.state.flat, self.gradient, X, codes, weight)
+        loss = loss_and_gradient(self.state.net, self.state.flat, self.gradient, X, codes, weight)
         self.optimiser.step(self.state, self.gradient)
         share = float(codes.size if weight is None else weight.sum())
         self.total, self.mass = self.total + share * loss, self.mass + share
@@ -389,10 +391,10 @@ class Pass:
 class NetworkSolver(Solver):
     """Epochs of mini-batches, until `patience` of them did not bring the loss down by `tol`."""
 
-    state: Network
+    state: NetworkState
 
     def __init__(
-        self, plan: Plan, state: Network, optimiser: Optimiser, batch: int, tol: float, patience: float
+        self, plan: Plan, state: NetworkState, optimiser: Optimiser, batch: int, tol: float, patience: float
     ) -> None:
         self.plan, self.state, self.optimiser, self.batch = plan, state, optimiser, batch
         self.stopping = tol, patience
@@ -403,14 +405,14 @@ class NetworkSolver(Solver):
         for record in records:
             self.patience.spent(record.loss)
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass: a batch may span parts."""
-        state, run = self.state, Pass(self.state, self.optimiser, self.batch)
+        state, run = self.state, BackpropagationPass(self.state, self.optimiser, self.batch)
         for examples in source.parts(state.epoch):
             before, problem = state.updates, whole_problem(examples, JOINT)
             order = self.plan.make_order(problem, state.seed) if source.whole else Cyclic(problem.size)
             run.visit(examples, visited(order, examples.present, state.epoch, 0, order.size))
-            yield Step(examples.target.shape[0], state.updates - before)
+            yield PartOfEpoch(examples.target.shape[0], state.updates - before)
         self.loss = run.end()
 
     def ending(self, source: Source) -> Ending:

@@ -4,7 +4,7 @@
     Multinomial  W, K classes:   w_y += size·x, w_r −= size·x, r the best wrong class
     Separate     W, K columns:   one-vs-rest or labels, each column a two-class problem of its own
 
-Counts live in `tally`, an array of doubles (exact below 2⁵³).
+`tally` is an array that `Count` names the places of.
 """
 
 from __future__ import annotations
@@ -15,38 +15,25 @@ import numpy as np
 from numba.extending import overload
 
 from rosenblatt.compiling import compiled
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.rules import HARMONIC, PA, PA1, PA2, PERCEPTRON, ROOT, Encoded
 from rosenblatt.learn.rows import add, add_class, add_pair, dot, dots, norm
+from rosenblatt.learn.tie_rule import rival, wins_tie
 
 Array = np.ndarray[Any, Any]
 
-# The places of `tally`:
-POSITION = 0  # where in the piece of the order the pass stands
-LEFT = 1  # weight left to the row at POSITION, 0 when it has not begun
-CLOCK = 2  # visits so far, a row of weight s counting s: the averages' time
-UPDATES = 3
-VIOLATIONS = 4  # visits that show the last iterate not yet converged
-LOSS = 5
-LOGGED = 6  # entries in the log
-WATCHED = 7  # 1 for the pocket: the loop returns when a run is a record
-RUN = 8  # visits since the last update
-BEST = 9  # the longest run of the weights in the pocket
-HELD = 10  # 1 when w is in the pocket
-CHECKED = 11  # 1 when w was looked at and left out
-TALLY = 12
 
-
-class Log(NamedTuple):
+class UpdateLog(NamedTuple):
     """What each update was; empty arrays when nobody asks."""
 
     rows: Array  # uint64
     columns: Array  # int32, the class whose w moved
     steps: Array  # float64, signed
-    clocks: Array  # float64, CLOCK before the visit
+    clocks: Array  # float64, Count.CLOCK before the visit
     shares: Array  # float64, the weight of the visit
 
 
-class One(NamedTuple):
+class OnePlane(NamedTuple):
     """Scores by w, b; moves dw, db: the same arrays, but for a batch, where mass counts the rows that move it.
 
     For the average u, v gather Σ clock·Δ, so that after N visits the sum of all iterates is N·w − u (empty otherwise).
@@ -61,8 +48,8 @@ class One(NamedTuple):
     v: Array
 
 
-class Multinomial(NamedTuple):
-    """As `One`, for K classes in one pass."""
+class JointPlanes(NamedTuple):
+    """As `OnePlane`, for K classes in one pass."""
 
     w: Array
     b: Array
@@ -74,8 +61,8 @@ class Multinomial(NamedTuple):
     scores: Array
 
 
-class Separate(NamedTuple):
-    """As `One`, for K two-class problems in one pass; `moves` counts the updates of each."""
+class SeparatePlanes(NamedTuple):
+    """As `OnePlane`, for K two-class problems in one pass; `moves` counts the updates of each."""
 
     w: Array
     b: Array
@@ -89,7 +76,7 @@ class Separate(NamedTuple):
 
 
 @compiled
-def size(rule: Encoded, lack: float, q: float, updates: float) -> float:
+def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
     """How far the rule goes for a row that lacks `lack` ≥ 0 of its margin; q = ‖z‖² of the whole step."""
     if rule.code == PERCEPTRON:
         if rule.decay == HARMONIC:
@@ -126,13 +113,13 @@ def edge(itemsize: int, y: float, f: float, tube: float) -> float:
 
 
 @compiled
-def count(tally: Array, log: Log, row: Any, column: Any, step: float, share: float) -> None:
+def log_update(tally: Array, log: UpdateLog, row: Any, column: Any, step: float, share: float) -> None:
     """Enter an update into the log."""
     if log.rows.size > 0:
-        at = np.int64(tally[LOGGED])
+        at = np.int64(tally[Count.LOGGED])
         log.rows[at], log.columns[at], log.steps[at] = row, column, step
-        log.clocks[at], log.shares[at] = tally[CLOCK], share
-        tally[LOGGED] += 1.0
+        log.clocks[at], log.shares[at] = tally[Count.CLOCK], share
+        tally[Count.LOGGED] += 1.0
 
 
 @compiled
@@ -156,7 +143,9 @@ def _positive(y: Any, i: Any, k: Any) -> Any:  # pragma: no cover
 # -- what a visit does -----------------------------------------------------------------------------------------------
 
 
-def visit_one(learner: One, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log) -> bool:
+def visit_one(
+    learner: OnePlane, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
+) -> bool:
     """Two classes, y = ±1, or regression."""
     f = np.float64(dot(rows, i, learner.w) + learner.b[0])
     side = np.float64(y[i])
@@ -171,20 +160,20 @@ def visit_one(learner: One, rows: Any, y: Array, i: Any, share: float, rule: Enc
     if lack < 0.0:
         return False
     if violates(rule, margin, lack):
-        tally[VIOLATIONS] += 1.0
-    tally[LOSS] += share * lack
+        tally[Count.VIOLATIONS] += 1.0
+    tally[Count.LOSS] += share * lack
     q = 0.0 if rule.code == PERCEPTRON else norm(rows, i) + rule.bias
-    step = share * side * size(rule, lack, q, tally[UPDATES])
+    step = share * side * step_size(rule, lack, q, tally[Count.UPDATES])
     if step == 0.0:
         return False
     add(rows, i, step, learner.dw)
     learner.db[0] += step * rule.bias
     if learner.u.size > 0:
-        add(rows, i, tally[CLOCK] * step, learner.u)
-        learner.v[0] += tally[CLOCK] * step * rule.bias
+        add(rows, i, tally[Count.CLOCK] * step, learner.u)
+        learner.v[0] += tally[Count.CLOCK] * step * rule.bias
     learner.mass[0] += share
-    count(tally, log, i, 0, step, share)
-    tally[UPDATES] += 1.0
+    log_update(tally, log, i, 0, step, share)
+    tally[Count.UPDATES] += 1.0
     return True
 
 
@@ -194,29 +183,19 @@ def move(learner: Any, rows: Any, i: Any, k: Any, step: float, share: float, rul
     add_class(rows, i, step, learner.dw, k)
     learner.db[k] += step * rule.bias
     if learner.v.size > 0:
-        add_class(rows, i, tally[CLOCK] * step, learner.u, k)
-        learner.v[k] += tally[CLOCK] * step * rule.bias
-    count(tally, log, i, k, step, share)
+        add_class(rows, i, tally[Count.CLOCK] * step, learner.u, k)
+        learner.v[k] += tally[Count.CLOCK] * step * rule.bias
+    log_update(tally, log, i, k, step, share)
 
 
 @compiled
 def tie_stands(rule: Encoded, lack: float, true: Any, wrong: Any) -> bool:
-    """Whether the true class, level with its rival, wins all the same, having the lower index (the tie rule)."""
-    return lack == 0.0 and rule.high == 0.0 and true < wrong
-
-
-@compiled
-def rival(scores: Array, true: Any) -> Any:
-    """The best class but the true one; the lowest index among equals."""
-    best = 1 if true == 0 else 0
-    for k in range(best + 1, scores.size):
-        if k != true and scores[k] > scores[best]:
-            best = k
-    return best
+    """Whether the true class, level with its rival and asked for no margin, wins by the tie rule."""
+    return lack == 0.0 and rule.high == 0.0 and wins_tie(true, wrong)
 
 
 def visit_multinomial(
-    learner: Multinomial, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+    learner: JointPlanes, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
     """Many classes at once: the true one rises, its best rival falls."""
     scores = learner.scores
@@ -230,10 +209,10 @@ def visit_multinomial(
     if lack < 0.0 or tie_stands(rule, lack, true, wrong):
         return False
     if violates(rule, margin, lack):
-        tally[VIOLATIONS] += 1.0
-    tally[LOSS] += share * lack
+        tally[Count.VIOLATIONS] += 1.0
+    tally[Count.LOSS] += share * lack
     q = 0.0 if rule.code == PERCEPTRON else 2.0 * (norm(rows, i) + rule.bias)
-    step = share * size(rule, lack, q, tally[UPDATES])
+    step = share * step_size(rule, lack, q, tally[Count.UPDATES])
     if step == 0.0:
         return False
     learner.mass[0] += share
@@ -241,18 +220,18 @@ def visit_multinomial(
     learner.db[true] += step * rule.bias
     learner.db[wrong] -= step * rule.bias
     if learner.v.size > 0:
-        late = tally[CLOCK] * step
+        late = tally[Count.CLOCK] * step
         add_pair(rows, i, late, learner.u, true, wrong)
         learner.v[true] += late * rule.bias
         learner.v[wrong] -= late * rule.bias
-    count(tally, log, i, true, step, share)
-    count(tally, log, i, wrong, -step, share)
-    tally[UPDATES] += 1.0
+    log_update(tally, log, i, true, step, share)
+    log_update(tally, log, i, wrong, -step, share)
+    tally[Count.UPDATES] += 1.0
     return True
 
 
 def visit_separate(
-    learner: Separate, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+    learner: SeparatePlanes, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
     """Each column a two-class problem of its own."""
     scores = learner.scores
@@ -266,13 +245,13 @@ def visit_separate(
         if lack < 0.0:
             continue
         if violates(rule, margin, lack):
-            tally[VIOLATIONS] += 1.0
-        tally[LOSS] += share * lack
-        step = share * side * size(rule, lack, q, learner.moves[k])
+            tally[Count.VIOLATIONS] += 1.0
+        tally[Count.LOSS] += share * lack
+        step = share * side * step_size(rule, lack, q, learner.moves[k])
         if step != 0.0:
             learner.moves[k] += 1.0
             learner.mass[k] += share
             move(learner, rows, i, k, step, share, rule, tally, log)
-            tally[UPDATES] += 1.0
+            tally[Count.UPDATES] += 1.0
             changed = True
     return changed

@@ -19,16 +19,17 @@ import numpy as np
 
 from rosenblatt.data.examples import Examples, Sparse, rows_per_call
 from rosenblatt.learn.compiled_loops import sweep
-from rosenblatt.learn.epochs import Ending, Solver, Source, Step
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.first_order import CLOCK, LEFT, LOSS, POSITION, TALLY, UPDATES, VIOLATIONS
-from rosenblatt.learn.online.hierarchy_visits import Branches
+from rosenblatt.learn.online.companions import NO_LOG
+from rosenblatt.learn.online.hierarchy_visits import TreeNodes
 from rosenblatt.learn.online.rules import CONSTANT
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
-from rosenblatt.learn.online.state import NO_LOG
-from rosenblatt.learn.repeated_visits import Repeats
-from rosenblatt.learn.schemes import JOINT, TWO, decide
+from rosenblatt.learn.repeated_visits import VisitLimit
+from rosenblatt.learn.schemes import JOINT, TWO
+from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
 
@@ -137,7 +138,7 @@ def _path(node: Any, parents: Mapping[Any, Any]) -> list[Any]:
 
 
 @dataclass
-class Grown:
+class TreeState:
     """The vectors of all nodes, (V, d), or (d, V) when `by_feature`, and their biases."""
 
     tree: Tree
@@ -148,9 +149,9 @@ class Grown:
     seed: int
     epoch: int = 0
     by_feature: bool = False
-    tally: Array = field(default_factory=lambda: np.zeros(TALLY))
+    tally: Array = field(default_factory=lambda: np.zeros(len(Count)))
 
-    def copy(self) -> Grown:
+    def copy(self) -> TreeState:
         """A state that shares nothing that changes."""
         arrays = ("coef", "intercept", "total", "total_b", "tally")
         return replace(self, **{name: getattr(self, name).copy() for name in arrays})
@@ -158,7 +159,7 @@ class Grown:
     @property
     def updates(self) -> int:
         """Updates so far."""
-        return int(self.tally[UPDATES])
+        return int(self.tally[Count.UPDATES])
 
     @property
     def dtype(self) -> Any:
@@ -174,7 +175,7 @@ class Grown:
         return self._planes(False)
 
     def _planes(self, average: bool) -> Planes:
-        clock = max(self.tally[CLOCK], 1.0)
+        clock = max(self.tally[Count.CLOCK], 1.0)
         w, b = (
             (self.coef - self.total / clock, self.intercept - self.total_b / clock)
             if average
@@ -189,61 +190,61 @@ class Grown:
         return Planes(coef.astype(self.dtype), (paths @ b).astype(self.dtype), scheme, K)
 
 
-def new_grown(tree: Tree, d: int, dtype: Any, seed: int, average: bool) -> Grown:
+def new_tree_state(tree: Tree, d: int, dtype: Any, seed: int, average: bool) -> TreeState:
     """All vectors at zero."""
     V = tree.on.shape[1]
     total, total_b = np.zeros((V, d) if average else (0, 0)), np.zeros(V if average else 0)
-    return Grown(tree, np.zeros((V, d), dtype), np.zeros(V, dtype), total, total_b, seed)
+    return TreeState(tree, np.zeros((V, d), dtype), np.zeros(V, dtype), total, total_b, seed)
 
 
-def _branches(state: Grown, rows: Any) -> Branches:
+def _branches(state: TreeState, rows: Any) -> TreeNodes:
     """The state's own arrays, as the loop takes them for such rows."""
     if isinstance(rows, Sparse) != state.by_feature:
         state.coef, state.total = np.ascontiguousarray(state.coef.T), np.ascontiguousarray(state.total.T)
         state.by_feature = not state.by_feature
     K, V = state.tree.on.shape
     scores = (np.zeros(V, state.dtype), np.zeros(K))
-    return Branches(state.coef, state.intercept, state.total, state.total_b, *scores, state.tree.on)
+    return TreeNodes(state.coef, state.intercept, state.total, state.total_b, *scores, state.tree.on)
 
 
-def visit_rows(problem: Problem, piece: Array, plan: Plan, state: Grown, repeats: Repeats) -> None:
+def visit_rows(problem: Problem, piece: Array, plan: Plan, state: TreeState, repeats: VisitLimit) -> None:
     """Learn from these rows, one after the other."""
     rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
     learner, tally = _branches(state, problem.rows), state.tally
     most = rows_per_call(problem.per_row * state.intercept.size)
-    tally[POSITION] = 0.0
+    tally[Count.POSITION] = 0.0
     repeats.begin(piece.size)
-    while tally[POSITION] < piece.size:
+    while tally[Count.POSITION] < piece.size:
         some = repeats.few(most)
-        left = sweep(learner, problem.rows, problem.truth, problem.weights, piece, rule, tally, NO_LOG, some)
+        left = sweep(learner, problem.task, piece, rule, tally, NO_LOG, some)
         repeats.spend(some - left)
 
 
 class TreeSolver(Solver):
     """Pass after pass, until every row is answered right."""
 
-    state: Grown
+    state: TreeState
 
-    def __init__(self, plan: Plan, state: Grown) -> None:
+    def __init__(self, plan: Plan, state: TreeState) -> None:
         self.plan, self.state = plan, state
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass over all parts."""
         state, tally = self.state, self.state.tally
-        tally[[VIOLATIONS, LOSS, LEFT]] = 0.0
-        repeats = Repeats(source.facts.rows)
+        tally[[Count.VIOLATIONS, Count.LOSS, Count.LEFT]] = 0.0
+        repeats = VisitLimit(source.facts.rows)
         for examples in source.parts(state.epoch):
             before, problem = state.updates, whole_problem(examples, JOINT)
             for piece in self.plan.visits(problem, state, source.whole, state.intercept.size):
                 visit_rows(problem, piece, self.plan, state, repeats)
-            yield Step(examples.target.shape[0], state.updates - before)
+            yield PartOfEpoch(examples.target.shape[0], state.updates - before)
 
     def ending(self, source: Source) -> Ending:
         """The mean loss, and whether every row is answered right."""
         tally = self.state.tally
-        converged = tally[VIOLATIONS] == 0 and (self.plan.covers or self.clean(source))
+        converged = tally[Count.VIOLATIONS] == 0 and (self.plan.covers or self.clean(source))
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
-        return Ending(float(tally[LOSS] / max(source.facts.mass, 1e-300)), bool(converged), errors)
+        return Ending(float(tally[Count.LOSS] / max(source.facts.mass, 1e-300)), bool(converged), errors)
 
     def clean(self, source: Source) -> bool:
         """Whether the last iterate answers every row right."""

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.learn.online.first_order import CLOCK, LOSS, UPDATES, VIOLATIONS, Log
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.online.first_order import UpdateLog
 from rosenblatt.learn.online.rules import Encoded
 from rosenblatt.learn.rows import add_class, dots, norm
 
 Array = np.ndarray[Any, Any]
 
 
-class Branches(NamedTuple):
+class TreeNodes(NamedTuple):
     """The learner as the loop sees it: one column a node.
 
     For the average u, v gather Σ clock·Δ (empty otherwise).
@@ -28,8 +29,8 @@ class Branches(NamedTuple):
     on: Array
 
 
-def visit_branches(
-    learner: Branches, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+def visit_tree(
+    learner: TreeNodes, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
     """Move the paths of the true and the answered class apart, where they differ."""
     nodes, scores, on = learner.nodes, learner.scores, learner.on
@@ -48,7 +49,7 @@ def visit_branches(
     if scores.size == 2 and scores[0] == scores[1]:
         best = 1 - true  # of two classes a tie is a mistake
     if not finite:
-        tally[LOSS] = np.nan
+        tally[Count.LOSS] = np.nan
     if best == true:
         return False
     gamma = 0.0
@@ -56,8 +57,8 @@ def visit_branches(
         if on[true, v] != on[best, v]:
             gamma += 1.0
     lack = scores[best] - scores[true] + np.sqrt(gamma)
-    tally[VIOLATIONS] += 1.0
-    tally[LOSS] += share * lack
+    tally[Count.VIOLATIONS] += 1.0
+    tally[Count.LOSS] += share * lack
     q = norm(rows, i) + rule.bias
     if q == 0.0:
         return False  # an empty row: no step can help
@@ -68,7 +69,7 @@ def visit_branches(
             add_class(rows, i, signed, learner.w, v)
             learner.b[v] += signed * rule.bias
             if learner.v.size > 0:
-                add_class(rows, i, tally[CLOCK] * signed, learner.u, v)
-                learner.v[v] += tally[CLOCK] * signed * rule.bias
-    tally[UPDATES] += 1.0
+                add_class(rows, i, tally[Count.CLOCK] * signed, learner.u, v)
+                learner.v[v] += tally[Count.CLOCK] * signed * rule.bias
+    tally[Count.UPDATES] += 1.0
     return True

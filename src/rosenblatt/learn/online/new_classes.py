@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense
-from rosenblatt.learn.online.first_order import Log
 from rosenblatt.learn.online.rules import Rule
 from rosenblatt.learn.online.state import Machine, State, lay_out, new_machine
 from rosenblatt.learn.schemes import PAIRS, TWO, Scheme
@@ -44,7 +43,7 @@ def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule) 
 def _grow_pairs(state: State, places: Array, classes: int, rule: Rule) -> State:
     old = _pair_numbers(places.size) if state.scheme == PAIRS else {(0, 1): 0}
     first = state.machines[0]
-    d, dtype = first.coef.shape[1] - (first.spread.ndim == 3), first.coef.dtype
+    d, dtype = first.coef.shape[1] - first.full, first.coef.dtype
     machines = [new_machine(rule, state.keep, 1, d, dtype) for _ in range(PAIRS.machines(classes))]
     for (a, b), number in _pair_numbers(classes).items():
         where = [int(np.flatnonzero(places == c)[0]) if c in places else -1 for c in (a, b)]
@@ -60,32 +59,14 @@ def _pair_numbers(classes: int) -> dict[tuple[int, int], int]:
 def _mixed(machine: Machine, mix: Array, rule: Rule, keep: str) -> Machine:
     """The machine whose planes are `mix` @ the old planes."""
     lay_out(machine, Dense(machine.coef), TWO)
-    full = machine.spread.ndim == 3
-    d, dtype = machine.coef.shape[1] - full, machine.coef.dtype
-    grown = new_machine(rule, keep, mix.shape[0], d, dtype)
+    dtype = machine.coef.dtype
+    grown = new_machine(rule, keep, mix.shape[0], machine.coef.shape[1] - machine.full, dtype)
     grown.coef, grown.intercept = (mix @ machine.coef).astype(dtype), (mix @ machine.intercept).astype(dtype)
     grown.tally = machine.tally.copy()
     grown.moves = np.abs(mix) @ machine.moves
-    if machine.total_b.size:
-        grown.total, grown.total_b = mix @ machine.total, mix @ machine.total_b
-    if machine.pocket is not None:
-        coef, intercept, errors = machine.pocket
-        grown.pocket = ((mix @ coef).astype(dtype), (mix @ intercept).astype(dtype), errors)
-    if machine.start is not None:
-        grown.start = (mix @ machine.start[0], mix @ machine.start[1])
-        grown.log = tuple(piece._replace(log=_mixed_log(piece.log, mix)) for piece in machine.log)
-    for new, column in zip(*np.nonzero(mix), strict=True):
-        if machine.spread.size:
-            grown.spread[new] = machine.spread[column]
-        if machine.spread_b.size:
-            grown.spread_b[new] = machine.spread_b[column]
+    for name in ("average", "pocket", "votes", "debt"):
+        part = getattr(machine, name)
+        setattr(grown, name, None if part is None else part.grown(mix))
+    if machine.covariance is not None and grown.covariance is not None:
+        grown.covariance = machine.covariance.grown(mix, grown.covariance)
     return grown
-
-
-def _mixed_log(log: Log, mix: Array) -> Log:
-    """Each entry once for every new plane that its old plane goes into, entries of one update side by side."""
-    targets = [np.flatnonzero(mix[:, column]) for column in range(mix.shape[1])]
-    entries = np.repeat(np.arange(log.rows.size), [targets[column].size for column in log.columns])
-    columns = np.concatenate([targets[column] for column in log.columns] or [np.zeros(0, np.int64)])
-    steps = log.steps[entries] * mix[columns, log.columns[entries]]
-    return Log(log.rows[entries], columns.astype(np.int32), steps, log.clocks[entries], log.shares[entries])

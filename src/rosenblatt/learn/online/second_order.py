@@ -21,9 +21,12 @@ import numpy as np
 from numba.extending import overload
 
 from rosenblatt.compiling import compiled, verb
-from rosenblatt.learn.online.first_order import LOSS, UPDATES, VIOLATIONS, Log, is_on, rival, tie_stands, violates
+from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.online.first_order import UpdateLog, is_on, tie_stands, violates
 from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded
 from rosenblatt.learn.rows import ONE, Rows, dots
+from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]
 PAIRWISE, BY_COLUMN, SINGLE = range(3)  # two classes move; each column for itself; one column, positive for code 1
@@ -71,7 +74,7 @@ def _spread_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
     return total
 
 
-spread = verb({"Dense": _spread_dense, "Sparse": _spread_sparse})  # q = xᵀ diag(s_k) x
+spread = verb({Dense: _spread_dense, Sparse: _spread_sparse})  # q = xᵀ diag(s_k) x
 
 
 def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
@@ -92,7 +95,7 @@ def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     return total
 
 
-tempered = verb({"Dense": _tempered_dense, "Sparse": _tempered_sparse})  # f = Σ_j x_j v_j/a_j of class k
+tempered = verb({Dense: _tempered_dense, Sparse: _tempered_sparse})  # f = Σ_j x_j v_j/a_j of class k
 
 
 def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
@@ -122,7 +125,7 @@ def _bend_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, 
 
 
 bend = verb(
-    {"Dense": _bend_dense, "Sparse": _bend_sparse}
+    {Dense: _bend_dense, Sparse: _bend_sparse}
 )  # AROW (curve): w += α Σx, Σ −= β (Σx)²; else v += α x, a += β x²
 
 
@@ -138,7 +141,7 @@ def _scatter_sparse(rows: Rows, i: Any, x: Array) -> None:
         x[rows.columns[j]] = rows.values[j]
 
 
-scatter = verb({"Dense": _scatter_dense, "Sparse": _scatter_sparse})  # x_i as a dense row, before the bias feature
+scatter = verb({Dense: _scatter_dense, Sparse: _scatter_sparse})  # x_i as a dense row, before the bias feature
 
 
 # -- a learner's verbs: its scores, q of a class, and the change of a class -------------------------------------------
@@ -205,13 +208,13 @@ def _change_full(learner: Full, rows: Rows, i: Any, k: Any, alpha: Any, beta: An
             s[row, j] -= beta * g[row] * g[j]
 
 
-scores_of = verb({"Diagonal": _scores_diagonal, "Full": _scores_full})  # the scores of every class, into learner.scores
+scores_of = verb({Diagonal: _scores_diagonal, Full: _scores_full})  # the scores of every class, into learner.scores
 
 
-q_of = verb({"Diagonal": _q_diagonal, "Full": _q_full})  # q = x̂ᵀΣ_k x̂
+q_of = verb({Diagonal: _q_diagonal, Full: _q_full})  # q = x̂ᵀΣ_k x̂
 
 
-change = verb({"Diagonal": _change_diagonal, "Full": _change_full})  # w_k += α g, Σ_k −= β g gᵀ
+change = verb({Diagonal: _change_diagonal, Full: _change_full})  # w_k += α g, Σ_k −= β g gᵀ
 
 
 # -- what a visit does -----------------------------------------------------------------------------------------------
@@ -224,13 +227,13 @@ def _lack(rule: Encoded, margin: float, share: float, tally: Array) -> float:
     if lack < 0.0 or (lack == 0.0 and rule.code != SECOND_ORDER):
         return -1.0
     if violates(rule, margin, lack):
-        tally[VIOLATIONS] += 1.0
-    tally[LOSS] += share * lack
+        tally[Count.VIOLATIONS] += 1.0
+    tally[Count.LOSS] += share * lack
     return lack
 
 
-def visit_curved(
-    learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: Log
+def visit_second_order(
+    learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
     """Show row i to a second-order learner; whether it changed."""
     scores_of(learner, rows, i, rule)
@@ -245,7 +248,7 @@ def visit_curved(
         beta = share / (share * q + rule.C)
         change(learner, rows, i, true, (1.0 - margin) * beta, beta, share, rule)
         change(learner, rows, i, wrong, -(1.0 - margin) * beta, beta, share, rule)
-        tally[UPDATES] += 1.0
+        tally[Count.UPDATES] += 1.0
         return True
     for k in range(scores.size):
         side = 1.0 if is_on(y, i, k + (1 if learner.mode == SINGLE else 0)) else -1.0
@@ -254,7 +257,7 @@ def visit_curved(
             continue
         beta = share / (share * q_of(learner, rows, i, k, rule) + rule.C)
         change(learner, rows, i, k, side * (1.0 - margin) * beta, beta, share, rule)
-        tally[UPDATES] += 1.0
+        tally[Count.UPDATES] += 1.0
         changed = True
     return changed
 

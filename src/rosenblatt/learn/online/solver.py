@@ -15,38 +15,16 @@ import numpy as np
 
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, rows_per_call, spans
 from rosenblatt.learn.compiled_loops import sweep
-from rosenblatt.learn.epochs import Ending, EpochRecord, Solver, Source, Step
-from rosenblatt.learn.evaluation import Problem, clean, evaluate, find, total_loss, wrong
-from rosenblatt.learn.models import Kept, Planes, take
-from rosenblatt.learn.online.first_order import (
-    BEST,
-    CHECKED,
-    CLOCK,
-    HELD,
-    LEFT,
-    LOGGED,
-    LOSS,
-    POSITION,
-    RUN,
-    TALLY,
-    UPDATES,
-    VIOLATIONS,
-    Log,
-)
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
+from rosenblatt.learn.evaluation import Problem, clean, evaluate, row_to_learn_from, total_loss, wrong
+from rosenblatt.learn.models import Model, Planes, take
+from rosenblatt.learn.online.companions import LOG_ROOM, NO_LOG, NONE, FullCovariance, LoggedUpdates, Pocket
+from rosenblatt.learn.online.first_order import UpdateLog
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
-from rosenblatt.learn.online.state import (
-    LOG_ROOM,
-    NO_LOG,
-    NONE,
-    Machine,
-    Piece,
-    State,
-    learner,
-    lengthened,
-    new_machine,
-)
+from rosenblatt.learn.online.state import Machine, State, begin_at, learner, new_machine
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
-from rosenblatt.learn.repeated_visits import Repeats
+from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import PAIRS, Scheme
 
 Array = np.ndarray[Any, Any]
@@ -138,10 +116,7 @@ def start_from(state: State, coef: Array, intercept: Array) -> None:
         machine.coef[:] = coef[at : at + K]
         machine.intercept[:] = intercept[at : at + K]
         at += K
-        if machine.start is not None:
-            machine.start = (machine.coef.copy(), machine.intercept.copy())
-        if machine.pocket is not None:
-            machine.pocket = (machine.coef.copy(), machine.intercept.copy(), np.inf)
+        begin_at(machine, state.keep)
     state.from_zero = state.from_zero and not (coef.any() or intercept.any())
 
 
@@ -217,11 +192,11 @@ class LinearSolver(Solver):
 
     def last(self) -> Planes:
         """The last iterate, whatever is kept."""
-        return self.state.last(self.plan.rule)
+        return self.state.last()
 
-    def model(self) -> Kept:
+    def model(self) -> Model:
         """What `keep` says."""
-        return self.state.kept(self.plan.rule)
+        return self.state.kept()
 
     def radius(self, facts: Facts) -> float:
         """R of all rows so far."""
@@ -263,7 +238,7 @@ class OnlineSolver(LinearSolver):
         if examples.weights is not None:
             state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
 
-    def epoch(self, source: Source) -> Iterator[Step]:
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass of all machines over each part."""
         state = self.state
         plan = self.plan
@@ -278,12 +253,12 @@ class OnlineSolver(LinearSolver):
             before = state.updates
             tasks = self._problems(examples) if self.tasks is None else self.tasks
             for k, (machine, problem) in enumerate(zip(state.machines, tasks, strict=True)):
-                machine.tally[[VIOLATIONS, LOSS, POSITION, LEFT]] = 0.0
+                machine.tally[[Count.VIOLATIONS, Count.LOSS, Count.POSITION, Count.LEFT]] = 0.0
                 if problem.size:
                     self._join(k, _epoch(machine, problem, plan, state))
-                    self.losses[k] += machine.tally[LOSS]
+                    self.losses[k] += machine.tally[Count.LOSS]
                     self.totals[k] += problem.total
-            yield Step(examples.target.shape[0], state.updates - before)
+            yield PartOfEpoch(examples.target.shape[0], state.updates - before)
 
     def _join(self, k: int, converged: bool | None) -> None:
         """What parts say of machine k together: False if one does, else None if one does."""
@@ -325,7 +300,7 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
     """One pass of one machine; whether it has converged, None where only a scan can tell."""
     rule = plan.encode(state.epoch + 1, state.bias)
     if isinstance(plan.order, str) and plan.order in ("first", "worst"):
-        return _pick(machine, problem, plan, state, rule)
+        return _update_on_chosen_row(machine, problem, plan, state, rule)
     order = plan.make_order(problem, state.seed)
     if plan.batch:
         converged = _batch(machine, problem, plan, state, rule)
@@ -333,101 +308,105 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
             plan.watch(machine, problem, None, state.epoch + 1)
         return converged
     before = machine.updates
-    _run(machine, problem, plan, state, rule, order)
-    if machine.tally[VIOLATIONS] > 0:
+    _visit_in_order(machine, problem, plan, state, rule, order)
+    if machine.tally[Count.VIOLATIONS] > 0:
         return False
     done = True if order.covers and machine.updates == before else None
     if machine.pocket is not None:
         done = done or clean(problem, _planes(machine, plan, state), plan.rule)
-        if done and not machine.tally[HELD]:
-            _offer(machine, problem, plan, state)
+        if done and not machine.tally[Count.HELD]:
+            _offer_to_pocket(machine, problem, plan, state)
     return done
 
 
 def _planes(machine: Machine, plan: Plan, state: State) -> Planes:
     alone = State([machine], state.scheme.alone, "last", state.classes, 0)
-    return alone.last(plan.rule)
+    return alone.last()
 
 
-def _run(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded, order: Order) -> None:
+def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded, order: Order) -> None:
     """Visit rows in order, piece by piece."""
     work = learner(machine, state.scheme, plan.rule, problem.rows)
     K, tally = machine.intercept.size, machine.tally
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
     # A visit to a full Σ reads and writes all of it, whatever the row holds.
-    most = rows_per_call(2.0 * machine.spread.size if machine.spread.ndim == 3 else problem.per_row * K)
-    repeats = Repeats(max(plan.rows, problem.size))
+    sure = machine.covariance
+    most = rows_per_call(2.0 * sure.matrices.size if isinstance(sure, FullCovariance) else problem.per_row * K)
+    repeats = VisitLimit(max(plan.rows, problem.size))
     if plan.watch is not None:
-        most, repeats = 1, Repeats(problem.size, MOST_WATCHED)
+        most, repeats = 1, VisitLimit(problem.size, MOST_WATCHED)
     for begin, end in spans(order.size, problem.per_row * K):
         piece = visited(order, problem.present, state.epoch, begin, end)
-        tally[POSITION] = 0.0
+        tally[Count.POSITION] = 0.0
         repeats.begin(piece.size)
-        while tally[POSITION] < piece.size:
-            row = int(piece[int(tally[POSITION])])
+        while tally[Count.POSITION] < piece.size:
+            row = int(piece[int(tally[Count.POSITION])])
             some = repeats.few(most)
-            left = sweep(work, problem.rows, problem.truth, problem.weights, piece, rule, tally, log, some)
+            left = sweep(work, problem.task, piece, rule, tally, log, some)
             repeats.spend(some - left)
             if plan.watch is not None:
                 plan.watch(machine, problem, row, state.epoch + 1)
-            if tally[LOGGED]:
-                machine.log = lengthened(machine.log, _drain(machine, problem.rows, log, rule.bias))
-            if machine.pocket is not None and tally[RUN] > 0 and not tally[HELD] and not tally[CHECKED]:
+            if tally[Count.LOGGED] and machine.votes is not None:
+                machine.votes.add(_drain(machine, problem.rows, log, rule.bias))
+            fresh = tally[Count.RUN] > 0 and not tally[Count.HELD] and not tally[Count.CHECKED]
+            if machine.pocket is not None and fresh:
                 _try_pocket(machine, problem, plan, state)
 
 
 def _try_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
     """Gallant's ratchet: w goes into the pocket only when it errs strictly less on all rows."""
-    if machine.tally[RUN] > machine.tally[BEST]:
-        _offer(machine, problem, plan, state)
+    if machine.tally[Count.RUN] > machine.tally[Count.BEST]:
+        _offer_to_pocket(machine, problem, plan, state)
 
 
-def _offer(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
+def _offer_to_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
     """Put w into the pocket if it errs strictly less than what is there."""
     assert machine.pocket is not None
     planes = _planes(machine, plan, state)
     mass = wrong(problem, planes, problem.truth.ndim == 2)[1]
-    if mass < machine.pocket[2]:
-        machine.pocket = (planes.coef, planes.intercept, mass)
-        machine.tally[HELD] = 1.0
+    if mass < machine.pocket.errors:
+        machine.pocket = Pocket(planes.coef, planes.intercept, mass)
+        machine.tally[Count.HELD] = 1.0
     else:
-        machine.tally[CHECKED] = 1.0
+        machine.tally[Count.CHECKED] = 1.0
 
 
 def _recount(machine: Machine, problem: Problem) -> None:
     """Count the errors of the pocket on the rows of this call: those of a call before say nothing of them."""
     assert machine.pocket is not None
-    coef, intercept, mass = machine.pocket
-    if problem.size and mass < np.inf:
+    coef, intercept, errors = machine.pocket.arrays
+    if problem.size and errors < np.inf:
         planes = Planes(coef, intercept, problem.scheme, intercept.size)
-        machine.pocket = (coef, intercept, wrong(problem, planes, problem.truth.ndim == 2)[1])
-        machine.tally[CHECKED] = 0.0
+        machine.pocket = Pocket(coef, intercept, wrong(problem, planes, problem.truth.ndim == 2)[1])
+        machine.tally[Count.CHECKED] = 0.0
 
 
-def _new_log(K: int) -> Log:
+def _new_log(K: int) -> UpdateLog:
     room = max(LOG_ROOM, 2 * K + 2)
-    return Log(np.zeros(room, np.uint64), np.zeros(room, np.int32), np.zeros(room), np.zeros(room), np.zeros(room))
+    return UpdateLog(
+        np.zeros(room, np.uint64), np.zeros(room, np.int32), np.zeros(room), np.zeros(room), np.zeros(room)
+    )
 
 
-def _drain(machine: Machine, rows: Any, log: Log, bias: float) -> Piece:
+def _drain(machine: Machine, rows: Any, log: UpdateLog, bias: float) -> LoggedUpdates:
     """What the log holds, with the distinct rows it speaks of; and an empty log."""
-    used = int(machine.tally[LOGGED])
-    machine.tally[LOGGED] = 0.0
+    used = int(machine.tally[Count.LOGGED])
+    machine.tally[Count.LOGGED] = 0.0
     distinct, which = np.unique(log.rows[:used], return_inverse=True)
-    part = Log(which.astype(np.uint64), *(column[:used].copy() for column in log[1:]))
+    part = UpdateLog(which.astype(np.uint64), *(column[:used].copy() for column in log[1:]))
     d = machine.coef.shape[0] if machine.by_feature else machine.coef.shape[1]
-    return Piece(take(rows, distinct, d), part, bias)
+    return LoggedUpdates(take(rows, distinct, d), part, bias)
 
 
-def _pick(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
+def _update_on_chosen_row(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
     """PLA: one update, on the first or the most wrong row of all."""
     planes = _planes(machine, plan, state)
-    row = find(problem, planes, plan.rule, worst=plan.order == "worst", bias=rule.bias)
+    row = row_to_learn_from(problem, planes, plan.rule, worst=plan.order == "worst", bias=rule.bias)
     if row is None:  # or only empty ones, which nothing can put right
         return clean(problem, planes, plan.rule)
-    _run(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
+    _visit_in_order(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
     if machine.pocket is not None:  # rows that are right are never visited: no runs, the scan makes up for them
-        _offer(machine, problem, plan, state)
+        _offer_to_pocket(machine, problem, plan, state)
     return False
 
 
@@ -435,19 +414,19 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     """W += η · mean of y·x over the rows that lack margin; each column has its own rows."""
     step = rule._replace(eta=1.0, decay=CONSTANT)
     work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
-    tally, repeats = np.zeros(TALLY), Repeats(problem.size)
+    tally, repeats = np.zeros(len(Count)), VisitLimit(problem.size)
     most = rows_per_call(problem.per_row * machine.intercept.size)
     for begin, end in spans(problem.size, problem.per_row * machine.intercept.size):
         piece = problem.index(begin, end)
-        tally[POSITION] = 0.0
+        tally[Count.POSITION] = 0.0
         repeats.begin(piece.size)
-        while tally[POSITION] < piece.size:
+        while tally[Count.POSITION] < piece.size:
             some = repeats.few(most)
-            left = sweep(work, problem.rows, problem.truth, problem.weights, piece, step, tally, NO_LOG, some)
+            left = sweep(work, problem.task, piece, step, tally, NO_LOG, some)
             repeats.spend(some - left)
-    machine.tally[[VIOLATIONS, LOSS]] = tally[[VIOLATIONS, LOSS]]
-    if tally[UPDATES] == 0:
-        machine.tally[CLOCK] += 1.0
+    machine.tally[[Count.VIOLATIONS, Count.LOSS]] = tally[[Count.VIOLATIONS, Count.LOSS]]
+    if tally[Count.UPDATES] == 0:
+        machine.tally[Count.CLOCK] += 1.0
         return True
     together = state.scheme.joint  # all planes move by the same rows, else each by its own
     mass = np.full_like(work.mass, work.mass[0]) if together else work.mass
@@ -460,11 +439,11 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
         eta = _rates(rule, machine)
     _step(machine, _by_plane(eta, machine) * move, eta * shift)
     machine.moves += moved
-    machine.tally[UPDATES] += 1.0 if together else float(np.count_nonzero(moved))
-    machine.tally[CLOCK] += 1.0
+    machine.tally[Count.UPDATES] += 1.0 if together else float(np.count_nonzero(moved))
+    machine.tally[Count.CLOCK] += 1.0
     if machine.pocket is not None:
-        machine.tally[[HELD, CHECKED]] = 0.0
-        _offer(machine, problem, plan, state)
+        machine.tally[[Count.HELD, Count.CHECKED]] = 0.0
+        _offer_to_pocket(machine, problem, plan, state)
     return False
 
 
@@ -484,9 +463,9 @@ def _step(machine: Machine, move: Array, shift: Array) -> None:
     move = move if move.ndim == 2 else move[None, :]
     machine.coef += move.astype(machine.coef.dtype)
     machine.intercept += shift.astype(machine.intercept.dtype)
-    if machine.total_b.size:
-        machine.total += machine.tally[CLOCK] * move
-        machine.total_b += machine.tally[CLOCK] * shift
+    if machine.average is not None:
+        machine.average.coef += machine.tally[Count.CLOCK] * move
+        machine.average.intercept += machine.tally[Count.CLOCK] * shift
 
 
 def _line_search(machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array) -> float:

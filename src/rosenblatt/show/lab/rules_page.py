@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from rosenblatt.estimators.linear import LinearClassifier, Minimiser
+from rosenblatt.estimators.linear import LinearClassifier, ObjectiveLearner
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
@@ -30,7 +30,7 @@ def _with_session_order(kind: Any, **settings: Any) -> Callable[[Session], Any]:
     def model(session: Session) -> Any:
         parameters = session.settings.parameters(len(session.y))
         shared = {name: parameters[name] for name in ("order", "random_state", "fit_intercept") if name in parameters}
-        if shared["order"] in ("first", "worst") and issubclass(kind, Minimiser):
+        if shared["order"] in ("first", "worst") and issubclass(kind, ObjectiveLearner):
             shared["order"] = "cyclic"  # gradient descent uses every row
         epochs = max(1, min(EPOCHS, MOST_VISITS // session.settings.visits_per_epoch(len(session.y))))
         return kind(max_epochs=epochs, **shared, **settings)
@@ -144,7 +144,7 @@ def _result_text(model: Any, wrong: int, n: int) -> str:
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
         return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
-    objective = "its objective stopped decreasing" if isinstance(model, Minimiser) else ""
+    objective = "its objective stopped decreasing" if isinstance(model, ObjectiveLearner) else ""
     how = {
         "converged": objective or ("the last w converged" if wrong else "converged"),
         "gap": "solved to its duality gap",

@@ -1,0 +1,38 @@
+"""The tie rule: among equal scores the class with the lower index wins; f = 0 is the negative class.
+
+Prediction and training ask it here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from rosenblatt.compiling import compiled
+
+Array = np.ndarray[Any, Any]
+
+
+def decide(scores: Array, labels: bool = False) -> Array:
+    """The class codes (or the indicator of labels) that scores stand for: f > 0, or the first of the largest."""
+    if labels:
+        return (scores > 0).astype(np.int8)
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+
+@compiled
+def rival(scores: Array, true: Any) -> Any:
+    """The best class but the true one; the lowest index among equals."""
+    best = 1 if true == 0 else 0
+    for k in range(best + 1, scores.size):
+        if k != true and scores[k] > scores[best]:
+            best = k
+    return best
+
+
+@register_jitable
+def wins_tie(one: Any, other: Any) -> Any:
+    """Whether the first of two classes with equal scores is the answer; arrays of classes are compared one by one."""
+    return one < other
