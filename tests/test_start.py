@@ -154,6 +154,18 @@ def test_every_compiled_source_is_part_of_the_cache_key(copied):
     assert [name for name, seen in told["seen"].items() if not seen] == []
 
 
+@pytest.mark.compiled
+def test_an_index_that_names_classes_of_another_version_counts_as_empty(copied):
+    path, cache = copied
+    fit = "import json, rosenblatt; rosenblatt.Perceptron().fit([[0.0], [1.0]], [0, 1]); print(json.dumps(1))"
+    python(fit, path=path, cache=cache)
+    indices = sorted(Path(cache).rglob("*sweep*.nbi"))
+    assert indices
+    for index in indices:
+        index.write_bytes(index.read_bytes().replace(b"OnePlane", b"NoPlanes"))  # as long: only the name is another
+    python(fit, path=path, cache=cache)
+
+
 # -- memory ----------------------------------------------------------------------------------------------------------
 
 MEMORY = """

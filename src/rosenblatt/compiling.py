@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 
 import numba
 from numba import types as kinds
-from numba.core import event
+from numba.core import caching, event
 from numba.extending import overload
 
 # Not nnan and ninf: NaN and infinity must stay visible. No reference counts: compiled code allocates nothing, and
@@ -94,11 +94,30 @@ class Attention(event.Listener):
 event.register("numba:compiler_lock", Attention())  # type: ignore[no-untyped-call]
 
 
-def compiled(function: F) -> F:
-    """Compile on first call, keep the machine code on disk, release the GIL while it runs."""
+class _IndexFile(caching.IndexDataCacheFile):
+    """An index on disk that counts as empty where it cannot be read.
+
+    It names classes: one written by another version of this package may name some that are no more.
+    """
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()  # type: ignore[no-untyped-call]
+        except Exception:
+            return {}
+
+
+def _cached(function: F, options: dict[str, Any]) -> F:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    return numba.njit(cache=True, nogil=True, **OPTIONS)(_keyed(function))  # type: ignore[no-any-return]
+    dispatcher = numba.njit(cache=True, nogil=True, **options)(_keyed(function))
+    dispatcher._cache._cache_file.__class__ = _IndexFile
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def compiled(function: F) -> F:
+    """Compile on first call, keep the machine code on disk, release the GIL while it runs."""
+    return _cached(function, OPTIONS)
 
 
 def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
@@ -120,6 +139,4 @@ def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "al
 
 def exactly(function: F) -> F:
     """As `compiled`, with every operation rounded as written: for code whose last bit matters."""
-    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return function
-    return numba.njit(cache=True, nogil=True, **EXACT)(_keyed(function))  # type: ignore[no-any-return]
+    return _cached(function, EXACT)
