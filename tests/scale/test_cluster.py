@@ -28,13 +28,13 @@ from sklearn import datasets
 from typer.testing import CliRunner
 
 import rosenblatt
+from from_files import same
 from rosenblatt import FileError, fit, load, predict, read, score
 from rosenblatt.cli import main as cli
 from rosenblatt.scale import dask_cluster as cluster
 from rosenblatt.scale import row_cache as cache
 from rosenblatt.scale import sharded_source as mixed
 from rosenblatt.scale.shards import HeldShard
-from test_training_from_files import same
 
 needs_processes = pytest.mark.compiled  # worker processes compile, or interpret, anew: too slow without compilation
 SHARDS, ROWS, FEATURES = 6, 60, 12
@@ -63,7 +63,7 @@ def start(workers, **settings):
 @pytest.fixture(scope="module")
 def two():
     """A client of two worker processes."""
-    here = str(Path(__file__).parent)  # where the server that forks them finds `warm`
+    here = str(Path(__file__).parent.parent)  # where the server that forks them finds `warm`
     os.environ["PYTHONPATH"] = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     with dask.config.set(SETTINGS), start(2) as local, Client(local) as client:
         yield client

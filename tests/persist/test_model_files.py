@@ -25,7 +25,7 @@ from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.persist.encoding import Arrays, decode, encode, find
 from rosenblatt.persist.model_files import BLANK, from_bytes, to_bytes
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent.parent / "golden"
 CLASSIFIERS = ["Perceptron", "AveragedPerceptron", "VotedPerceptron", "PAUM", "PassiveAggressive", "AROW"]
 CLASSIFIERS += ["SecondOrderPerceptron"]
 EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]

@@ -12,6 +12,7 @@ from sklearn import datasets
 
 import reference as twin
 import rosenblatt
+from from_files import same
 from rosenblatt import FileError, fit, load, predict, score
 from rosenblatt.estimators.base.report import Scan
 from rosenblatt.learn import mixing as module
@@ -23,7 +24,6 @@ from rosenblatt.scale import prediction as answers
 from rosenblatt.scale import row_cache as cache
 from rosenblatt.scale import shards
 from rosenblatt.scale.shards import Store, cut_up, file_groups
-from test_training_from_files import same
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from written import FUZZ
 
-MUTANTS = Path(__file__).with_name("byte_mutants.py")
+MUTANTS = Path(__file__).parent.parent / "byte_mutants.py"
 
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet", "gz", "zst", "cache", "forged"])
