@@ -1,0 +1,11 @@
+"""What the tests of reading share."""
+
+import numpy as np
+
+from rosenblatt.data.formats import decimal_numbers as numbers
+from rosenblatt.data.formats import svmlight
+
+
+def parse(data, **settings):
+    padded = np.frombuffer(data + bytes(numbers.PADDING), np.uint8)
+    return svmlight.parse(padded, len(data), "x", 1, **settings)

@@ -1,0 +1,58 @@
+"""What the tests of model files share."""
+
+import hashlib
+import json
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from sklearn.datasets import load_iris
+
+import rosenblatt
+from rosenblatt.persist.model_files import BLANK
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
+X, Y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[Y]
+FUZZ = int(os.environ.get("ROSENBLATT_FUZZ", "300"))
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def fitted(name="Perceptron", **settings):
+    return getattr(rosenblatt, name)(max_epochs=3, random_state=1, **settings).fit(X, NAMES)
+
+
+def any_fitted(name, rows=X, labels=NAMES, **settings):
+    """An estimator of any kind, fitted to the flowers."""
+    model = getattr(rosenblatt, name)(**settings)
+    few = {"random_state": 1, "max_epochs": 3, "n_units": 16, "hidden_layer_sizes": (5, rosenblatt.Layer(4, "tanh"))}
+    model.set_params(**{key: few[key] for key in few.keys() & model.get_params().keys() - settings.keys()})
+    return model.fit(rows, X[:, 0] if name.endswith("Regressor") else labels)
+
+
+def said(model, rows=X):
+    """All that a model says of rows."""
+    asked = ("predict", "decision_function", "predict_proba", "transform")
+    return [getattr(model, what)(rows) for what in asked if hasattr(model, what)]
+
+
+def sealed(about, arrays):
+    """A file with any content and a digest that is right."""
+    text = json.dumps({"sha256": BLANK, **{k: v for k, v in about.items() if k != "sha256"}}, separators=(",", ":"))
+    blank = bytes(safetensors.numpy.save(arrays, metadata={"rosenblatt": text}))
+    return blank.replace(BLANK.encode(), hashlib.sha256(blank).hexdigest().encode(), 1)
+
+
+def opened(data):
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["rosenblatt"]), safetensors.numpy.load(data)

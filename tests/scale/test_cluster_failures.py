@@ -1,0 +1,500 @@
+"""What goes wrong on a cluster: failing, late and dying workers."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+import scipy.sparse as sp
+from cluster_cases import (  # noqa: F401 (fixtures)
+    FEATURES,
+    ROWS,
+    SETTINGS,
+    SHARDS,
+    _quiet,
+    files,
+    inside,
+    learner,
+    needs_processes,
+    rows,
+    start,
+    two,
+    write,
+)
+from distributed import Client, get_worker
+from distributed.security import Security
+from typer.testing import CliRunner
+
+import rosenblatt
+from from_files import same
+from rosenblatt import FileError, fit, load, read
+from rosenblatt.cli import main as cli
+from rosenblatt.scale import dask_cluster as cluster
+from rosenblatt.scale import sharded_source as mixed
+from rosenblatt.scale.shards import HeldShard
+
+# -- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+def test_a_corrupt_and_a_missing_shard_are_named(tmp_path, inside):
+    source = write(tmp_path, *rows())
+    engine = cluster.Cluster(inside)
+    (tmp_path / "part-3.svm").write_text("1 1:1\n0 2:x\n")
+    model, began = learner(), time.monotonic()
+    with pytest.raises(FileError, match=r"part-3\.svm, line 2"):
+        fit(model, source, client=inside)
+    assert time.monotonic() - began < 30
+    assert not hasattr(model, "coef_")
+    write(tmp_path, *rows())
+    with pytest.raises(FileError, match=r"missing\.svm.*no such file"):
+        fit(model, [source, str(tmp_path / "missing.svm")], client=inside)
+    assert engine.sent_again == 0
+
+
+def test_shards_of_different_widths_and_a_class_that_one_shard_has(tmp_path, inside):
+    X, y = rows()
+    y[-ROWS:] = np.where(y[-ROWS:] == 0, 7, y[-ROWS:])
+    y[:-ROWS] = np.where(y[:-ROWS] == 0, 1, y[:-ROWS])
+    X[:ROWS, 4:] = 0.0  # the first file has 4 features, the last a class of its own
+    source = write(tmp_path, sp.csr_matrix(X), y)
+    there = fit(learner(), source, client=inside)
+    same(there, fit(learner(), source, shards=SHARDS))
+    assert there.n_features_in_ == FEATURES
+    assert there.classes_.tolist() == [1.0, 2.0, 7.0]
+    with pytest.raises(FileError, match=r"part-1\.svm, line 1, .*index of at most 5"):
+        fit(learner(), source, client=inside, n_features=5)
+    frame = pd.DataFrame({"a": [1.0, 2.0], "label": [0, 1]})
+    frame.to_parquet(tmp_path / "0.parquet")
+    frame.assign(b=1.0).to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(FileError, match=r"1\.parquet.*expected the columns"):
+        fit(learner(), str(tmp_path / "*.parquet"), client=inside)
+
+
+class Hidden(Exception):
+    pass
+
+
+def test_an_error_in_the_code_is_not_tried_again(files, inside, monkeypatch):
+    calls = []
+
+    def broken(*args):
+        calls.append(1)
+        raise Hidden
+
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", broken)
+    with pytest.raises(Hidden):
+        fit(learner(), files, client=inside)
+    assert len(calls) <= SHARDS
+
+
+def test_a_passing_error_is_tried_elsewhere(files, inside, monkeypatch):
+    one_pass, seen, lock = rosenblatt.learn.mixing.one_pass, set(), threading.Lock()
+
+    def flaky(solver, examples, shard):
+        with lock:
+            first = (solver.state.epoch, shard) not in seen
+            seen.add((solver.state.epoch, shard))
+        if first and shard % 2:
+            raise MemoryError
+        return one_pass(solver, examples, shard)
+
+    here = fit(learner(), files, shards=SHARDS)
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", flaky)
+    there = fit(learner(), files, client=inside)
+    same(here, there)
+    assert there.report_.sharding.sent_again == 4 * (SHARDS // 2)
+    assert "sent again" in str(there.report_)
+
+
+def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
+    """One that does is replaced, with the same bits; where all do, the shard and the worker are named."""
+    one_pass, here = rosenblatt.learn.mixing.one_pass, fit(learner(), files, shards=SHARDS)
+    bad = sorted(inside.nthreads())[0]
+
+    def broken(solver, examples, shard, everywhere=False):
+        part = one_pass(solver, examples, shard)
+        if shard == 3 and (everywhere or get_worker().address == bad):
+            part.machines[0].coef[:] = np.nan
+        return part
+
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", broken)
+    same(here, fit(learner(), files, client=inside))
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *given: broken(*given, everywhere=True))
+    model = learner()
+    with pytest.raises(FileError, match=r"part-3\.svm: the answer of inproc://\S+ cannot be used: expected finite"):
+        fit(model, files, client=inside)
+    assert not hasattr(model, "coef_")
+    with pytest.raises(FileError, match="a worker answered with str"):
+        cluster.Round._checked(None, "done", HeldShard("rows", None))
+
+
+def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):
+    one_pass, hung, freed = rosenblatt.learn.mixing.one_pass, [], threading.Event()
+
+    def slow(solver, examples, shard):
+        if shard == 2 and solver.state.epoch == 1 and not hung:
+            hung.append(1)
+            freed.wait(60)
+        return one_pass(solver, examples, shard)
+
+    here = fit(learner(), files, shards=SHARDS)
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", slow)
+    monkeypatch.setattr(cluster, "TICK", 0.05)
+    try:
+        there = fit(learner(), files, client=inside, deadline=6.0)
+    finally:
+        freed.set()
+    same(here, there)
+    assert there.report_.sharding.sent_again >= 1
+
+
+def test_a_shard_that_is_always_late_ends_the_run(files, inside, monkeypatch):
+    freed = threading.Event()
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *args: freed.wait(30))
+    monkeypatch.setattr(cluster, "TICK", 0.05)
+    began = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError, match=r"part-\d\.svm: 3 attempts"):
+            fit(learner(), files, client=inside, deadline=0.3)
+    finally:
+        freed.set()
+    assert time.monotonic() - began < 15
+
+
+def test_rows_that_a_worker_lost_are_made_again(inside):
+    X, y = rows()
+    lazy = da.from_array(X, chunks=(ROWS, -1)), da.from_array(y, chunks=ROWS)
+    here = fit(learner(), (X, y), shards=SHARDS)
+    for step in mixed.training(there := learner(), lazy, client=inside):
+        if step.record is not None:
+            inside.run(lambda dask_worker: vars(dask_worker).pop("rosenblatt_store", None))
+    same(here, there)
+
+
+def test_rows_that_are_held_are_not_made_for_another_fit(inside, monkeypatch):
+    X, y = rows()
+    lazy = da.from_array(X, chunks=(ROWS, -1)), da.from_array(y, chunks=ROWS)
+    made, make = [], rosenblatt.scale.shards.HeldShard._made
+    monkeypatch.setattr("rosenblatt.scale.shards.HeldShard._made", lambda self, how: made.append(1) or make(self, how))
+    first = fit(learner(), lazy, client=inside)
+    assert len(made) == SHARDS
+    same(first, fit(learner(), lazy, client=inside))
+    assert len(made) == SHARDS
+
+
+def test_a_store_takes_half_of_the_memory_of_a_worker():
+    class Memory:
+        memory_limit = 1000
+
+    class Worker:
+        memory_manager = Memory()
+
+    worker = Worker()
+    assert cluster.store_of(worker, None).limit == 500
+    assert cluster.store_of(worker, 7) is cluster.store_of(worker, 7)
+
+
+def test_without_a_scheduler():
+    with dask.config.set(SETTINGS), start(1, processes=False) as local:
+        client = Client(local)
+        engine = cluster.Cluster(client)
+        client.close()
+        with pytest.raises(ConnectionError, match="resume=True"):
+            engine.threads()
+    quick = dask.config.set({"distributed.comm.timeouts.connect": "0.5s"})
+    with quick, pytest.raises(ConnectionError, match="no Dask scheduler"), cluster.connected("tcp://127.0.0.1:1"):
+        pass
+
+
+def test_without_dask(tmp_path):
+    script = (
+        "import sys\n"
+        "sys.modules['distributed'] = None\n"
+        "try:\n    import rosenblatt.scale.dask_cluster\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "A cluster needs Dask: pip install 'rosenblatt[cluster]'"
+
+
+# -- death -----------------------------------------------------------------------------------------------------------
+
+
+def steady(client):
+    """Workers that are there, and whose nannies are through with starting them: one killed before stays dead."""
+    alive = client.nthreads()
+    nannies = [nanny for nanny in client.cluster.workers.values() if nanny.worker_address in alive]
+    return [nanny for nanny in nannies if nanny.process is not None and nanny.process.status.name == "running"]
+
+
+def ready(client, workers=2):
+    """Wait until workers are there; a nanny that has given up is replaced, as any deployment would."""
+    for patience in (10, 30, 30):
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if len(steady(client)) >= workers:
+                return
+            time.sleep(0.02)
+        client.cluster.scale(0)
+        client.cluster.scale(2)
+    raise AssertionError("no workers")
+
+
+def killing(client, moments):
+    """Kill workers at these moments: after so many seconds with workers there, so many of them."""
+    killed = []
+
+    def kill():
+        for wait, count in moments:
+            ready(client, count)
+            time.sleep(wait)
+            for nanny in steady(client)[:count]:
+                os.kill(nanny.pid, signal.SIGKILL)
+                killed.append(nanny.pid)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread, killed
+
+
+@needs_processes
+def test_deaths_at_twenty_random_moments_change_no_bit(files, two):
+    """In each run one worker dies, then both, while they learn; it ends within its deadline, with the same bits."""
+    here, rng, deaths = fit(learner(20), files, shards=SHARDS), random.Random(1), 0
+    for _ in range(10):
+        ready(two)
+        began = time.monotonic()
+        thread, killed = killing(two, [(rng.uniform(0.0, 0.3), 1), (rng.uniform(0.0, 0.3), 2)])
+        there = fit(learner(20), files, client=two, deadline=60)
+        assert time.monotonic() - began < 60
+        thread.join()
+        same(here, there)
+        deaths += len(killed)
+    assert deaths >= 20
+
+
+DRIVER = """
+import os, sys, warnings
+import rosenblatt
+from distributed import Client
+from rosenblatt.scale import sharded_source as mixed
+
+warnings.simplefilter("ignore")
+address, source, point = sys.argv[1:]
+model = rosenblatt.AveragedPerceptron(max_epochs=12, random_state=0)
+with Client(address) as client:
+    for step in mixed.training(model, source, client=client, checkpoint=point, resume=True):
+        if step.record is not None and step.epoch == 5:
+            print("five", flush=True)
+"""
+
+
+@needs_processes
+def test_the_driver_dies_and_another_goes_on(files, two, tmp_path):
+    ready(two)
+    point = tmp_path / "point"
+    command = [sys.executable, "-c", DRIVER, two.scheduler.address, files, str(point)]
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert driver.stdout.readline() == "five\n"
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    driver.stdout.close()
+    assert load(point).n_iter_ >= 5
+    again = fit(learner(12), files, client=two, checkpoint=point, resume=True)
+    same(again, fit(learner(12), files, shards=SHARDS))
+    assert len(again.report_.sharding.mistakes) == 12
+
+
+MEMORY = """
+import os, sys, warnings
+import dask.array as da
+import numpy as np
+import rosenblatt
+from distributed import Client
+
+def block(block_id, rows):
+    X = np.random.default_rng(block_id[0]).normal(size=(rows, 100))
+    X[:, 0] = np.where(X[:, 1:].sum(axis=1) > 0, 1.0, 0.0)
+    return X
+
+warnings.simplefilter("ignore")
+def learn(rows, client):
+    made = da.map_blocks(lambda block_id: block(block_id, rows), chunks=((rows,) * 8, (100,)), dtype=float)
+    rosenblatt.fit(rosenblatt.AveragedPerceptron(max_epochs=2), (made[:, 1:], made[:, 0]), client=client)
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 1e3
+
+with Client(sys.argv[1]) as client:
+    small = learn(100, client)
+    print(small, learn(20_000, client))
+"""
+
+
+@needs_processes
+def test_the_driver_does_not_grow_with_the_data(two):
+    """128 MB of rows that the workers make, and some megabytes of a driver that has seen 0.6 MB before."""
+    ready(two)
+    run = subprocess.run(
+        [sys.executable, "-c", MEMORY, two.scheduler.address], capture_output=True, text=True, check=True
+    )
+    small, large = map(float, run.stdout.split())
+    assert large - small < 20
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+
+def command(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "rosenblatt.cli.main", *words], capture_output=True, text=True, timeout=120
+    )
+
+
+@needs_processes
+def test_the_command_line_trains_on_a_cluster(files, two, tmp_path):
+    ready(two)
+    where, out = two.scheduler.address, tmp_path / "model"
+    run = command("train", files, "--cluster", where, "-o", str(out), "--epochs", "4")
+    assert run.returncode == 0, run.stderr
+    assert "dashboard: http" in run.stderr
+    assert f"{SHARDS} shards" in run.stderr
+    same(load(out), fit(learner(), files, shards=SHARDS))
+    run = command("train", files, "--shards", str(SHARDS), "--jobs", "2", "-o", str(out), "--epochs", "4")
+    same(load(out), fit(learner(), files, shards=SHARDS))
+    run = command("train", files, "--cluster", where, "--workers", "2")
+    assert (run.returncode, "give one of them" in run.stderr) == (2, True)
+
+
+@needs_processes
+def test_the_command_line_starts_workers_of_its_own(files, tmp_path):
+    out = tmp_path / "model"
+    run = command("train", files, "--workers", "1", "-o", str(out), "--epochs", "4")
+    assert run.returncode == 0, run.stderr
+    same(load(out), fit(learner(), files, shards=SHARDS))
+
+
+def test_a_table_of_contents_survives(files, inside, tmp_path):
+    """A model trained on a cluster is an ordinary model: it is saved, loaded, and goes on learning."""
+    model = fit(learner(), files, client=inside)
+    rosenblatt.save(model, Path(tmp_path, "model"))
+    again = load(Path(tmp_path, "model"))
+    same(model, again)
+    assert again.report_ == model.report_
+    X, y = read(files)
+    same(model.partial_fit(X, y), again.partial_fit(X, y))
+
+
+def test_all_workers_go_and_others_come(files, monkeypatch):
+    """Between two passes, and in the middle of one: what was sent to workers that are gone is sent again."""
+    here = fit(learner(), files, shards=SHARDS)
+    one_pass, gone = rosenblatt.learn.mixing.one_pass, threading.Event()
+
+    def slow(solver, examples, shard):
+        if solver.state.epoch == 2 and not gone.is_set():
+            gone.set()
+            time.sleep(0.5)
+        return one_pass(solver, examples, shard)
+
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", slow)
+    monkeypatch.setattr(cluster, "TICK", 0.05)
+    with dask.config.set(SETTINGS), start(2, processes=False) as local, Client(local) as client:
+
+        def replaced():
+            gone.wait(30)
+            local.scale(0)
+            time.sleep(0.5)
+            local.scale(2)
+
+        thread = threading.Thread(target=replaced)
+        thread.start()
+        for step in mixed.training(there := learner(), files, client=client, deadline=20):
+            if step.record is not None and step.epoch == 1:
+                local.scale(0)
+                while client.nthreads():
+                    time.sleep(0.01)
+                threading.Timer(0.5, local.scale, [2]).start()
+        thread.join()
+    same(here, there)
+
+
+def test_a_cluster_that_stays_empty_ends_the_run(files, monkeypatch):
+    monkeypatch.setattr(cluster, "TICK", 0.05)
+    empty = pytest.raises(ConnectionError, match="no worker for")
+    with dask.config.set(SETTINGS), start(0, processes=False) as local, Client(local) as client, empty:
+        fit(learner(), files, client=client, deadline=0.2)
+
+
+def listening(process):
+    """The ports on which a process and its children listen."""
+    several = [process, *process.children(recursive=True)]
+    return [one.laddr for each in several for one in each.net_connections("inet") if one.status == "LISTEN"]
+
+
+def test_workers_of_this_machine_answer_nobody_else():
+    """Whoever talks to a scheduler, or to a worker, runs code as its user: others on this machine must not."""
+    before, refused = set(listening(psutil.Process())), "(?i)closed|reset|certificate|timed out"
+    quick = {"distributed.comm.timeouts.connect": "2s", "distributed.worker.memory.target": False}
+    with dask.config.set(quick), cluster.connected(workers=1) as client:
+        assert len(client.nthreads()) == 1
+        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+        assert all(name.startswith("tls://127.0.0.1:") for name in client.nthreads())
+        ports = set(listening(psutil.Process())) - before
+        assert {place.ip for place in ports} == {"127.0.0.1"}
+        for port in {place.port for place in ports}:
+            with pytest.raises(OSError, match=r"404|reset|closed|refused|Remote end"):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/status", timeout=5)
+        for name in (client.scheduler.address, *client.nthreads()):
+            with pytest.raises(OSError, match=refused):
+                Client(name.replace("tls://", "tcp://"), timeout=2)
+        with pytest.raises(OSError, match=refused):
+            Client(client.scheduler.address, security=Security.temporary(), timeout=2)
+
+
+def test_workers_of_this_machine_need_cryptography(monkeypatch):
+    def missing():
+        raise ImportError("no module named cryptography")
+
+    monkeypatch.setattr(cluster.Security, "temporary", missing)
+    with pytest.raises(ImportError, match=r"need cryptography: pip install 'rosenblatt\[cluster\]'"):
+        next(iter(cluster.connected(workers=1).gen))
+
+
+def test_the_command_line_talks_tls(files, tmp_path):
+    security, paths = Security.temporary(), {}
+    for name, text in (("ca", "tls_ca_file"), ("cert", "tls_client_cert"), ("key", "tls_client_key")):
+        paths[name] = tmp_path / f"{name}.pem"
+        paths[name].write_text(getattr(security, text))
+    (tmp_path / "both.pem").write_text(paths["cert"].read_text() + paths["key"].read_text())
+
+    def train(*words):
+        return CliRunner().invoke(cli.app, ["train", files, "--epochs", "4", *map(str, words)])
+
+    with (
+        dask.config.set({**SETTINGS, "distributed.comm.timeouts.connect": "2s"}),
+        start(1, processes=False, protocol="tls://", security=security, host="127.0.0.1") as local,
+    ):
+        where = ("--cluster", local.scheduler_address)
+        key = ("--tls-ca", paths["ca"], "--tls-cert", paths["cert"], "--tls-key", paths["key"])
+        done = train(*where, *key, "-o", tmp_path / "model")
+        assert done.exit_code == 0, done.exception
+        same(load(tmp_path / "model"), fit(learner(), files, shards=SHARDS))
+        with cluster.connected(where[1], tls={"ca": paths["ca"], "cert": tmp_path / "both.pem", "key": None}) as client:
+            assert len(client.nthreads()) == 1
+        assert "no Dask scheduler" in str(train(*where).exception)
+    for words, text in (
+        ((*where, *key[:2]), "--tls-cert"),
+        (("--cluster", "tcp://127.0.0.1:1", *key), "--cluster tls://"),
+        (("--workers", 1, *key), "--cluster tls://"),
+        (key, "--cluster tls://"),
+    ):
+        assert text in str(train(*words).exception)
