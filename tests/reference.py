@@ -447,7 +447,7 @@ class Machine:
         return False
 
     def batch(self, epoch: int) -> bool:
-        """w += η · mean of ±x over the rows that lack margin, each plane with its own rows."""
+        """w += (η/N)·Σ ±x over the rows that lack margin, each plane with its own; a line search goes by their mean."""
         self.loss, K = 0, len(self.learner.b)
         moves = [[0] * len(self.X[0]) for _ in range(K)]
         shifts, masses = [0] * K, [0] * K
@@ -463,6 +463,8 @@ class Machine:
                 for k in range(K) if self.scheme == "multinomial" else [wish.moves[0][0]]:
                     masses[k] += self.weights[i]
         if any(masses):
+            if self.rule.rate != "line-search":
+                masses = [sum(self.weights[i] for i in self.rows) * bool(mass) for mass in masses]
             moves = [[m / mass if mass else m for m in move] for move, mass in zip(moves, masses, strict=True)]
             shifts = [shift / mass if mass else shift for shift, mass in zip(shifts, masses, strict=True)]
             self._move(moves, shifts, self._batch_rates(moves, shifts, epoch))

@@ -122,7 +122,7 @@ def test_rates(kind, order, rate, data, keep):
     keep=st.sampled_from(["last", "average", "pocket"]),
 )
 def test_batch(kind, scheme, rows, bias, margin, keep):
-    """Real numbers: a batch divides by the number of rows that lack margin, which is rarely a power of two."""
+    """Real numbers: a batch divides by the weight of all rows, which is rarely a power of two."""
     classes = 2 if scheme == "one" else 3
     data = rows.draw(real_numbers(classes=classes, labels=scheme == "labels"))
     X, one_each = as_kind(data.X, kind), {"labels": "ovr", "one": "ovr"}.get(scheme, scheme)

@@ -67,7 +67,9 @@ class Perceptron(OnlineClassifier):
         How far beyond the plane a row must be. A pair, in the order of `classes_`, gives each class its own (for
         one-vs-rest: the rest, the class).
     update : {"online", "batch"}, default="online"
-        "batch" moves w once an epoch, by the mean of y·x over all rows that lack margin.
+        "batch" moves w once per epoch, by (η/N)·Σ y·x over the rows that lack margin, N the sum of the row weights (for
+        one-vs-one those of the pair). With η = N it is the fixed-increment rule, the plain sum. A line search follows
+        their mean instead.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
         A fresh permutation each epoch; one that a file can give too, of blocks and then of rows within a pool of
         blocks, which is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, one update an

@@ -128,7 +128,7 @@ def _has_bias(model: Any) -> bool:
 def _training_form(model: Any) -> tuple[str | None, int | None, float]:
     """The form that applies to a perceptron's training, its number of updates, and its required margin τ/η."""
     report = getattr(model, "report_", None)
-    if report is None or report.bound is None:
+    if report is None or report.bound is None or report.moved is not None:  # a batch has a bound of its own
         return None, None, 0.0
     form = "origin" if not model.fit_intercept else str(model.bias_step)
     return form, int(report.updates), float(np.max(model.margin)) / float(model.learning_rate)

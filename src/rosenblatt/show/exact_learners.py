@@ -206,7 +206,7 @@ def candidate_updates(scores: Array, truth: Any, machine: ExactMachine) -> list[
 
 # -- epochs ----------------------------------------------------------------------------------------------------------
 
-Watch = Callable[[int, ExactMachine, Problem, "int | None", int], None]
+Watch = Callable[[int, ExactMachine, Problem, "int | tuple[int, ...]", int], None]
 
 
 def exact_epochs(
@@ -288,27 +288,26 @@ def _visit_row(
 
 
 def _batch(X: Array, machine: ExactMachine, problem: Problem, number: int, epoch: int, watch: Watch) -> bool:
-    """W += η · mean of y·x over the rows whose margin is too small, for each column separately (one-vs-rest)."""
-    move, shift, mass = machine.W * 0, machine.b * 0, machine.b * 0
+    """W += (η/N)·Σ y·x over the rows whose margin is too small, for each column separately (one-vs-rest)."""
+    moved: list[int] = []
+    move, shift, total = machine.W * 0, machine.b * 0, ZERO
     for row in problem.index(0, problem.size):
         weight = as_fraction(problem.weights[row]) if problem.weights.size else ONE
+        total += weight
         for candidate in candidate_updates(machine.scores(X[row]), problem.truth[row], machine):
             if machine.makes_update(candidate):
                 for k, sign in candidate.moves:
                     move[k] = move[k] + weight * sign * X[row]
                     shift[k] = shift[k] + weight * sign * machine.c
-                mass[candidate.moves[0][0]] += weight
-    if machine.scheme.joint:
-        mass[:] = mass.sum()
-    converged = not mass.any()
-    if not converged:
-        eta = machine.rate_at(epoch + 1)
-        for k in np.flatnonzero(mass).tolist():
-            machine.move_plane(k, eta * move[k] / mass[k], eta * shift[k] / mass[k])
+                moved += [] if int(row) in moved[-1:] else [int(row)]
+    if moved:
+        eta = machine.rate_at(epoch + 1) / total
+        for k in range(len(shift)):
+            machine.move_plane(k, eta * move[k], eta * shift[k])
         machine.updates += 1
     machine.clock += 1
-    watch(number, machine, problem, None, epoch + 1)
-    return converged
+    watch(number, machine, problem, tuple(moved), epoch + 1)
+    return not moved
 
 
 def candidate_updates_of_rows(

@@ -50,6 +50,8 @@ class Step:
         Updates so far.
     plane : int
         For one-vs-one, the pair of classes that was trained.
+    rows : tuple of int
+        For a batch update, the rows that lacked margin: their sum is the step.
     """
 
     number: int
@@ -67,6 +69,7 @@ class Step:
     margin_after: Any
     updates: int
     plane: int = 0
+    rows: tuple[int, ...] = ()
 
 
 class Recorder:
@@ -79,9 +82,10 @@ class Recorder:
         self.plane_tuples: dict[int, tuple[Any, Any]] = {}  # the same planes as tuples, shared by the steps
 
     def record(
-        self, number: int, W: Array, b: Array, updates: int, problem: Problem, row: int | None, epoch: int
+        self, number: int, W: Array, b: Array, updates: int, problem: Problem, visit: int | tuple[int, ...], epoch: int
     ) -> None:
-        """Add a visit, after which this machine has planes W, b."""
+        """Add a visit to a row, or a batch update by several, after which this machine has planes W, b."""
+        row, rows = (None, visit) if isinstance(visit, tuple) else (visit, ())
         first = number * len(b)
         if number not in self.latest:
             begin = self.start[0][first : first + len(b)], self.start[1][first : first + len(b)]
@@ -111,6 +115,7 @@ class Recorder:
                 margin_after=high,
                 updates=sum(entry[2] for entry in self.latest.values()),
                 plane=first if len(self.latest) > 1 or len(self.start[1]) != len(b) else 0,
+                rows=rows,
             )
         )
 
@@ -151,7 +156,7 @@ def record_in_floats(
     plan = learner._plan()
     machines: list[Machine] = []
 
-    def watch(machine: Machine, problem: Problem, row: int | None, epoch: int) -> None:
+    def watch(machine: Machine, problem: Problem, row: int | tuple[int, ...], epoch: int) -> None:
         if not any(machine is one for one in machines):
             machines.append(machine)
         number = next(k for k, one in enumerate(machines) if one is machine)
@@ -208,7 +213,7 @@ def record_in_fractions(
     truth = np.asarray(y)
     recorder = Recorder(rows, truth, start, _epsilon(plan.rule))
 
-    def watch(number: int, machine: ExactMachine, problem: Problem, row: int | None, epoch: int) -> None:
+    def watch(number: int, machine: ExactMachine, problem: Problem, row: int | tuple[int, ...], epoch: int) -> None:
         W, b = machine.planes()
         if any(value.denominator.bit_length() > MOST_BITS for value in (*W.ravel(), *b)):
             raise ValueError(
@@ -257,6 +262,9 @@ def _exact_bound(rows: Any, examples: Any, plan: Any, rate: Any, machine: ExactM
     low = min((W[0] @ rows[i] + b[0]) * (1 if examples.target[i] == 1 else -1) for i in here)
     plane = Separator(cast(Any, low), W[0] @ W[0], b[0] * b[0])
     asked = max(as_fraction(plan.rule.low), as_fraction(plan.rule.high))
-    return mistake_bound(
+    bound: Any = mistake_bound(
         plane, cast(Any, radius2), bias=plan.bias, margin=cast(Any, asked), rate=cast(Any, as_fraction(rate))
     )
+    if plan.batch and bound is not None:
+        bound *= len(here) if examples.weights is None else sum(map(as_fraction, examples.weights[here]))
+    return bound

@@ -37,7 +37,7 @@ def format_trace(trace: Trace) -> str:
 
 def _line(trace: Trace, step: Step, bias: bool) -> list[str]:
     if step.row is None:
-        seen = ["all", "", "", "", ""]
+        seen = [", ".join(map(str, step.rows)) or "none", "", "", "", ""]
     else:
         assert step.scores is not None
         scores = format_number(step.scores[0]) if len(step.scores) == 1 else format_vector(step.scores)
@@ -94,4 +94,5 @@ def _summary(trace: Trace) -> str:
     text = f"{how} after {updates} update{'' if updates == 1 else 's'} in {len(trace.steps)} steps"
     if trace.bound is not None:
         text += f"; the bound allows {format_number(trace.bound)}"
+        text += " rows that move w" if trace.parameters.get("update") == "batch" else ""
     return text

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Examples
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epoch_records import frozen, thinned
 from rosenblatt.learn.epochs import EpochRecord, Source, Training
 from rosenblatt.learn.evaluation import Evaluation, evaluate
@@ -50,7 +51,7 @@ class Report:
     bound : float or None
         The most updates that could have been made, from the margin of the last iterate: see `prove.mistake_formula`.
         None where no such bound holds: the rows are not separated, weights are not whole numbers, the rate is not
-        constant, the start was not zero, or the rule has none.
+        constant, the start was not zero, or the rule has none. For batch updates it counts the rows that moved w.
     gap : float or None
         Duality gap, for dual methods.
     seconds : float
@@ -63,6 +64,8 @@ class Report:
         no longer falls.
     sharding : Sharding or None
         How a training in shards went.
+    moved : int or None
+        For batch updates that have a bound: the rows that moved w, summed over updates, by weight.
     """
 
     outcome: str
@@ -78,6 +81,7 @@ class Report:
     witness: Any = None
     objective: float | None = None
     sharding: Sharding | None = None
+    moved: int | None = None
 
     @property
     def n_epochs(self) -> int:
@@ -103,8 +107,9 @@ class Report:
         if self.margin is not None:
             lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
         if self.bound is not None:
-            share = 100 * self.updates / self.bound if self.bound else 0.0
-            lines.append(f"  bound    {self.bound:,.0f} updates at most, {share:.3g} % of it used")
+            counted, what = (self.updates, "updates") if self.moved is None else (self.moved, "rows that move w")
+            share = 100 * counted / self.bound if self.bound else 0.0
+            lines.append(f"  bound    {self.bound:,.0f} {what} at most, {share:.3g} % of it used")
         if self.objective is not None:
             lines.append(f"  objective {self.objective:.8g}")
         if self.gap is not None:
@@ -164,7 +169,7 @@ def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
 
 def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model) -> Report:
     """The report with what a scan of all rows says of planes or votes."""
-    errors, margin, bound = None, None, None
+    errors, margin, bound, moved = None, None, None, None
     state, facts = solver.state, source.facts
     scans: list[Evaluation] = []
     if isinstance(kept, Planes):
@@ -181,10 +186,14 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model
         last = state.last()
         if state.keep != "last":
             scans = scan(source, plan.rule, last) if report.outcome == "converged" else []
-        bound = _bound(scans, last, plan, state)
+        # A batch of rows M moves w by η|M|/N at most: what is bounded is Σ|M|, by N times as much.
+        totals = state.scheme.totals(facts, solver.totals) if plan.batch else np.ones(1)
+        bound = _bound(scans, last, plan, state, totals)
+        if plan.batch and bound is not None:
+            moved = sum(int(machine.tally[Count.MISTAKES]) for machine in state.machines)
         if bound is not None and report.sharding is not None:
             bound *= len(report.sharding.rows)
-    return replace(report, errors=errors, margin=margin, bound=bound)
+    return replace(report, errors=errors, margin=margin, bound=bound, moved=moved)
 
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
@@ -229,13 +238,15 @@ def _bounded(plan: Plan, state: State) -> bool:
     )
 
 
-def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State) -> float | None:
+def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State, totals: Array) -> float | None:
+    """The bounds of all planes, each counted so many times, summed."""
     if not scans:
         return None
     assert isinstance(plan.rule, PerceptronRule)
     assert isinstance(plan.rate, int | float)
     total = 0.0
-    for plane in _lows(scans, last):
+    planes = _lows(scans, last)
+    for plane, count in zip(planes, np.broadcast_to(totals, len(planes)).tolist(), strict=True):
         bound = mistake_bound(
             plane,
             state.radius2,
@@ -246,5 +257,5 @@ def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State) -> f
         )
         if bound is None:
             return None
-        total += bound
+        total += count * bound
     return total

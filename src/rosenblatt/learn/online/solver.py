@@ -45,7 +45,8 @@ class Plan:
     order: str | Array = "shuffle"
     keep: str = "last"
     record_errors: bool = False
-    watch: Callable[[Machine, Problem, int | None, int], None] | None = None  # told of each visit: its row and epoch
+    # Told of each visit: its row, or the rows that moved a batch, and the epoch.
+    watch: Callable[[Machine, Problem, int | tuple[int, ...], int], None] | None = None
     rows: int = 0  # of a whole epoch, where what is learned from at once is only a part of it
 
     def encode(self, epoch: int, bias: float) -> Encoded:
@@ -303,10 +304,7 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
         return _update_on_chosen_row(machine, problem, plan, state, rule)
     order = plan.make_order(problem, state.seed)
     if plan.batch:
-        converged = _batch(machine, problem, plan, state, rule)
-        if plan.watch is not None:
-            plan.watch(machine, problem, None, state.epoch + 1)
-        return converged
+        return _batch(machine, problem, plan, state, rule)
     before = machine.updates
     _visit_in_order(machine, problem, plan, state, rule, order)
     if machine.tally[Count.VIOLATIONS] > 0:
@@ -411,40 +409,63 @@ def _update_on_chosen_row(machine: Machine, problem: Problem, plan: Plan, state:
 
 
 def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
-    """W += η · mean of y·x over the rows that lack margin; each column has its own rows."""
-    step = rule._replace(eta=1.0, decay=CONSTANT)
+    """W += (η/N)·Σ y·x over the rows that lack margin, N the weight of all rows; each column has its own rows.
+
+    A line search chooses the step along their mean instead.
+    """
     work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
+    tally, rows = _gather(work, machine, problem, plan, rule)
+    machine.tally[[Count.VIOLATIONS, Count.LOSS]] = tally[[Count.VIOLATIONS, Count.LOSS]]
+    moved = work.mass > 0
+    if tally[Count.UPDATES] > 0:
+        machine.tally[Count.MISTAKES] += float(work.mass.sum())
+        _move_by(work, machine, problem, plan, state, rule)
+    machine.tally[Count.CLOCK] += 1.0
+    if moved.any() and machine.pocket is not None:
+        machine.tally[[Count.HELD, Count.CHECKED]] = 0.0
+        _offer_to_pocket(machine, problem, plan, state)
+    if plan.watch is not None:
+        plan.watch(machine, problem, tuple(rows), state.epoch + 1)
+    return not moved.any()
+
+
+def _gather(work: Any, machine: Machine, problem: Problem, plan: Plan, rule: Encoded) -> tuple[Array, list[int]]:
+    """Add up y·x over the rows that lack margin; where somebody watches, also say which rows they are."""
+    step = rule._replace(eta=1.0, decay=CONSTANT)
+    rows: list[int] = []
     tally, repeats = np.zeros(len(Count)), VisitLimit(problem.size)
     most = rows_per_call(problem.per_row * machine.intercept.size)
+    if plan.watch is not None:
+        most, repeats = 1, VisitLimit(problem.size, MOST_WATCHED)
     for begin, end in spans(problem.size, problem.per_row * machine.intercept.size):
         piece = problem.index(begin, end)
         tally[Count.POSITION] = 0.0
         repeats.begin(piece.size)
         while tally[Count.POSITION] < piece.size:
+            row, before = int(piece[int(tally[Count.POSITION])]), tally[Count.UPDATES]
             some = repeats.few(most)
             left = sweep(work, problem.task, piece, step, tally, NO_LOG, some)
             repeats.spend(some - left)
-    machine.tally[[Count.VIOLATIONS, Count.LOSS]] = tally[[Count.VIOLATIONS, Count.LOSS]]
-    if tally[Count.UPDATES] == 0:
-        machine.tally[Count.CLOCK] += 1.0
-        return True
+            if plan.watch is not None and tally[Count.UPDATES] > before and row not in rows[-1:]:
+                rows.append(row)
+    return tally, rows
+
+
+def _move_by(work: Any, machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> None:
+    """Move w by what was gathered."""
     together = state.scheme.joint  # all planes move by the same rows, else each by its own
     mass = np.full_like(work.mass, work.mass[0]) if together else work.mass
     moved = mass > 0
-    mass = np.where(moved, mass, 1.0)
-    move, shift = work.dw / _by_plane(mass, machine), work.db / mass
     if plan.rate == "line-search":
+        mass = np.where(moved, mass, 1.0)
+        move, shift = work.dw / _by_plane(mass, machine), work.db / mass
         eta = np.full_like(mass, _line_search(machine, problem, plan, state, move, shift))
     else:
-        eta = _rates(rule, machine)
+        move, shift = work.dw, work.db
+        eta = _rates(rule, machine) / problem.total
     _step(machine, _by_plane(eta, machine) * move, eta * shift)
     machine.moves += moved
     machine.tally[Count.UPDATES] += 1.0 if together else float(np.count_nonzero(moved))
-    machine.tally[Count.CLOCK] += 1.0
-    if machine.pocket is not None:
-        machine.tally[[Count.HELD, Count.CHECKED]] = 0.0
-        _offer_to_pocket(machine, problem, plan, state)
-    return False
 
 
 def _by_plane(numbers: Array, machine: Machine) -> Array:
