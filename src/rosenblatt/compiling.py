@@ -1,9 +1,9 @@
-"""`compiled`: numba with a disk cache that an edit of any compiled source makes stale.
+"""`compiled`: numba with a disk cache that is invalidated by an edit of any compiled source.
 
-numba's cache notices an edit of the file that defines a kernel, not of another file whose functions the kernel
-inlines, and would run the old machine code. It does put the values of a function's closure into the cache's key,
-so `compiled` gives each function one more closure cell, which holds a hash of every source that may be compiled, and
-of whether compiled code checks its bounds (NUMBA_BOUNDSCHECK).
+numba's own cache notices an edit of the file that defines a kernel, but not of other files whose functions the kernel
+inlines, and would run stale machine code. It does include the values of a function's closure in the cache key, so
+`compiled` gives each function one more closure cell. The cell holds a hash of every source that may be compiled, and
+of whether compiled code checks array bounds (NUMBA_BOUNDSCHECK).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from numba import types as kinds
 from numba.core import caching, event
 from numba.extending import overload
 
-# Not nnan and ninf: NaN and infinity must stay visible. No reference counts: compiled code allocates nothing, and
-# counting the arrays of a named tuple at each call would cost more than a row's arithmetic.
+# Without nnan and ninf, because NaN and infinity must propagate. Without reference counting, because compiled code
+# allocates nothing, and counting the arrays of a named tuple at each call would cost more than a row's arithmetic.
 OPTIONS: Any = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "_nrt": False}
 EXACT: Any = {"_nrt": False}
 
@@ -56,9 +56,9 @@ def _keyed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Attention(event.Listener):
-    """Ctrl-C while code is compiled.
+    """Keeps a Ctrl-C that arrives during compilation.
 
-    It may come inside a callback of LLVM, which drops exceptions: what was dropped is raised when the compiler is left.
+    It may arrive inside an LLVM callback, which drops exceptions: a dropped one is raised when compilation ends.
     """
 
     def __init__(self) -> None:
@@ -67,14 +67,14 @@ class Attention(event.Listener):
         self.dropped: BaseException | None = None
 
     def on_start(self, event: Any) -> None:
-        """The compiler is entered, perhaps not for the first time."""
-        if threading.current_thread() is threading.main_thread():  # others get no signals
+        """Compilation starts; calls may be nested."""
+        if threading.current_thread() is threading.main_thread():  # other threads get no signals
             self.depth += 1
             if self.depth == 1 and callable(signal.getsignal(signal.SIGINT)):
                 self.before = signal.signal(signal.SIGINT, self._note)
 
     def on_end(self, event: Any) -> None:
-        """The compiler is left."""
+        """Compilation ends."""
         if threading.current_thread() is threading.main_thread():
             self.depth -= 1
             if self.depth == 0 and self.before is not None:
@@ -95,9 +95,9 @@ event.register("numba:compiler_lock", Attention())  # type: ignore[no-untyped-ca
 
 
 class _IndexFile(caching.IndexDataCacheFile):
-    """An index on disk that counts as empty where it cannot be read.
+    """A cache index on disk that counts as empty if it cannot be read.
 
-    It names classes: one written by another version of this package may name some that are no more.
+    It refers to classes by name: an index written by another version of this package may name some that are gone.
     """
 
     def _load_index(self) -> Any:
@@ -121,9 +121,9 @@ def compiled(function: F) -> F:
 
 
 def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
-    """A function with one body for each class that its first argument, a named tuple, may be of.
+    """A function with one body per class of its first argument, which is a named tuple.
 
-    Compiled code picks the body when it is compiled, plain Python when it is called.
+    Compiled code chooses the body at compile time, plain Python at each call.
     """
 
     def choose(first: Any, *others: Any) -> Any:
@@ -138,5 +138,5 @@ def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "al
 
 
 def exactly(function: F) -> F:
-    """As `compiled`, with every operation rounded as written: for code whose last bit matters."""
+    """Like `compiled`, but every operation is rounded as written: for code in which the last bit matters."""
     return _cached(function, EXACT)

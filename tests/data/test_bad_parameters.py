@@ -192,8 +192,8 @@ def test_complex_numbers_are_refused_in_one_sentence(name):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: rosenblatt.Layer(3, "relu", "no"), "bias of a layer is True or False"),
-        (lambda: rosenblatt.Layer(3, nonnegative="yes"), "nonnegative of a layer is True or False"),
+        (lambda: rosenblatt.Layer(3, "relu", "no"), "bias of a layer must be True or False"),
+        (lambda: rosenblatt.Layer(3, nonnegative="yes"), "nonnegative of a layer must be True or False"),
         (lambda: rosenblatt.Layer(3, ["relu"]), "activation must be one of"),
         (lambda: rosenblatt.MultilayerPerceptron((True,)).fit(X, y), "hidden_layer_sizes holds numbers of units"),
         (lambda: rosenblatt.KernelPerceptron(lambda A, B: "near").fit(X, y), "kernel must return a matrix of numbers"),

@@ -198,7 +198,7 @@ def test_the_report_says_how_it_ended():
         ({"learning_rate": "fast"}, "'learning_rate' parameter"),
         ({"learning_rate": lambda epoch: -1.0}, r"learning_rate\(1\) returned -1.0"),
         ({"multiclass": "multinomial", "loss": "hinge"}, "softmax"),
-        ({"loss": "zero_one"}, "no step makes it smaller"),
+        ({"loss": "zero_one"}, "no step decreases it"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):

@@ -168,7 +168,7 @@ def test_trees_of_every_form_are_the_same():
         ({"a": "a", "b": "a"}, "cycle: 'a' → 'a'"),
         ([["a", "b"], "c", "d"], "'e' is not in the tree"),
         ({"a": "x", "b": "x", "c": "x", "d": "y"}, "'e' is not in the tree"),
-        ([["a", "b"], ["a", "c"]], "'a' stands twice"),
+        ([["a", "b"], ["a", "c"]], "'a' occurs twice"),
         ("abc", "tree"),
         (5, "tree"),
     ],

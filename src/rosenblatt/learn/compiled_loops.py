@@ -1,11 +1,11 @@
 """The compiled loops: one pass over rows in a given order, and the scores of rows.
 
-The problem: for rows x_i in the order given, visit row i; if the rule asks for it, change w. `sweep` is that loop,
-written once for dense and sparse rows and for every kind of learner; what a visit does is the verb `visit`, whose
-bodies are in `visits`, `curved` and `descent`.
+`sweep` visits rows x_i in the given order and changes w where the rule asks for it. It is written once for dense and
+sparse rows and for every kind of learner; what a visit does is the function `visit`, whose bodies are in
+`online.first_order`, `online.second_order`, `online.hierarchy_visits` and `linear.stochastic_visits`.
 
-A pass can stop anywhere and go on: the order is handed in piece by piece, and within a piece the loop returns when it
-has made `visits` visits, when the log of updates is full, or when the pocket wants to look at w.
+A pass can stop anywhere and be resumed: the order is passed in piece by piece, and within a piece the loop returns
+after `visits` visits, when the log of updates is full, or when the pocket has to examine w.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rosenblatt.learn.rows import dot, dots, fetch_ahead
 
 Array = np.ndarray[Any, Any]
 
-# Show row i to the learner; whether w changed. Inlined: the call would cost more than a short row.
+# Visit row i; returns whether w changed. Inlined, because a call would cost more than a short row.
 visit = verb(
     {
         OnePlane: visit_one,
@@ -61,15 +61,15 @@ class Task(NamedTuple):
 
 @compiled
 def sweep(learner: Any, task: Task, order: Array, rule: Any, tally: Array, log: UpdateLog, visits: int) -> int:
-    """Visit rows in `order` from tally[Count.POSITION] on; how many of the `visits` are left.
+    """Visit rows in `order`, starting at tally[Count.POSITION]; returns how many of the `visits` are left.
 
-    A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step, and no more once a
+    A row of weight s gets ⌈s⌉ consecutive visits, the last one scaled by the remaining fraction, and no more once a
     visit changes nothing.
     """
     rows, y, weights = task
     n = np.uint64(order.size)
     begin = np.uint64(tally[Count.POSITION])
-    room = log.rows.size // 2  # a row may make an entry a class: leave the loop while all still fit
+    room = log.rows.size // 2  # a row may add one entry per class: return while they all still fit
     for t in range(begin, n):
         fetch_ahead(rows, y, order, t)
         i = order[t]

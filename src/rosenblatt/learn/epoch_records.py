@@ -1,4 +1,4 @@
-"""Records of epochs, one after the other: what a stream of calls has made of a model, without a copy at each call."""
+"""A growing sequence of epoch records, which repeated calls extend without copying it each time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class EpochRecords(Sequence[Any]):
-    """A sequence that does not change, as a tuple is; one that is longer by a record shares all others with it."""
+    """An immutable sequence, like a tuple; a sequence that is one record longer shares all others with it."""
 
     __slots__ = ("_all", "_size")
 
@@ -17,13 +17,13 @@ class EpochRecords(Sequence[Any]):
 
     @classmethod
     def of(cls, records: Iterable[Any]) -> EpochRecords:
-        """These records; themselves where they are of this kind."""
+        """These records as `EpochRecords`; returned as they are if they already are."""
         return records if isinstance(records, cls) else cls(records)
 
     def after(self, record: Any) -> EpochRecords:
         """These records and one more."""
         longer = EpochRecords.__new__(EpochRecords)
-        # Another may have gone on from here before, to another end: what it added is not ours.
+        # Another sequence may already have been extended from this one; its records are not ours.
         longer._all = self._all if len(self._all) == self._size else self._all[: self._size]
         longer._all.append(record)
         longer._size = self._size + 1
@@ -54,12 +54,12 @@ class EpochRecords(Sequence[Any]):
 
 
 def frozen(records: Iterable[Any]) -> Sequence[Any]:
-    """The records as something that does not change."""
+    """The records as an immutable sequence."""
     return records if isinstance(records, EpochRecords) else tuple(records)
 
 
 def thinned(records: Sequence[Any], dense: int = 100, ratio: float = 1.05) -> Sequence[Any]:
-    """The first `dense` records, then ever fewer, and the last: thousands of short iterations tell no more."""
+    """The first `dense` records, then geometrically fewer, and the last: enough for thousands of iterations."""
     kept, wanted = list(records[:dense]), float(dense)
     for place in range(dense, len(records)):
         if place + 1 >= wanted * ratio or place == len(records) - 1:

@@ -1,9 +1,8 @@
-"""The one training loop: epoch after epoch, until something says stop.
+"""The one training loop: epoch after epoch, until a stopping rule applies.
 
-Every learner does the same thing with its examples, wherever they are. What learns is a `Solver`, where examples come
-from is a `Source`, and `Training` drives one over the other: in memory, from files, in threads and on a cluster. It
-counts and times epochs, takes back one that breaks off, scores held-out rows, restores the best epoch and decides to
-stop.
+A `Solver` learns, a `Source` provides the examples, and `Training` runs the solver over the source: in memory, from
+files, in threads and on a cluster. It counts and times epochs, undoes an interrupted epoch, scores held-out rows,
+restores the best epoch and decides when to stop.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ class EpochRecord:
     Attributes
     ----------
     epoch : int
-        Counted from 1, over all passes of the model's life.
+        Counted from 1, over all calls that trained the model.
     updates : int
         Updates made in this pass.
     errors : int or None
-        Rows that the model as kept gets wrong at the end of the pass, where asked for.
+        Rows that the model misclassifies at the end of the pass, if they are counted.
     loss : float
-        Mean loss met during the pass, before each update.
+        Mean loss during the pass, each row's taken before its update.
     seconds : float
     converged : bool
-        Whether the last iterate is known to have every row on its right side.
+        Whether the last iterate is known to classify every row correctly.
     score : float or None
-        Score on the held-out rows, where there are some.
+        Score on the held-out rows, if there are any.
     """
 
     epoch: int
@@ -49,14 +48,14 @@ class EpochRecord:
 
 
 class PartOfEpoch(NamedTuple):
-    """Part of an epoch that is done: the rows visited and the updates made."""
+    """A finished part of an epoch: the rows visited and the updates made."""
 
     rows: int
     updates: int
 
 
 class Ending(NamedTuple):
-    """What an epoch leaves to say."""
+    """The result of an epoch."""
 
     loss: float
     converged: bool
@@ -64,10 +63,10 @@ class Ending(NamedTuple):
 
 
 class Question(Protocol):
-    """Something to find out about examples; it travels to wherever they are."""
+    """A computation on examples, which is sent to wherever they are stored."""
 
     def __call__(self, examples: Examples, shard: int) -> Any:
-        """The answer for these examples, which are those of this shard."""
+        """The answer for these examples, those of this shard."""
 
 
 class Source(Protocol):
@@ -75,19 +74,19 @@ class Source(Protocol):
 
     @property
     def facts(self) -> Facts:
-        """What is true of all rows."""
+        """Counts and sizes over all rows."""
 
     @property
     def whole(self) -> bool:
-        """Whether one part holds every row, and the solver orders its visits; else parts come as they are visited."""
+        """Whether one part holds every row, and the solver orders its visits; else parts arrive in visiting order."""
 
     @property
     def lasting(self) -> bool:
-        """Whether rows can be asked about again at no great cost."""
+        """Whether it is cheap to scan the rows again."""
 
     @property
     def described(self) -> dict[str, Any]:
-        """The attributes by which an estimator remembers the source."""
+        """The fitted attributes of an estimator that describe the source."""
 
     def parts(self, epoch: int) -> Iterator[Examples]:
         """The examples of an epoch, part by part."""
@@ -98,7 +97,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True)
 class InMemory:
-    """Examples that are all there."""
+    """All examples, held in memory."""
 
     examples: Examples
     facts: Facts = field(init=False)
@@ -118,48 +117,48 @@ class InMemory:
 
 
 class Solver:
-    """What learns: a state, and what an epoch does to it.
+    """A learning algorithm: a state, and what an epoch does to it.
 
-    `begin` is called once per run, `epoch` and `ending` once per epoch. An epoch that breaks off is taken back by
-    putting what `copy` gave before it in the place of `state`.
+    `begin` is called once per run, `epoch` and `ending` once per epoch. If an epoch is interrupted, `state` is
+    replaced by what `copy` returned before it.
     """
 
-    state: Any  # with seed, epoch, updates and copy(): all that a later epoch needs
-    iterates = False  # whether an epoch is a short iteration, of which there may be thousands
+    state: Any  # with seed, epoch, updates and copy(): everything that a later epoch needs
+    iterates = False  # whether an epoch is one short iteration of possibly thousands
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Prepare for epochs over this source, after those of the records."""
+        """Prepare for epochs over this source; `records` are those of the epochs so far."""
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass, part by part."""
         raise NotImplementedError
 
     def ending(self, source: Source) -> Ending:
-        """What is to be said at the end of a pass."""
+        """The result of a pass."""
         raise NotImplementedError
 
     def copy(self) -> Any:
-        """The state, to go back to."""
+        """A copy of the state, to restore if the next epoch is interrupted."""
         return self.state.copy()
 
     def clean(self, source: Source) -> bool:
-        """Whether a scan shows that the last iterate has converged; rows say nothing about an objective."""
+        """Whether a scan of the rows shows that the last iterate has converged; it cannot for an objective."""
         return False
 
     def model(self) -> Any:
-        """What predicts: planes, votes, support rows or layers."""
+        """The model that predicts: planes, votes, support rows or layers."""
         return self.state.kept()
 
     def radius(self, facts: Facts) -> float:
-        """R, for the report."""
+        """R = max‖x‖, for the report."""
         return math.sqrt(facts.radius2)
 
 
 class Patience:
-    """Whether a loss stopped decreasing: for `patience` epochs it was not `tol` below the lowest (0: never said).
+    """Whether the loss stopped decreasing: for `patience` epochs none was lower than the lowest by `tol`.
 
-    `relative` measures by the loss itself, and the lowest is the lowest of all; else only a loss that is lower by `tol`
-    takes its place.
+    With `relative`, `tol` is a fraction of the lowest loss, and every lower loss becomes the lowest; otherwise only a
+    loss that is lower by at least `tol` does.
     """
 
     def __init__(self, tol: float, patience: float, relative: bool) -> None:
@@ -167,7 +166,7 @@ class Patience:
         self.lowest, self.waited = math.inf, 0
 
     def spent(self, loss: float) -> bool:
-        """Take note of an epoch."""
+        """Record the loss of an epoch; returns whether patience has run out."""
         better = loss < self.lowest - self.tol * (abs(self.lowest) if self.relative else 1.0)
         self.waited = 0 if better else self.waited + 1
         if better or self.relative:
@@ -177,24 +176,24 @@ class Patience:
 
 @dataclass
 class Training:
-    """One training, epoch by epoch; iterating over it trains.
+    """One run of training, epoch by epoch; iterating over it trains.
 
     Attributes
     ----------
     limit : int
-        Epochs at most, those of `records` counted.
+        Maximum number of epochs, including those of `records`.
     records : list of EpochRecord
-        Of the epochs so far, those of an interrupted run before this one included.
+        Of the epochs so far, including those of an earlier, interrupted run.
     validation : function of a model, or None
-        The score on held-out rows; the best epoch is restored.
+        Computes the score on held-out rows; the best epoch is restored.
     patience : int
         Epochs without a better score before the run stops.
     rollback : bool
-        Whether an epoch that breaks off is taken back; where nobody wants the state, a copy is saved.
+        Whether an interrupted epoch is undone; without it no copy of the state is made.
     outcome : str
         "budget", "converged" or "early".
     asked : bool
-        Set by whoever iterates to stop the run after the epoch.
+        Set by the caller, while iterating, to stop the run after the current epoch.
     """
 
     solver: Solver
@@ -208,7 +207,7 @@ class Training:
     asked: bool = False
 
     def __iter__(self) -> Iterator[PartOfEpoch | EpochRecord]:
-        """Train: yields each part of an epoch that is done, and the record at its end."""
+        """Train; yields each finished part of an epoch, and the record at its end."""
         solver, records = self.solver, self.records
         best, waited = None, 0
         solver.begin(self.source, records)
@@ -231,7 +230,7 @@ class Training:
 
     def _epoch(self) -> Iterator[PartOfEpoch]:
         solver, began = self.solver, time.perf_counter()
-        # Before its first whole epoch nobody has any use for a state: there is nothing to go back to.
+        # Before the first complete epoch there is no state worth restoring.
         before = solver.copy() if self.rollback and solver.state.epoch else None
         updates = solver.state.updates
         try:
@@ -246,7 +245,7 @@ class Training:
         state = solver.state
         state.epoch += 1
         seconds = time.perf_counter() - began
-        # At once: whatever breaks off from here on, this epoch is whole.
+        # Immediately: whatever is interrupted from here on, this epoch is complete.
         self.records.append(
             EpochRecord(state.epoch, state.updates - updates, ending.errors, ending.loss, seconds, ending.converged)
         )

@@ -1,6 +1,6 @@
-"""How planes do on rows: errors, the smallest margin, the row that is most wrong. Piece by piece: Ctrl-C is heard.
+"""Evaluation of planes on rows: errors, the smallest margin, the worst row. It runs in pieces, so that Ctrl-C works.
 
-The margin of a row is y·f for two classes, s_y − max s_r for many, and for one-vs-rest or labels one y_k·f_k a column.
+The margin of a row is y·f for two classes, s_y − max s_r for many, and y_k·f_k per column for one-vs-rest and labels.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """What one machine learns: rows, what is true of them, and which take part."""
+    """The learning problem of one machine: rows, their targets, and which rows take part."""
 
     rows: Dense | Sparse
     truth: Array  # ±1 (int8), codes (int32), an indicator (int8, 2-D) or numbers
-    weights: Array  # one a row, empty when all are 1
+    weights: Array  # one per row, empty if all are 1
     present: Array | None
     size: int
     total: float  # the weight of all rows that take part
     scheme: Scheme
 
     def pieces(self, columns: int) -> Iterator[Array]:
-        """The rows that take part, in pieces that are quickly scored."""
+        """The rows that take part, in pieces that are scored quickly."""
         for begin, end in spans(self.size, self.per_row * columns):
             yield self.index(begin, end)
 
     def index(self, begin: int, end: int) -> Array:
-        """The rows at places `begin` to `end` of those that take part."""
+        """The rows at positions `begin` to `end` among those that take part."""
         if self.present is not None:
             return self.present[begin:end]
         return np.arange(begin, end, dtype=np.uint64)
 
     @property
     def per_row(self) -> float:
-        """Stored values a row."""
+        """Stored values per row."""
         return values_per_row(self.rows)
 
     @property
     def task(self) -> Task:
-        """What the compiled loop takes."""
+        """The arguments of the compiled loop."""
         return Task(self.rows, self.truth, self.weights)
 
     def mass(self, index: Array) -> Array:
@@ -63,31 +63,31 @@ class Problem:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a scan of all rows saw."""
+    """The result of a scan of all rows."""
 
-    lows: Array  # the smallest margin, one a column where columns live apart
-    violations: int  # rows that do not have the margin the rule asks for
-    errors: int  # rows answered wrongly, in any column
+    lows: Array  # the smallest margin, one per column if columns are separate problems
+    violations: int  # rows whose margin is below the rule's
+    errors: int  # misclassified rows, in any column
 
     def joined(self, other: Evaluation) -> Evaluation:
-        """What a scan of the rows of both saw."""
+        """The result for the rows of both scans."""
         lows = np.minimum(self.lows, other.lows)
         return Evaluation(lows, self.violations + other.violations, self.errors + other.errors)
 
 
 @dataclass(frozen=True)
 class RowMargins:
-    """Rows as a rule sees them; each (n,), or (n, K) where columns live apart."""
+    """Rows as a rule judges them; each (n,), or (n, K) if columns are separate problems."""
 
     margins: Array  # −|y − f| for regression
-    lack: Array  # how much of the margin asked for is missing
-    learns: Array  # whether the rule would make a step
+    lack: Array  # the required margin minus the margin
+    learns: Array  # whether the rule would make an update
     violates: Array  # whether the row shows that the learner has not converged
-    wrong: Array  # whether the answer is wrong, by the tie rule
+    wrong: Array  # whether the prediction is wrong, by the tie rule
 
 
 def row_margins(problem: Problem, index: Array, scores: Array, rule: Rule) -> RowMargins:
-    """Hold scores against the truth."""
+    """Compare scores with the targets."""
     truth, encoded = problem.truth[index], rule.encode(1.0, 0, 0.0)
     if problem.scheme.joint:
         return _class_margins(truth, scores, encoded)
@@ -130,12 +130,12 @@ def _class_margins(truth: Array, scores: Array, encoded: Encoded) -> RowMargins:
 
 
 def _evaluated(problem: Problem, index: Array, planes: Planes, rule: Rule) -> RowMargins:
-    """How planes do on these rows."""
+    """The margins of these rows."""
     return row_margins(problem, index, check_scores(planes.raw(problem.rows, index)), rule)
 
 
-def _by_row(seen: Array) -> Array:
-    return seen if seen.ndim == 1 else np.asarray(seen.any(axis=1))
+def _by_row(flags: Array) -> Array:
+    return flags if flags.ndim == 1 else np.asarray(flags.any(axis=1))
 
 
 def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
@@ -143,22 +143,22 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
     lows: Any = np.inf
     violations, errors = 0, 0
     for index in problem.pieces(planes.coef.shape[0]):
-        seen = _evaluated(problem, index, planes, rule)
-        lows = np.minimum(lows, seen.margins.min(axis=0))
-        violations += int(np.count_nonzero(_by_row(seen.violates)))
-        errors += int(np.count_nonzero(_by_row(seen.wrong)))
+        found = _evaluated(problem, index, planes, rule)
+        lows = np.minimum(lows, found.margins.min(axis=0))
+        violations += int(np.count_nonzero(_by_row(found.violates)))
+        errors += int(np.count_nonzero(_by_row(found.wrong)))
     return Evaluation(np.atleast_1d(lows), violations, errors)
 
 
 def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:
-    """Whether every row that takes part is where a converged learner has it."""
+    """Whether no row that takes part violates the rule's margin, as after convergence."""
     return not any(
         _evaluated(problem, index, planes, rule).violates.any() for index in problem.pieces(planes.coef.shape[0])
     )
 
 
 def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
-    """Σ of what rows lack, each counted by its weight."""
+    """The weighted sum of the missing margins."""
     loss = 0.0
     for index in problem.pieces(planes.coef.shape[0]):
         lack = np.maximum(_evaluated(problem, index, planes, rule).lack, 0)
@@ -167,14 +167,14 @@ def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
 
 
 def row_to_learn_from(problem: Problem, planes: Planes, rule: Rule, worst: bool, bias: float) -> int | None:
-    """The first row that the rule would learn from, or the one that lacks most; None when there is none.
+    """The first row that the rule would learn from, or the one whose margin is furthest short; None if there is none.
 
-    An empty row, without a bias, moves nothing however often it is shown, and is passed over.
+    Without a bias an empty row never changes the weights, and is skipped.
     """
     best, most = None, -np.inf
     for index in problem.pieces(planes.coef.shape[0]):
-        seen = _evaluated(problem, index, planes, rule)
-        need = np.where(seen.learns, seen.lack, -np.inf)
+        found = _evaluated(problem, index, planes, rule)
+        need = np.where(found.learns, found.lack, -np.inf)
         need = need if need.ndim == 1 else need.max(axis=1)
         if bias == 0:
             asks = np.flatnonzero(need > -np.inf)
@@ -188,7 +188,7 @@ def row_to_learn_from(problem: Problem, planes: Planes, rule: Rule, worst: bool,
 
 
 def empty(X: Any) -> Array:
-    """Whether each row of an array or CSR matrix has nothing but zeros."""
+    """Whether each row of an array or CSR matrix is all zeros."""
     if isinstance(X, np.ndarray):
         return np.asarray(~X.any(axis=1))
     found = np.ones(X.shape[0], dtype=bool)
@@ -197,7 +197,7 @@ def empty(X: Any) -> Array:
 
 
 def wrong(problem: Problem, kept: Model, labels: bool) -> tuple[int, float]:
-    """Rows whose class is answered wrongly, by the tie rule, and their weight. `problem` is that of all classes."""
+    """The number of misclassified rows, by the tie rule, and their weight. `problem` is that of all classes."""
     rows, mass = 0, 0.0
     for index in problem.pieces(max(kept.classes, 1)):
         scores, truth = check_scores(kept.scores(problem.rows, index)), problem.truth[index]

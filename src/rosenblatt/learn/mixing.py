@@ -1,7 +1,7 @@
-r"""Iterative parameter mixing: shards that learn side by side, and are mixed after every pass.
+r"""Iterative parameter mixing: shards learn in parallel, and their weights are mixed after every pass.
 
-The rows are cut into shards. In epoch n every shard i starts from the same weights w⁽ⁿ⁻¹⁾, makes one pass over its own
-rows, k_{i,n} updates on the way, and returns w⁽ⁱ'ⁿ⁾; then
+The rows are divided into shards. In epoch n every shard i starts from the same weights w⁽ⁿ⁻¹⁾, makes one pass over its
+own rows with k_{i,n} updates, and returns w⁽ⁱ'ⁿ⁾; then
 
     w⁽ⁿ⁾ = Σ_i μ_{i,n} w⁽ⁱ'ⁿ⁾          μ_{i,n} = 1/S  ("uniform")   or   k_{i,n}/Σ_j k_{j,n}  ("mistakes")
 
@@ -10,20 +10,20 @@ of margin γ separates the rows, ‖x‖ ≤ R, then for either μ (their theore
 
     Σ_n Σ_i μ_{i,n} k_{i,n} ≤ R²/γ²          and so          Σ_n Σ_i k_{i,n} ≤ S·R²/γ²
 
-since Σ_i μ_i k_i ≥ Σ_i k_i/S for both (for "mistakes" it is Σk²/Σk). Training still separates separable rows, while
-weights that are trained apart and mixed once need not.
+since Σ_i μ_i k_i ≥ Σ_i k_i/S for both (for "mistakes" it is Σk²/Σk). Training still converges on separable rows, while
+weights that are trained independently and mixed only once need not separate them.
 
-All that a later epoch needs is mixed with the same μ, as if there were one path, the mean of those of the shards:
+Everything that a later epoch needs is mixed with the same μ, as if there were a single run, the mean of the shards':
 
     clock       N = Σ μ_i N_i                                          visits, the time of averages and of schedules
-    average     Σ of iterates = Σ μ_i Σ_t w⁽ⁱ⁾_t, kept as N·w − u      so that  u = N·w − Σ μ_i (N_i w_i − u_i)
-    AROW        P = Σ μ_i P_i,  w = P⁻¹ Σ μ_i P_i w_i,  P = Σ⁻¹        the mean by precision: sure shards count more
-    debts       of an L1 penalty, as the weights
-    updates     U = Σ_i U_i                                            a count of all, not a mean
+    average     Σ of iterates = Σ μ_i Σ_t w⁽ⁱ⁾_t, stored as N·w − u    so that  u = N·w − Σ μ_i (N_i w_i − u_i)
+    AROW        P = Σ μ_i P_i,  w = P⁻¹ Σ μ_i P_i w_i,  P = Σ⁻¹        weighted by precision
+    debts       of an L1 penalty, like the weights
+    updates     U = Σ_i U_i                                            a total, not a mean
 
-A machine that saw no row in a shard (a pair of classes that is not there) is left out of its mean. Sums are taken in
-double precision and in the order of the shards, whoever finished first, so that the bits do not depend on where or when
-a shard was learned from.
+A machine without rows in a shard (a pair of classes that does not occur in it) is left out of its mean. Sums are taken
+in double precision and in the order of the shards, so that the result does not depend, to the bit, on where or when a
+shard was processed.
 """
 
 from __future__ import annotations
@@ -53,36 +53,36 @@ MIXINGS = ("uniform", "mistakes")
 
 
 def refusal(plan: Plan) -> str | None:
-    """Why the state of such a training cannot be mixed; None where it can."""
+    """Why states of such a training cannot be mixed; None if they can."""
     if plan.keep == "vote":
-        return "it keeps every row that made an update, and votes do not mix"
+        return "it stores every row that made an update, and votes do not mix"
     if plan.keep == "pocket":
         return "its pocket is chosen on all rows, and pockets do not mix"
     if plan.batch:
-        return 'update="batch" moves w once a pass over all rows'
+        return 'update="batch" changes w once per pass over all rows'
     if type(plan) not in (Plan, ObjectivePlan, PegasosPlan):
         return "its state is more than weights, and does not mix"
     if not isinstance(plan.order, str) or plan.order in ("first", "worst"):
-        return "its order looks at all rows at once"
+        return "its order needs all rows at once"
     return None
 
 
 @dataclass(frozen=True)
 class Sharding:
-    """How a training in shards went.
+    """The record of a training in shards.
 
     Attributes
     ----------
     mixing : {"uniform", "mistakes"}
     rows : tuple of int
-        The rows of each shard.
+        The number of rows of each shard.
     mistakes : tuple of tuple of int
-        The updates of each epoch, of each shard.
+        The updates of each shard, for each epoch.
     weighted : float
-        Σ_n Σ_i μ_{i,n} k_{i,n}, of which R²/γ² is the bound; the `bound` of the report, that of all updates, is S
-        times as large.
+        Σ_n Σ_i μ_{i,n} k_{i,n}, which is bounded by R²/γ²; the `bound` of the report, on all updates, is S times as
+        large.
     sent_again : int
-        How often a shard was given to another worker, because one had died, failed or been too slow.
+        How often a shard was sent to another worker, because the first died, failed or was too slow.
     bytes_moved : int
         Weights sent to workers and back; 0 within one process.
     computing, reading, waiting : float
@@ -100,15 +100,15 @@ class Sharding:
     waiting: float = 0.0
 
     def __str__(self) -> str:
-        """The record in words."""
-        how = "alike" if self.mixing == "uniform" else "by their mistakes"
-        lines = [f"{len(self.rows)} shards, mixed {how}, {self.weighted:,.1f} mistakes by their share"]
+        """A readable summary."""
+        how = "uniformly" if self.mixing == "uniform" else "by mistakes"
+        lines = [f"{len(self.rows)} shards, mixed {how}, {self.weighted:,.1f} weighted mistakes"]
         lines.append(
             f"{self.computing:.3g} s computing, {self.reading:.3g} s reading, {self.waiting:.3g} s waiting, "
             f"{self.bytes_moved / 1e6:,.1f} MB moved"
         )
         if self.sent_again:
-            lines.append(f"{self.sent_again} times a shard was sent again")
+            lines.append(f"shards sent again: {self.sent_again}")
         return "\n".join(lines)
 
 
@@ -117,13 +117,13 @@ class Sharding:
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What a shard has learned in one pass."""
+    """The result of one pass over a shard."""
 
     machines: tuple[Machine, ...]
     rows: int
     updates: int  # made in this pass
     violations: float
-    losses: tuple[float, ...]  # Σ of the losses met, one a machine
+    losses: tuple[float, ...]  # the sum of the losses during the pass, one per machine
     radius2: float
     bias: float
     whole: bool
@@ -131,17 +131,17 @@ class ShardResult:
 
     @property
     def nbytes(self) -> int:
-        """What it takes to send it."""
+        """Its size when sent."""
         return sum(array.nbytes for machine in self.machines for array in machine.arrays)
 
 
 def shard_seed(seed: int, shard: int) -> int:
-    """The seed of a shard; with the epoch, it alone decides the order of visits."""
+    """The seed of a shard, which with the epoch determines the order of visits."""
     return int(np.random.SeedSequence((seed, shard)).generate_state(1, np.uint32)[0])
 
 
 def outgoing(state: State) -> State:
-    """What a shard needs of the mixed state: all but the sums of averages, which it begins anew."""
+    """What a shard needs of the mixed state: everything except the sums of averages, which start at zero."""
     if state.keep != "average":
         return state
     sent = replace(state)
@@ -150,7 +150,7 @@ def outgoing(state: State) -> State:
 
 
 def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> ShardResult:
-    """Learn from a shard, from the mixed weights on; the solver stays as it is.
+    """Make one pass over a shard, starting from the mixed weights; `solver` is not changed.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> ShardResul
     variances = [one.covariance.variances for one in state.machines if one.covariance is not None]
     if any(one is not None and not one.min(initial=1.0) > 0 for one in variances):
         raise NotFiniteError(
-            "A variance fell to 0 by rounding, so that its inverse, by which shards are mixed, overflows"
+            "A variance was rounded to 0, so that its inverse, which is needed to mix shards, overflows"
         )
     return ShardResult(
         tuple(state.machines),
@@ -203,12 +203,12 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> ShardResul
 
 @dataclass(frozen=True)
 class OnePass:
-    """One pass over each shard, all from the same weights."""
+    """One pass over each shard, all starting from the same weights."""
 
     solver: LinearSolver
 
     def __call__(self, examples: Examples, shard: int) -> ShardResult:
-        """What this shard learns."""
+        """The result for this shard."""
         return one_pass(self.solver, examples, shard)
 
 
@@ -217,7 +217,7 @@ class OnePass:
 
 @dataclass
 class _Sums:
-    """Σ μ_i · what shard i has, for one machine, μ not yet divided by its sum."""
+    """Sums over shards for one machine, weighted by μ before its normalisation."""
 
     mass: float = 0.0
     clock: float = 0.0
@@ -227,7 +227,7 @@ class _Sums:
         self.mass += weight
         self.clock += weight * clock
         for name, term in terms.items():
-            term = term * weight  # a fresh array: it may be kept
+            term = term * weight  # a new array, which may be stored
             if name in self.arrays:
                 self.arrays[name] += term
             else:
@@ -238,12 +238,12 @@ class _Sums:
 
 
 class Mixer:
-    """Parts, taken in the order of their shards, become one state; no part is held on to.
+    """Mixes the results of shards, added in the order of the shards, into one state; no result is retained.
 
     Parameters
     ----------
     start : State
-        From which every shard began.
+        The state in which every shard began.
     mixing : {"uniform", "mistakes"}
     """
 
@@ -258,11 +258,11 @@ class Mixer:
         self.radius2, self.bias, self.whole, self.by_feature = start.radius2, start.bias, start.whole, False
 
     def add(self, part: ShardResult) -> None:
-        """Take the part of the next shard."""
+        """Add the result of the next shard."""
         for k, (machine, begin) in enumerate(zip(part.machines, self.start.machines, strict=True)):
             clock = float(machine.tally[Count.CLOCK])
             if clock == begin.tally[Count.CLOCK]:
-                continue  # it saw no row
+                continue  # no rows for this machine
             if not any(sums.mass for sums in self.alike):
                 self.by_feature = machine.by_feature
             made = float(machine.tally[Count.UPDATES] - begin.tally[Count.UPDATES])
@@ -280,7 +280,7 @@ class Mixer:
 
     @property
     def weighted(self) -> float:
-        """Σ_i μ_i k_i, which the bound of separable rows holds for, summed over machines."""
+        """Σ_i μ_i k_i, to which the bound for separable rows applies, summed over machines."""
         total = 0.0
         for sums, made, squares in zip(self.alike, self.updates, self.squares, strict=True):
             if made:
@@ -309,13 +309,13 @@ class Mixer:
         result.coef, result.intercept = weights.coef.astype(dtype), weights.intercept.astype(dtype)
         if begin.average is not None:
             result.average = begin.average.mixed(sums.mean, result.weights, result.tally[Count.CLOCK])
-        if "owed" in sums.arrays:  # debts may have come in this very pass
+        if "owed" in sums.arrays:  # this pass may have been the first with debts
             result.debt = L1Debt.mixed(sums.mean)
         return result
 
 
 def _terms(machine: Machine, clock: float) -> dict[str, Array]:
-    """What is summed over shards, in double precision."""
+    """The terms that are summed over shards, in double precision."""
     weights = Weights(machine.coef.astype(np.float64), machine.intercept.astype(np.float64))
     found = weights._asdict()
     for part in (machine.covariance, machine.average, machine.debt):
@@ -324,7 +324,7 @@ def _terms(machine: Machine, clock: float) -> dict[str, Array]:
 
 
 def _turned(machine: Machine, by_feature: bool) -> Machine:
-    """The machine with its arrays laid out this way."""
+    """The machine with its arrays in this layout."""
     return machine if machine.by_feature == by_feature else machine.transposed()
 
 
@@ -332,7 +332,7 @@ def _turned(machine: Machine, by_feature: bool) -> Machine:
 
 
 class ShardCosts(NamedTuple):
-    """What a source in shards has cost so far, and how many shards it works on at once."""
+    """The costs of a sharded source so far, and how many shards it processes in parallel."""
 
     sent_again: int
     bytes_moved: int
@@ -341,14 +341,14 @@ class ShardCosts(NamedTuple):
 
 
 class MixedSolver(Solver):
-    """A linear solver that learns from every shard of a source, and mixes what they have learned."""
+    """Runs a linear solver on every shard of a source, and mixes the results."""
 
     def __init__(self, inner: OnlineSolver | StochasticSolver, sharding: Sharding) -> None:
         self.inner, self.sharding = inner, sharding
 
     @property
     def state(self) -> State:
-        """The mixed state; every epoch makes a new one."""
+        """The mixed state, which every epoch replaces."""
         return self.inner.state
 
     @state.setter
@@ -356,17 +356,17 @@ class MixedSolver(Solver):
         self.inner.state = state
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """As the solver that is mixed."""
+        """Delegates to the inner solver."""
         self.inner.begin(source, records)
 
     def epoch(self, source: Any) -> Iterator[PartOfEpoch]:
-        """One pass over all shards from the same weights, and the mean of what they have learned."""
-        began, before, told = time.perf_counter(), source.spent(), self.sharding
-        mixer = Mixer(self.state, told.mixing)
-        lesson = copy(self.inner)
-        lesson.state = outgoing(self.state)
+        """One pass over all shards from the same weights, and the mean of the results."""
+        began, before, record = time.perf_counter(), source.spent(), self.sharding
+        mixer = Mixer(self.state, record.mixing)
+        sent = copy(self.inner)
+        sent.state = outgoing(self.state)
         mistakes, computing = [], 0.0
-        for part in source.ask(OnePass(lesson)):
+        for part in source.ask(OnePass(sent)):
             mixer.add(part)
             mistakes.append(part.updates)
             computing += part.seconds
@@ -377,38 +377,38 @@ class MixedSolver(Solver):
         reading = after.reading - before.reading
         wall = (time.perf_counter() - began) * max(before.slots, after.slots)
         self.now = replace(
-            told,
-            mistakes=(*told.mistakes, tuple(mistakes)),
-            weighted=told.weighted + mixer.weighted,
-            sent_again=told.sent_again + after.sent_again - before.sent_again,
-            bytes_moved=told.bytes_moved + after.bytes_moved - before.bytes_moved,
-            computing=told.computing + computing,
-            reading=told.reading + reading,
-            waiting=told.waiting + max(wall - computing - reading, 0.0),
+            record,
+            mistakes=(*record.mistakes, tuple(mistakes)),
+            weighted=record.weighted + mixer.weighted,
+            sent_again=record.sent_again + after.sent_again - before.sent_again,
+            bytes_moved=record.bytes_moved + after.bytes_moved - before.bytes_moved,
+            computing=record.computing + computing,
+            reading=record.reading + reading,
+            waiting=record.waiting + max(wall - computing - reading, 0.0),
         )
 
     def ending(self, source: Source) -> Ending:
-        """As the solver that is mixed."""
+        """Delegates to the inner solver."""
         ending = self.inner.ending(source)
-        self.sharding = self.now  # only of epochs that are whole
+        self.sharding = self.now  # of complete epochs only
         return ending
 
     def copy(self) -> State:
-        """The state: an epoch makes a new one."""
+        """The state itself, because an epoch replaces it."""
         return self.state
 
     def model(self) -> Any:
-        """What `keep` says of the mixed state."""
+        """The model that `keep` selects from the mixed state."""
         return self.inner.model()
 
     def last(self) -> Planes:
-        """The last iterate, whatever is kept."""
+        """The last iterate, whatever `keep` is."""
         return self.inner.last()
 
     def clean(self, source: Source) -> bool:
-        """As the solver that is mixed."""
+        """Delegates to the inner solver."""
         return self.inner.clean(source)
 
     def radius(self, facts: Facts) -> float:
-        """As the solver that is mixed."""
+        """Delegates to the inner solver."""
         return self.inner.radius(facts)

@@ -1,4 +1,4 @@
-"""What training leaves behind and prediction reads: planes, or a ballot of all planes there ever were."""
+"""Trained models, as used for prediction: planes, or a weighted vote of all planes during training."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, heard in one go
+FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, processed per call
 
 
 def laid_out_for(coef: Array, rows: Dense | Sparse) -> Array:
-    """Coefficients (K, d) as the loops want them for such rows: see `rows`."""
+    """Coefficients (K, d) in the layout that the loops need for such rows: see `rows`."""
     if coef.shape[0] == 1:
         return np.ascontiguousarray(coef[0], dtype=rows.values.dtype)
     return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
@@ -34,7 +34,7 @@ def _squares_across(W: Array, out: Array) -> None:
 
 
 def lengths2(coef: Array) -> Array:
-    """‖w‖² of each plane, in double, read as it lies in memory."""
+    """‖w‖² of each plane, in double, read in memory order."""
     if coef.shape[0] > 1 and coef.flags.f_contiguous:
         out = np.zeros(coef.shape[0])
         for begin, end in spans(coef.shape[1], coef.shape[0]):
@@ -45,7 +45,7 @@ def lengths2(coef: Array) -> Array:
 
 @dataclass(frozen=True)
 class Planes:
-    """One plane a row of `coef`: two classes or regression have one, "ovo" one a pair."""
+    """One plane per row of `coef`: two classes and regression have one, "ovo" one per pair."""
 
     coef: Array
     intercept: Array
@@ -54,7 +54,7 @@ class Planes:
 
     @property
     def width(self) -> int:
-        """How many features rows have."""
+        """The number of features."""
         return int(self.coef.shape[1])
 
     def raw(self, rows: Dense | Sparse, index: Array) -> Array:
@@ -67,7 +67,7 @@ class Planes:
         return out
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
-        """What decides: (n,) for two classes, (n, K) for more."""
+        """Decision values: (n,) for two classes, (n, K) for more."""
         return self.scheme.scores(self.raw(rows, index), self.classes)
 
 
@@ -75,7 +75,7 @@ class Planes:
 def _vote_one(
     products: Array, which: Array, steps: Array, shifts: Array, lives: Array, scores: Array, votes: Array
 ) -> None:
-    """Go on with Σ_k c_k sign(f_k), f_k = f_{k−1} + step_k x_k·x + shift_k, from the products x_k·x.
+    """Continue Σ_k c_k sign(f_k), f_k = f_{k−1} + step_k x_k·x + shift_k, from the products x_k·x.
 
     sign(0) = −1, the tie rule.
     """
@@ -100,35 +100,35 @@ def _vote_many(
 ) -> None:
     """The same for W: each W votes for its best class."""
     for t in range(products.shape[0]):
-        f, mine = scores[t], votes[t]
+        f, total = scores[t], votes[t]
         for k in range(which.size):
             f[columns[k]] += steps[k] * products[t, which[k]] + shifts[k]
             if lives[k] > 0:
-                mine[np.argmax(f)] += lives[k]
+                total[np.argmax(f)] += lives[k]
 
 
 @dataclass(frozen=True)
 class UpdateHistory:
-    """Every update of one machine: w after k of them is the start + Σ step·x̂, and lives until the next one."""
+    """Every update of one machine: w after k updates is the initial w + Σ step·x̂, and survives until the next one."""
 
     support: Any  # the rows that made updates, an array or CSR, or a tuple of such
-    which: Array  # the row of `support`, counted through
+    which: Array  # the row of `support`, numbered consecutively over a tuple
     columns: Array
     steps: Array
     clocks: Array  # visits before the update
     shares: Array  # the weight of the visit that made it
-    end: float  # visits in all
-    coef: Array  # the start, (K, d)
+    end: float  # total visits
+    coef: Array  # the initial weights, (K, d)
     intercept: Array
     bias: Array  # what a step of 1 adds to b: R² may grow from one epoch to the next
 
     @functools.cached_property
     def rows(self) -> Any:
-        """The support in one, put together when it is asked for: a stream of calls that only learns never does."""
+        """The support in one piece, built on first use: a stream of calls that only learn never needs it."""
         return stacked(self.support) if isinstance(self.support, tuple) else self.support
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but what can be put together again."""
+        """Everything except `rows`, which can be rebuilt."""
         return {name: value for name, value in self.__dict__.items() if name != "rows"}
 
     @property
@@ -137,21 +137,21 @@ class UpdateHistory:
         return self.steps * self.bias
 
     def votes(self, products: Array, first: Array, scheme: Scheme) -> Array:
-        """The ballot over rows whose products with the support, and whose scores by the start, are given."""
+        """The votes on rows, given their products with the support and their scores by the initial weights."""
         poll = VoteCount(self, first, scheme)
         poll.hear(slice(None), products, self.which)
         return poll.result()
 
-    def counts(self, mine: Array | slice = slice(None)) -> Array:
-        """How long each w survived, the start first: 0 at birth, + 1 for each visit that changed nothing.
+    def counts(self, selected: Array | slice = slice(None)) -> Array:
+        """How many visits each w survived unchanged, the initial one first.
 
-        The two entries of a multinomial update have one clock, so that the first of them counts 0.
+        The two entries of a multinomial update have the same clock, so that the first of them counts 0.
         """
-        births = np.append(0.0, self.clocks[mine] + self.shares[mine])
-        return np.asarray(np.maximum(np.append(self.clocks[mine], self.end) - births, 0.0))
+        births = np.append(0.0, self.clocks[selected] + self.shares[selected])
+        return np.asarray(np.maximum(np.append(self.clocks[selected], self.end) - births, 0.0))
 
     def vectors(self, scheme: Scheme) -> tuple[Any, Any, Any]:
-        """All w_k, b_k and counts, written out."""
+        """All w_k, b_k and counts, as arrays."""
         X = self.rows.toarray() if sp.issparse(self.rows) else self.rows
         moves = self.steps[:, None] * X[self.which]
         if self.coef.shape[0] == 1:
@@ -164,24 +164,24 @@ class UpdateHistory:
             w, b = _running(self.coef, self.intercept, changes, shifts)
             last = np.append(
                 True, np.append(self.clocks[1:] != self.clocks[:-1], True)[: self.which.size]
-            )  # of an update
+            )  # whether an entry is the last of its update
             return w[last], b[last], self.counts()[last]
         found = []
         for k in range(self.coef.shape[0]):
-            mine = self.columns == k
-            w, b = _running(self.coef[k], self.intercept[k], moves[mine], self.shifts[mine])
-            found.append((w, b, self.counts(mine)))
+            of_k = self.columns == k
+            w, b = _running(self.coef[k], self.intercept[k], moves[of_k], self.shifts[of_k])
+            found.append((w, b, self.counts(of_k)))
         return tuple(list(part) for part in zip(*found, strict=True))  # type: ignore[return-value]
 
 
 class VoteCount:
-    """A vote on rows, heard update after update: scores and votes of the rows.
+    """A vote on rows, counted update by update: the scores and votes of the rows.
 
-    They lie (K, n), or (n, K) where planes decide together.
+    Both are (K, n), or (n, K) if planes are compared with each other.
     """
 
     def __init__(self, history: UpdateHistory, first: Array, scheme: Scheme) -> None:
-        """`first` (n, K): the scores by the start."""
+        """`first` (n, K): the scores by the initial weights."""
         self.history, self.together = history, scheme.joint and first.shape[1] > 1
         self.shifts, self.lives = history.shifts, np.empty(history.steps.size)
         if self.together:
@@ -193,22 +193,22 @@ class VoteCount:
         self.scores = first.T.astype(np.float64, order="C")
         self.votes = np.empty(self.scores.shape)
         for k in range(first.shape[1]):
-            mine = history.columns == k
-            counts = history.counts(mine)
-            self.lives[mine] = counts[1:]
+            of_k = history.columns == k
+            counts = history.counts(of_k)
+            self.lives[of_k] = counts[1:]
             self.votes[k] = np.where(self.scores[k] > 0, counts[0], -counts[0])
 
     def hear(self, updates: slice, products: Array, which: Array, rows: slice = slice(None)) -> None:
-        """Go on by these updates, of rows `which` of the products, for these rows."""
+        """Count the votes after these updates, made by rows `which` of the products, for these rows."""
         log = self.history
         columns, steps, shifts, lives = (array[updates] for array in (log.columns, log.steps, self.shifts, self.lives))
         if self.together:
             _vote_many(products, which, columns, steps, shifts, lives, self.scores[rows], self.votes[rows])
             return
         for k in range(len(self.scores)):
-            mine: Any = columns == k if len(self.scores) > 1 else slice(None)
+            of_k: Any = columns == k if len(self.scores) > 1 else slice(None)
             _vote_one(
-                products, which[mine], steps[mine], shifts[mine], lives[mine], self.scores[k][rows], self.votes[k][rows]
+                products, which[of_k], steps[of_k], shifts[of_k], lives[of_k], self.scores[k][rows], self.votes[k][rows]
             )
 
     def result(self) -> Array:
@@ -224,7 +224,7 @@ def _running(start: Array, shift: Array, moves: Array, shifts: Array) -> tuple[A
 
 @dataclass(frozen=True)
 class VotedPlanes:
-    """The voted perceptron: a history a machine (one, or one a pair for "ovo")."""
+    """The voted perceptron: one history per machine (one, or one per pair for "ovo")."""
 
     histories: tuple[UpdateHistory, ...]
     scheme: Scheme
@@ -232,7 +232,7 @@ class VotedPlanes:
 
     @property
     def width(self) -> int:
-        """How many features rows have."""
+        """The number of features."""
         return int(self.histories[0].coef.shape[1])
 
     def raw(self, rows: Dense | Sparse, index: Array) -> Array:
@@ -241,7 +241,7 @@ class VotedPlanes:
         return parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
 
     def _votes(self, history: UpdateHistory, rows: Dense | Sparse, index: Array) -> Array:
-        """Some updates after the other, and some rows after the other for each, so that Ctrl-C is heard."""
+        """The votes on rows, in pieces of updates and of rows, so that Ctrl-C works."""
         (K, d), support, n = history.coef.shape, history.rows, index.size
         first = np.empty((n, K))
         for begin, end in spans(n, K * values_per_row(rows)):
@@ -250,13 +250,13 @@ class VotedPlanes:
         for updates in self._some(history, n):
             which = history.which[updates]
             low, high = int(which.min()), int(which.max()) + 1
-            if high - low <= 2 * which.size:  # as good as always: rows were gathered in the order of updates
+            if high - low <= 2 * which.size:  # almost always: rows were gathered in the order of updates
                 part, which = support[low:high], which - low
             else:
                 distinct, which = np.unique(which, return_inverse=True)
                 part = support[distinct]
             turned = part.T.tocsr() if sp.issparse(part) else part.T
-            # What a row costs: a score or K of them for each update, and products, which BLAS has far quicker.
+            # The cost of a row: one or K scores per update, and products, which are much faster with BLAS.
             products = values_per_row(rows) * stored(part) / d
             quick = isinstance(rows, Dense) and not sp.issparse(part)
             each = which.size * (K if poll.together else 1) + products / (64 if quick else 1)
@@ -269,14 +269,14 @@ class VotedPlanes:
         return poll.result()
 
     def _some(self, history: UpdateHistory, n: int) -> Iterator[slice]:
-        """All updates, in pieces whose rows are quickly gathered; longer ones when few rows ask."""
+        """All updates, in pieces whose rows are gathered quickly; longer ones for few rows."""
         most = VALUES_AT_ONCE * history.rows.shape[0] // max(stored(history.rows), 1)
         room = max(1, min(most, max(FEWEST_UPDATES, min(MOST_UPDATES, VALUES_AT_ONCE // max(n, 1)))))
         for begin in range(0, history.which.size, room):
             yield slice(begin, begin + room)
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
-        """What decides: (n,) for two classes, (n, K) for more."""
+        """Decision values: (n,) for two classes, (n, K) for more."""
         return self.scheme.scores(self.raw(rows, index), self.classes)
 
 
@@ -290,12 +290,12 @@ def stacked(parts: tuple[Any, ...]) -> Any:
 
 
 def stored(X: Any) -> int:
-    """The values that an array or CSR matrix holds."""
+    """The number of values stored in an array or CSR matrix."""
     return int(X.nnz if sp.issparse(X) else X.size)
 
 
 def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
-    """The rows in `index` as an array or CSR matrix of their own."""
+    """A copy of the rows in `index`, an array or CSR matrix."""
     if isinstance(rows, Dense):
         return rows.values[index]
     whole = sp.csr_matrix(

@@ -1,11 +1,11 @@
-"""The order in which an epoch visits its rows, computed piece by piece: no array of all rows is ever made.
+"""The order in which an epoch visits its rows, computed piece by piece, without an array of all rows.
 
 An order gives positions 0 … n−1 for any piece of any epoch from (seed, epoch) alone, so that any epoch can be rerun,
-resumed or split without its predecessors.
+resumed or split without running the epochs before it.
 
-A large shuffled order is a permutation computed place by place: position t = (l, r) with l < a, r < b = 2^k, a·b ≥ n,
+A large shuffled order is a permutation computed position by position: t = (l, r) with l < a, r < b = 2^k, a·b ≥ n,
 goes through three rounds l += F(r) mod a, r ^= F(l) mod b (a Feistel network on Z_a × Z_b, Black and Rogaway 2002),
-where F is a keyed integer hash; a result ≥ n goes through again until it is below n.
+where F is a keyed integer hash; a result ≥ n is permuted again until it is below n (cycle walking).
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from rosenblatt.compiling import compiled
 Array = np.ndarray[Any, Any]
 LOW = np.uint64(0xFFFFFFFF)
 BLOCK, POOL = 1 << 15, 64
-SMALL = 1 << 12  # up to here the shuffle is made in an array, every permutation equally likely
+SMALL = 1 << 12  # up to this many rows the shuffle is made in an array, every permutation equally likely
 
 
 @dataclass(frozen=True)
 class Cyclic:
-    """Rows as given."""
+    """Rows in the order given."""
 
     size: int
-    covers = True  # a whole epoch visits every row
-    names_rows = False  # positions count the rows that take part
+    covers = True  # whether an epoch visits every row
+    names_rows = False  # whether `piece` gives row numbers; else positions among the rows that take part
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The positions visited from `begin` to `end` of this epoch."""
@@ -44,13 +44,13 @@ class Shuffled:
 
     size: int
     seed: int
-    part: int = 0  # tells the shuffles of one epoch apart, where there are several
+    part: int = 0  # distinguishes the shuffles of one epoch, if there are several
     covers = True
     names_rows = False
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
         """The positions visited from `begin` to `end` of this epoch."""
-        if self.size == 1:  # a stream of single rows: there is nothing to shuffle
+        if self.size == 1:  # fast path for a stream of single rows
             return np.arange(begin, end, dtype=np.uint64)
         if self.size <= SMALL:
             every = np.empty(self.size, dtype=np.uint64)
@@ -88,7 +88,7 @@ class Explicit:
 
     @property
     def size(self) -> int:
-        """Visits an epoch."""
+        """Visits per epoch."""
         return int(self.rows.size)
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
@@ -98,34 +98,34 @@ class Explicit:
 
 @dataclass(frozen=True)
 class ShufflePool:
-    """Blocks of rows that lie in memory together, and how their rows are shuffled: both the same from any source."""
+    """Blocks of rows that are in memory together, and the shuffled order of their rows; the same for every source."""
 
-    blocks: Array  # the numbers of the blocks, in the order they are read
-    sizes: Array  # the rows of each
-    order: Shuffled  # of the rows, as they follow each other in the blocks
+    blocks: Array  # the numbers of the blocks, in reading order
+    sizes: Array  # the number of rows of each
+    order: Shuffled  # of the rows of these blocks, numbered consecutively
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """An order that a file can give: blocks of rows shuffled, and rows shuffled within a pool of blocks.
+    """An order that is fast for files: blocks of rows are shuffled, and rows are shuffled within a pool of blocks.
 
-    A block is as many rows as have `BLOCK` stored values, of at most `BLOCK` rows; a pool is `POOL` blocks. So the
-    order depends on the rows alone, not on where they lie.
+    A block has as many rows as fit into `BLOCK` stored values, at most `BLOCK` rows; a pool has `POOL` blocks. So the
+    order depends on the rows alone, not on where they are stored.
     """
 
     bounds: Array  # the first row of each block, and the end
     seed: int
-    present: Array | None = None  # the rows that take part, None for all
+    present: Array | None = None  # the rows that take part; None means all
     covers = True
     names_rows = True
 
     @property
     def size(self) -> int:
-        """Rows, present or not."""
+        """All rows, whether they take part or not."""
         return int(self.bounds[-1])
 
     def pools(self, epoch: int) -> Iterator[ShufflePool]:
-        """The pools of an epoch, one after the other."""
+        """The pools of an epoch, in order."""
         count = self.bounds.size - 1
         order = Shuffled(count, self.seed, 1).piece(epoch, 0, count).astype(np.int64)
         for number, begin in enumerate(range(0, count, POOL)):
@@ -134,7 +134,7 @@ class Blocks:
             yield ShufflePool(blocks, sizes, Shuffled(int(sizes.sum()), self.seed, number + 2))
 
     def piece(self, epoch: int, begin: int, end: int) -> Array:
-        """The rows visited from `begin` to `end` of this epoch, absent ones left out."""
+        """The rows visited from `begin` to `end` of this epoch, without those that take no part."""
         found, at = [], 0
         for pool in self.pools(epoch):
             low, high = max(begin - at, 0), min(end - at, pool.order.size)
@@ -149,7 +149,7 @@ class Blocks:
 
 
 def block_bounds(starts: Array) -> Array:
-    """The first row of each block, and the end, from where the stored values of each row start."""
+    """The first row of each block, and the end; `starts` are the offsets of each row's stored values."""
     rows, bounds = starts.size - 1, [0]
     while bounds[-1] < rows:
         first = bounds[-1]
@@ -162,7 +162,7 @@ Order = Cyclic | Shuffled | Random | Explicit | Blocks
 
 
 def visited(order: Order, present: Array | None, epoch: int, begin: int, end: int) -> Array:
-    """The rows visited from `begin` to `end` of this epoch, of which `present` take part (None: all)."""
+    """The rows visited from `begin` to `end` of this epoch; `present` are those that take part (None: all)."""
     piece = order.piece(epoch, begin, end)
     return piece if present is None or order.names_rows else present[piece]
 
@@ -177,7 +177,7 @@ def _keys(seed: int, epoch: int, part: int = 0) -> Array:
 
 @compiled
 def _hash(x: Any, key: Any) -> Any:
-    """A 32-bit integer hash: xor-shifts and odd multipliers, so that every bit of x and key reaches every bit."""
+    """A 32-bit integer hash of xor-shifts and odd multipliers: every bit of x and key affects every bit."""
     h = (x ^ key) & LOW
     h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x7FEB352D)) & LOW
     h = ((h ^ (h >> np.uint64(15))) * np.uint64(0x846CA68B)) & LOW
@@ -193,7 +193,7 @@ def _round(left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any
 
 @compiled
 def _permute(keys: Array, a: int, bits: int, n: int, begin: int, out: Array) -> None:
-    # Keys and sizes in locals: read from memory in the loop, they would keep it from being vectorised.
+    # Keys and sizes in locals: reading them from memory in the loop would prevent vectorisation.
     k0, k1, k2 = np.uint64(keys[0]), np.uint64(keys[1]), np.uint64(keys[2])
     k3, k4, k5 = np.uint64(keys[3]), np.uint64(keys[4]), np.uint64(keys[5])
     wide, shift, limit, first = np.uint64(a), np.uint64(bits), np.uint64(n), np.uint64(begin)
@@ -223,7 +223,7 @@ def _shuffle(keys: Array, out: Array) -> None:
 
 @compiled
 def _number(keys: Array, place: Any) -> Any:
-    """A 64-bit number for a place in a sequence."""
+    """The random 64-bit number at a place in the sequence."""
     low = _hash(place & LOW, np.uint64(keys[0]))
     high = _hash(low ^ (place >> np.uint64(32)), np.uint64(keys[1]))
     return (low << np.uint64(32)) | high

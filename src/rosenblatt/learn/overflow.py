@@ -1,9 +1,9 @@
-"""Overflow: numbers that are infinite or NaN are found when an epoch or a fit ends, never taken for an answer.
+"""Overflow checks: infinity and NaN are detected when an epoch or a fit ends, and never returned as a result.
 
-Compiled loops let infinity and NaN pass on. Neither ever leaves a weight again, both reach the scores of the rows that
-have the feature, and a score that is NaN or infinite on the wrong side makes the loss of its pass NaN or infinite. So
-it is enough to look at three things: the loss of each epoch (`epochs.Training`), the weights when they become those
-of the model, and the scores of every scan that a report counts errors by.
+Compiled loops let infinity and NaN propagate. A weight that is infinite or NaN stays so, it makes the scores of the
+rows that have its feature infinite or NaN, and such a score on the wrong side makes the loss of its pass infinite or
+NaN. So three checks are enough: the loss of each epoch (`epochs.Training`), the weights when they become those of the
+model, and the scores of every scan whose errors are reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROWS_AT_ONCE = 1 << 12
 
 
 def all_finite(*arrays: Array) -> bool:
-    """Whether no number is NaN or infinite; the sum of an array, which is quickly had, mostly tells."""
+    """Whether no number is NaN or infinite; a finite sum of the array, which is cheap, already shows it."""
     with np.errstate(over="ignore", invalid="ignore"):
         return all(math.isfinite(array.sum()) or bool(np.isfinite(array).all()) for array in arrays)
 
@@ -52,7 +52,7 @@ def check_state(state: Any) -> None:
 
 
 def _arrays(state: Any) -> Iterator[Array]:
-    """The arrays of numbers that a state holds, or the machines in it and their companions."""
+    """The arrays of numbers in a state, its machines and their companions."""
     for value in vars(state).values():
         if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
             yield value
@@ -78,10 +78,10 @@ def largest(X: Any, taking_part: Array | None = None) -> tuple[int, int, float]:
 
 @dataclass(frozen=True)
 class Largest:
-    """Row, column and value of the largest absolute value, and how many rows there are."""
+    """Row, column and value of the largest absolute value, and the number of rows."""
 
     def __call__(self, examples: Examples, shard: int) -> tuple[int, int, float, int]:
-        """Of these examples."""
+        """The answer for these examples."""
         n, rows = examples.target.shape[0], examples.rows
         X = rows.values if isinstance(rows, Dense) else take(rows, np.arange(n), examples.n_features)
         weights = examples.weights
@@ -92,7 +92,7 @@ class Largest:
 
 
 def largest_in(source: Source) -> tuple[int, int, float]:
-    """The same for all rows of a source, counted through."""
+    """The same for all rows of a source, numbered consecutively."""
     first, found = 0, (0, 0, 0.0)
     for row, column, value, n in source.ask(Largest()):
         if abs(value) > abs(found[2]):

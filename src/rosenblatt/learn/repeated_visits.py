@@ -1,29 +1,30 @@
-"""How often an epoch may visit rows again.
+"""The limit on repeated visits in an epoch.
 
-A row of weight s is visited ⌈s⌉ times in a row, as if it were there s times, and no more once a visit changes nothing.
-That is meant for counts and for classes of unequal size. Weights of millions would make an epoch last for hours where
-every visit changes something; only their ratios matter, so they are refused with the advice to scale them.
+A row of weight s is visited ⌈s⌉ times in succession, as if it occurred s times, and no more once a visit changes
+nothing. That is meant for counts and for unbalanced classes. With weights in the millions an epoch could take hours
+if every visit changes something; since only their ratios matter, such weights are refused with the advice to scale
+them down.
 """
 
 from __future__ import annotations
 
-MOST = 1_000_000  # repeated visits that every epoch may make
-PER_ROW = 100  # and for each row of the epoch, where that is more
+MOST = 1_000_000  # repeated visits that any epoch may make
+PER_ROW = 100  # repeated visits per row of the epoch, if that is more
 
 
 def allowed(rows: int, most: int | None = None) -> int:
-    """Repeated visits that an epoch over so many rows may make."""
+    """The repeated visits allowed in an epoch over this many rows."""
     return max(MOST if most is None else most, PER_ROW * rows)
 
 
 def check_total(total: float, rows: int) -> None:
-    """Refuse weights that sum to too much, for a learner that makes all visits of every row."""
+    """Refuse weights whose sum is too large, for a learner that makes every visit of every row."""
     if total - rows > allowed(rows):
         raise too_many(allowed(rows))
 
 
 def too_many(limit: int) -> ValueError:
-    """That the weights ask for more repeated visits than are allowed."""
+    """The error for weights that ask for more repeated visits than are allowed."""
     return ValueError(
         f"The weights of rows (sample_weight, class_weight) ask for more than {limit:,} repeated visits in an epoch: "
         "a row of weight s is visited ⌈s⌉ times in a row. Scale them down, for example "
@@ -32,21 +33,21 @@ def too_many(limit: int) -> ValueError:
 
 
 class VisitLimit:
-    """Counts the visits of an epoch over so many rows, the first to each row left out."""
+    """Counts the repeated visits of an epoch: all but the first to each row."""
 
     def __init__(self, rows: int, most: int | None = None) -> None:
         self.limit = self.left = allowed(rows, most)
 
     def begin(self, rows: int) -> None:
-        """A piece of so many rows follows."""
+        """Allow the first visits of the next piece, of this many rows."""
         self.left += rows
 
     def few(self, most: int) -> int:
-        """How many visits to make in one go, at most so many: one too many is enough to tell."""
+        """How many visits to make in one call, at most `most`: one beyond the limit is enough to detect it."""
         return min(most, self.left + 1)
 
     def spend(self, visits: int) -> None:
-        """So many visits were made."""
+        """Count visits that were made."""
         self.left -= visits
         if self.left < 0:
             raise too_many(self.limit)

@@ -1,4 +1,4 @@
-"""Rows in a new order, copied together so that a pass reads memory as it lies."""
+"""Copies sparse rows in a new order, so that a pass reads memory sequentially."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _gather(values: Array, columns: Array, starts: Array, order: Array, out: Any
 
 
 def room(count: int, dtype: Any) -> Array:
-    """An array in memory of its own, which is the system's again as soon as nobody needs it.
+    """An array in its own memory mapping, which returns to the system as soon as the array is freed.
 
-    The C library keeps what is freed for the thread that had it, half as much again as is ever in use.
+    The C library would keep freed memory for the thread that used it: half as much again as is ever in use.
     """
     size = count * np.dtype(dtype).itemsize
     if not (hasattr(mmap, "MAP_PRIVATE") and size >= LARGE):
@@ -40,7 +40,7 @@ def room(count: int, dtype: Any) -> Array:
 
 
 def gather(values: Array, columns: Array, starts: Array, order: Array) -> tuple[Array, Array, Array]:
-    """The rows of CSR arrays in this order, in double; every row comes once."""
+    """The rows of CSR arrays in this order, in double precision; `order` is a permutation."""
     out, places = room(values.size, np.float64), room(columns.size, columns.dtype)
     ends = np.zeros(order.size + 1, starts.dtype)
     _gather(values, columns, starts, order, out, places, ends)

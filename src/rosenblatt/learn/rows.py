@@ -1,13 +1,14 @@
-"""The verbs on a row, in which every learning loop is written.
+"""The operations on a row, from which every learning loop is built.
 
-A row is row i of `Dense` or `Sparse`. Each verb has a dense and a sparse body (`compiling.verb`). What was measured:
+A row is row i of `Dense` or `Sparse`; each operation has a dense and a sparse body (`compiling.verb`). Measurements
+led to these choices:
 
-- the columns of a sparse row are unsigned, since numba tests a signed index for wrap-around at every value;
-- rows in random order are bound by cache misses, so a loop that knows its order fetches rows ahead (`fetch_ahead`), in
-  two steps: from memory into the second cache long before the visit, into the first shortly before it. In one step,
-  the misses on their way from memory hold up w, which comes from the second cache: a third more time an epoch;
-- the weights of many classes lie feature by feature, (d, K), for sparse rows, where a stored value then touches one
-  run of memory, and class by class, (K, d), for dense rows, where a dot product runs along memory.
+- the columns of a sparse row are unsigned, because numba checks a signed index for wrap-around at every value;
+- visiting rows in random order is bound by cache misses, so a loop that knows its order prefetches rows
+  (`fetch_ahead`), in two steps: into the L2 cache long before the visit, into L1 shortly before it. With a single
+  step, outstanding misses to memory delay the reads of w from L2, and an epoch takes a third longer;
+- the weights of many classes are stored by feature, (d, K), for sparse rows, so that a stored value touches one
+  contiguous run of memory, and by class, (K, d), for dense rows, so that a dot product reads sequentially.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from rosenblatt.data.examples import Dense, Sparse
 Array = np.ndarray[Any, Any]
 Rows = Any
 ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-FOURS = ~THREE  # n & FOURS: the fours in n
+FOURS = ~THREE  # n & FOURS: n rounded down to a multiple of 4
 LINE = np.uint64(16)  # values between two prefetches: a cache line of float32
-MOST = np.uint64(1024)  # values of a row that are fetched: the processor itself fetches what follows in memory
-NEAR, FAR, STARTS = np.uint64(6), np.uint64(16), np.uint64(32)  # visits ahead: into each cache; where rows start
+MOST = np.uint64(1024)  # values prefetched per row: the hardware prefetches the rest, which is sequential
+NEAR, FAR, STARTS = np.uint64(6), np.uint64(16), np.uint64(32)  # visits ahead: into L1, into L2, row offsets
 
 
 def _hint(level: int) -> Any:
@@ -41,7 +42,7 @@ def _hint(level: int) -> Any:
             address = builder.bitcast(builder.gep(data, [args[1]]), byte)
             shape = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
             call = builder.module.declare_intrinsic("llvm.prefetch", [byte], shape)
-            builder.call(call, [address, i32(0), i32(level), i32(1)])  # read, how near, data
+            builder.call(call, [address, i32(0), i32(level), i32(1)])  # read, locality, data cache
             return context.get_dummy_value()
 
         return types.void(array, index), emit
@@ -53,7 +54,7 @@ _to_first, _to_second = _hint(3), _hint(2)
 
 
 def prefetch(array: Array, index: Any, near: bool) -> None:
-    """Ask the processor to bring array.flat[index] into its first cache, or its second, without waiting for it."""
+    """Prefetch array.flat[index] into the L1 cache if `near`, else into L2."""
 
 
 @overload(prefetch, strict=False)
@@ -91,7 +92,7 @@ def _dot_sparse(rows: Rows, i: Any, w: Array) -> Any:
         c += x[j + TWO] * w[column[j + TWO]]
         e += x[j + THREE] * w[column[j + THREE]]
         j += FOUR
-    # The rest without a loop, whose end the processor would guess wrongly.
+    # The remainder without a loop, whose exit branch would be mispredicted.
     k, m, n = min(j, last), min(j + ONE, last), min(j + TWO, last)
     p, q, r = x[k] * w[column[k]], x[m] * w[column[m]], x[n] * w[column[n]]
     a += p if j <= last else zero
@@ -110,7 +111,7 @@ def _dots_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
     x = rows.values[i]
     K = W.shape[0]
     even = K - K % 2
-    for k in range(0, even, 2):  # two classes at once: x is read half as often
+    for k in range(0, even, 2):  # two classes at a time: x is read half as often
         v, w = W[k], W[k + 1]
         a = b = W.dtype.type(0)
         for j in range(x.size):
@@ -132,7 +133,7 @@ def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
     for k in range(K):
         scores[k] = 0
     whole = j + ((end - j) & FOURS)
-    while j < whole:  # four values at once: the scores are read and written a quarter as often
+    while j < whole:  # four values at a time: the scores are read and written a quarter as often
         a, b, c, e = x[j], x[j + ONE], x[j + TWO], x[j + THREE]
         p, q, r, s = W[column[j]], W[column[j + ONE]], W[column[j + TWO]], W[column[j + THREE]]
         for k in range(K):
@@ -227,7 +228,7 @@ def _norm_sparse(rows: Rows, i: Any) -> Any:
 norm = verb({Dense: _norm_dense, Sparse: _norm_sparse})  # ‖x_i‖², in double precision
 
 
-# -- fetching rows ahead: nothing to do when compilation is off ------------------------------------------------------
+# -- prefetching rows: does nothing when compilation is off ----------------------------------------------------------
 
 
 def _fetch_dense(rows: Rows, i: Any, near: bool) -> None:
@@ -252,17 +253,18 @@ def _fetch_start_sparse(rows: Rows, i: Any) -> None:
 
 
 fetch_row = verb({Dense: _fetch_dense, Sparse: _fetch_sparse})  # the values of row i
-fetch_start = verb({Dense: _fetch_start_dense, Sparse: _fetch_start_sparse})  # the place where it starts
+fetch_start = verb({Dense: _fetch_start_dense, Sparse: _fetch_start_sparse})  # the offset at which it starts
 
 
 def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any) -> None:
-    """Before the visit to row order[t]: bring later rows nearer, and labels (of an indicator, the first column)."""
-    if t + STARTS < np.uint64(order.size) and order[t + STARTS] != order[t] + STARTS:  # rows in turn come by themselves
+    """Prefetch later rows and their labels (the first column of an indicator) before the visit to row order[t]."""
+    # The hardware prefetches sequential rows.
+    if t + STARTS < np.uint64(order.size) and order[t + STARTS] != order[t] + STARTS:
         fetch_start(rows, order[t + STARTS])
         prefetch(y, order[t + STARTS] * np.uint64(y.size // y.shape[0]), True)
         fetch_row(rows, order[t + FAR], False)
         fetch_row(rows, order[t + NEAR], True)
 
 
-# Inlined: a call would cost more than reading a short row.
+# Inlined, because a call would cost more than reading a short row.
 fetch_ahead = verb({Dense: _fetch_ahead, Sparse: _fetch_ahead}, inline="always")

@@ -1,4 +1,4 @@
-"""Ways of handling several classes: how many planes learn, what each of them is told, and which class they decide for.
+"""Ways of handling several classes: how many planes there are, what each one learns, and how they decide on a class.
 
 TWO     two classes, or numbers: one plane
 JOINT   one plane per class, all in one problem: the true class against its best rival ("multinomial")
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def signs(on: Array) -> Array:
-    """1 where it is on, −1 where not, in the same memory."""
+    """1 where `on` is true, −1 elsewhere, in the same memory."""
     found = on.view(np.int8)
     found += found
     found -= 1
@@ -29,12 +29,12 @@ def signs(on: Array) -> Array:
 
 
 class Scheme:
-    """One plane per class, each against the rest; other ways change what differs.
+    """One plane per class, each against the rest; subclasses override what differs.
 
     Attributes
     ----------
     name : str
-        As users say it, and as it stands in model files.
+        As in the parameters of estimators and in model files.
     joint : bool
         Whether planes are compared with each other: one margin per row, else one per plane.
     single : bool
@@ -57,11 +57,11 @@ class Scheme:
         return self.machines(classes) * self.columns(classes)
 
     def problems(self, whole: Any, classes: int) -> Iterator[Any]:
-        """What each machine learns, from the problem of all classes, one at a time."""
+        """The problem of each machine, one at a time, derived from the problem of all classes."""
         yield whole
 
     def totals(self, facts: Facts, found: Array) -> Array:
-        """The weight of the rows that each machine learns from; `found` as it was met on the way."""
+        """The weight of the rows that each machine learns from; `found` holds the weights counted during the pass."""
         return np.array([facts.mass])
 
     def sides(self, truth: Array, classes: int) -> Array:
@@ -70,12 +70,12 @@ class Scheme:
         return np.where(on, np.int8(1), np.int8(-1))
 
     def scores(self, raw: Array, classes: int) -> Array:
-        """What decides, from the f of all planes: (n,) for two classes, (n, K) for more."""
+        """Decision values from the scores f of all planes: (n,) for two classes, (n, K) for more."""
         return raw
 
     @property
     def alone(self) -> Scheme:
-        """The scheme of one machine by itself."""
+        """The scheme of a single machine."""
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -102,7 +102,7 @@ class Two(Scheme):
         return np.where(truth == 1, np.int8(1), np.int8(-1))[:, None]
 
     def scores(self, raw: Array, classes: int) -> Array:
-        """The only plane's."""
+        """The scores of the only plane."""
         return raw if raw.ndim == 1 else raw[:, 0]
 
 
@@ -129,9 +129,9 @@ class Pairs(Scheme):
     def problems(self, whole: Any, classes: int) -> Iterator[Any]:
         """The rows of each pair."""
         every = whole.index(0, whole.size)
-        mine = whole.truth[every]
+        codes = whole.truth[every]
         for a, b in self.of(classes):
-            index = every[(mine == a) | (mine == b)]
+            index = every[(codes == a) | (codes == b)]
             total = float(whole.mass(index).sum())
             yield replace(whole, truth=signs(whole.truth == b), present=index, size=index.size, total=total, scheme=TWO)
 
@@ -142,18 +142,18 @@ class Pairs(Scheme):
         return np.array([facts.masses[a] + facts.masses[b] for a, b in self.of(facts.masses.size)])
 
     def sides(self, truth: Array, classes: int) -> Array:
-        """±1 for rows of the pair."""
+        """±1 for the rows of each pair, 0 for others."""
         found = np.zeros((truth.size, self.machines(classes)), np.int8)
         for k, (a, b) in enumerate(self.of(classes)):
             found[:, k] = (truth == b).astype(np.int8) - (truth == a).astype(np.int8)
         return found
 
     def scores(self, raw: Array, classes: int) -> Array:
-        """Votes, and within a vote the summed confidence.
+        """Votes, with the summed scores as tie-breaker.
 
-        A pair at exactly 0 abstains: were its vote the lower class's, pairs that know nothing would favour classes by
-        their place alone, and a class that is new would tip decisions between old ones. The confidences are squeezed
-        into (−⅓, ⅓), so that they only break ties.
+        A pair at exactly 0 abstains: if it voted for the lower class, untrained pairs would favour classes by their
+        index alone, and a new class would change decisions between old ones. The sums are mapped into (−⅓, ⅓), so that
+        they only break ties.
         """
         if classes <= 2:
             return raw

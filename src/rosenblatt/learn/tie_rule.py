@@ -1,6 +1,6 @@
-"""The tie rule: among equal scores the class with the lower index wins; f = 0 is the negative class.
+"""The tie rule: among equal scores the class with the lower index wins; f = 0 means the negative class.
 
-Prediction and training ask it here.
+Prediction and training both use these functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 
 def decide(scores: Array, labels: bool = False) -> Array:
-    """The class codes (or the indicator of labels) that scores stand for: f > 0, or the first of the largest."""
+    """The predicted class codes (or indicator of labels): f > 0, or the first of the largest scores."""
     if labels:
         return (scores > 0).astype(np.int8)
     return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
@@ -24,7 +24,7 @@ def decide(scores: Array, labels: bool = False) -> Array:
 
 @compiled
 def rival(scores: Array, true: Any) -> Any:
-    """The best class but the true one; the lowest index among equals."""
+    """The class with the highest score other than the true one; the lowest index among equals."""
     best = 1 if true == 0 else 0
     for k in range(best + 1, scores.size):
         if k != true and scores[k] > scores[best]:
@@ -34,5 +34,5 @@ def rival(scores: Array, true: Any) -> Any:
 
 @register_jitable
 def wins_tie(one: Any, other: Any) -> Any:
-    """Whether the first of two classes with equal scores is the answer; arrays of classes are compared one by one."""
+    """Whether the first of two classes with equal scores is predicted; works elementwise on arrays."""
     return one < other

@@ -1,17 +1,18 @@
-"""Kernel perceptrons whose support does not grow beyond a budget. Kernels are divided by R², so that K(x, x) ≤ 1.
+"""Kernel perceptrons with a budget of support vectors. Kernels are divided by R², so that K(x, x) ≤ 1.
 
-Forgetron (Dekel, Shalev-Shwartz, Singer 2008). On a mistake the row joins the support with β = y. If there are now
-more than B: with r the oldest and p = f(x_r), all β shrink by the largest φ in (0, 1] with
+Forgetron (Dekel, Shalev-Shwartz, Singer 2008). On a mistake the row joins the support with β = y. If the support is
+now larger than B: with r its oldest vector and p = f(x_r), all β are multiplied by the largest φ in (0, 1] with
 
-    (β_r² − 2β_r p)φ² + 2|β_r|φ + Q ≤ (15/32)M        M mistakes so far, Q what was lost so far
+    (β_r² − 2β_r p)φ² + 2|β_r|φ + Q ≤ (15/32)M        M: mistakes so far, Q: the cost of shrinking so far
 
-then Q += e² + 2e − 2e·sign(β_r)f(x_r), e = |β_r|, and r is forgotten.
+then Q += e² + 2e − 2e·sign(β_r)f(x_r), e = |β_r|, and r is removed.
 
-Projectron++ (Orabona, Keshet, Caputo 2009). With k = K(S, x), c = K_SS⁻¹k and δ = K(x, x) − k·c, what of x the support
-cannot say: a mistake adds y·c to β if δ ≤ η or the budget is full, else the row joins with β = y. A margin error,
-0 < yf < 1, ℓ = 1 − yf, P = K(x, x) − δ, adds τ·y·c if ℓ > δ/η, with τ = min{ℓ/P, 1, 2(ℓ − δ/η)/P}.
+Projectron++ (Orabona, Keshet, Caputo 2009). With k = K(S, x), c = K_SS⁻¹k and δ = K(x, x) − k·c, the squared distance
+of x from the span of the support: a mistake adds y·c to β if δ ≤ η or the budget is full, else the row joins with
+β = y. A margin error, 0 < yf < 1, ℓ = 1 − yf, P = K(x, x) − δ, adds τ·y·c if ℓ > δ/η, with
+τ = min{ℓ/P, 1, 2(ℓ − δ/η)/P}.
 
-As in `kernel_machines`, rows come in blocks: `pool` has the kernel of the support (first) and of the block.
+As in `kernel.perceptron`, rows are visited in blocks: `pool` is the kernel matrix of the support followed by the block.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-SINGULAR = 1e-10  # δ below this part of K(x, x) is rounding: the row is a sum of support rows
+SINGULAR = 1e-10  # δ below this fraction of K(x, x) is rounding: the row is in the span of the support
 
 
 class BudgetBlock(NamedTuple):
     """Rows to visit, and the support that they change.
 
-    `pool` holds the kernel of the old support and of the rows, which begin at place `first`; active[:size] are the
-    places of the support, the oldest first, and beta their coefficients.
+    `pool` is the kernel matrix of the old support and the rows, which begin at index `first`; active[:size] are the
+    indices of the support, oldest first, and beta their coefficients.
     """
 
     pool: Array
@@ -113,7 +114,7 @@ def forgetron(block: BudgetBlock) -> None:
 
 @compiled
 def projectron(block: BudgetBlock, eta: float, inverse: Array, c: Array) -> None:
-    """Visit the rows of a block; `inverse` is that of the kernel within the support, c has room for a row of it."""
+    """Visit the rows of a block; `inverse` is that of the support's kernel matrix, `c` scratch space for one row."""
     pool, first, sides, weights, budget, active, beta, tally = block
     for t in range(np.int64(tally[Count.POSITION]), sides.size):
         x, side = first + t, np.float64(sides[t])
@@ -129,14 +130,14 @@ def projectron(block: BudgetBlock, eta: float, inverse: Array, c: Array) -> None
             if margin >= 1.0:
                 break
             share = min(left, 1.0)
-            own, said = np.float64(pool[x, x]), 0.0
+            own, spanned = np.float64(pool[x, x]), 0.0
             for a in range(size):
                 total = 0.0
                 for b in range(size):
                     total += inverse[a, b] * pool[active[b], x]
                 c[a] = total
-                said += total * pool[active[a], x]
-            delta = max(own - said, 0.0)
+                spanned += total * pool[active[a], x]
+            delta = max(own - spanned, 0.0)
             near = delta <= max(eta, SINGULAR * own)
             full = size >= budget
             if margin <= 0.0:
@@ -172,18 +173,18 @@ def projectron(block: BudgetBlock, eta: float, inverse: Array, c: Array) -> None
 
 @dataclass
 class BudgetedMachine:
-    """One two-class machine within its budget."""
+    """One two-class machine with its support."""
 
     support: Any
     beta: Array
-    gram: Array  # the kernel within the support, divided by R²
+    gram: Array  # the kernel matrix of the support, divided by R²
     inverse: Array
     tally: Array
 
 
 @dataclass
 class BudgetState:
-    """All machines, one a column."""
+    """All machines, one per column."""
 
     kernel: Kernel
     scheme: Scheme
@@ -200,7 +201,7 @@ class BudgetState:
     dtype: Any = np.float64
 
     def copy(self) -> BudgetState:
-        """A state that shares nothing that changes: arrays are replaced, never written to."""
+        """An independent copy; arrays may be shared, because they are replaced and never written to."""
         return replace(self, machines=list(self.machines))
 
     @property
@@ -209,7 +210,7 @@ class BudgetState:
         return int(sum(machine.tally[Count.UPDATES] for machine in self.machines))
 
     def kept(self) -> KernelModel:
-        """The last iterate, the support of all machines one below the other."""
+        """The last iterate, with the support of all machines stacked."""
         parts = [one.support for one in self.machines]
         support: Any = np.concatenate(parts) if not any(map(sp.issparse, parts)) else sp.vstack(parts, format="csr")
         coef, at = np.zeros((support.shape[0], len(self.machines))), 0
@@ -235,7 +236,7 @@ def new_budget_state(
 
 
 class BudgetSolver(KernelSolver):
-    """Pass after pass, until every row is answered right."""
+    """Makes passes until every row is classified correctly."""
 
     state: BudgetState
 
@@ -243,7 +244,7 @@ class BudgetSolver(KernelSolver):
         self.plan, self.state = plan, state
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Measure the rows in the kernel's space."""
+        """Keep the rows, and scale the state by the largest K(x, x)."""
         super().begin(source, records)
         self.problem = whole_problem(self.examples, self.state.scheme)
         self.order = self.plan.make_order(self.problem, self.state.seed)
@@ -261,26 +262,26 @@ class BudgetSolver(KernelSolver):
             sides = state.scheme.sides(examples.target[index], state.classes)
             weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
             for k, machine in enumerate(state.machines):
-                mine = np.ascontiguousarray(sides[:, k])
-                state.machines[k] = new = _after_block(state, machine, X, G, mine, weights, repeats)
+                column = np.ascontiguousarray(sides[:, k])
+                state.machines[k] = new = _after_block(state, machine, X, G, column, weights, repeats)
                 self.bad += new.tally[Count.VIOLATIONS] - machine.tally[Count.VIOLATIONS]
                 self.loss += new.tally[Count.LOSS] - machine.tally[Count.LOSS]
         yield PartOfEpoch(order.size, state.updates - self.before)
 
     def ending(self, source: Source) -> Ending:
-        """The mean loss, and whether every row is answered right."""
-        still = self.state.updates == self.before and self.order.covers
-        converged = self.bad == 0 and (still or self.clean(source))
+        """The mean loss, and whether every row is classified correctly."""
+        unchanged = self.state.updates == self.before and self.order.covers
+        converged = self.bad == 0 and (unchanged or self.clean(source))
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
         return Ending(float(self.loss) / max(self.problem.total, 1e-300), bool(converged), errors)
 
 
 def _rescale(state: BudgetState, reach2: float) -> None:
-    """Rows that are larger than any before: what is stored in units of R² follows."""
+    """Adapt what is stored in units of R² when rows are larger than any before."""
     if reach2 <= state.reach2:
         return
-    part = state.reach2 / reach2
-    state.machines = [replace(one, gram=one.gram * part, inverse=one.inverse / part) for one in state.machines]
+    factor = state.reach2 / reach2
+    state.machines = [replace(one, gram=one.gram * factor, inverse=one.inverse / factor) for one in state.machines]
     state.reach2 = reach2
 
 
@@ -308,12 +309,12 @@ def _after_block(
     tally[Count.POSITION] = 0.0
     repeats.begin(rows)
     while tally[Count.POSITION] < rows:
-        tally[Count.VISITS] = some = repeats.few(most)
+        tally[Count.VISITS] = visits = repeats.few(most)
         if state.rule == "forgetron":
             forgetron(block)
         else:
             projectron(block, state.eta, inverse, c)
-        repeats.spend(some - int(tally[Count.VISITS]))
+        repeats.spend(visits - int(tally[Count.VISITS]))
     size = int(tally[Count.SUPPORT])
     places = active[:size]
     if not size:

@@ -2,7 +2,7 @@
 
     linear  x·x′        poly  (γ x·x′ + c)^degree        rbf  exp(−γ‖x − x′‖²)        or any function of two matrices
 
-`shift` is added to every value: a bias of the machine, counted as a feature of that size squared.
+`shift` is added to every value: it acts as a bias, a constant feature of value √shift.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.models import take
 
 Array = np.ndarray[Any, Any]
-COLUMNS_AT_ONCE = 1 << 10  # a block of values that stays in the cache while it is worked on
+COLUMNS_AT_ONCE = 1 << 10  # keeps a block of values in the cache
 
 
 @dataclass(frozen=True)
@@ -32,34 +32,34 @@ class Kernel:
     shift: float = 0.0
 
     def block(self, A: Any, B: Any) -> Array:
-        """K of every row of A with every row of B, (a, b), in double where A is."""
+        """K of every row of A with every row of B, (a, b), in A's precision."""
         if callable(self.kind):
             values = self._called(A, B)
         else:
             product = A @ B.T
             values = np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
-            self._bend(values, A, B)
+            self._apply(values, A, B)
         if self.shift:
             values += values.dtype.type(self.shift)
         return values
 
     def _called(self, A: Any, B: Any) -> Array:
         assert callable(self.kind)
-        said = self.kind(A, B)
+        returned = self.kind(A, B)
         try:
-            values = np.array(said, dtype=A.dtype, order="C")
+            values = np.array(returned, dtype=A.dtype, order="C")
         except (TypeError, ValueError):
-            raise ValueError(f"kernel must return a matrix of numbers, got {said!r:.200}.") from None
+            raise ValueError(f"kernel must return a matrix of numbers, got {returned!r:.200}.") from None
         if values.shape != (A.shape[0], B.shape[0]):
             raise ValueError(f"kernel returned shape {values.shape} for {A.shape[0]} and {B.shape[0]} rows.")
         if not np.isfinite(values).all():
             i, j = np.argwhere(~np.isfinite(values))[0].tolist()
             what = "NaN" if np.isnan(values[i, j]) else "infinity"
-            raise ValueError(f"kernel returned {what}, for the rows {_shown(A, i)} and {_shown(B, j)}.")
+            raise ValueError(f"kernel returned {what} for the rows {_shown(A, i)} and {_shown(B, j)}.")
         return values
 
-    def _bend(self, values: Array, A: Any, B: Any) -> None:
-        """From x·x′ to the kernel, in place."""
+    def _apply(self, values: Array, A: Any, B: Any) -> None:
+        """Turn dot products x·x′ into kernel values, in place."""
         kind = values.dtype.type
         if self.kind == "poly":
             if self.gamma != 1.0:
@@ -90,7 +90,7 @@ class Kernel:
         return np.asarray(squares + self.shift)
 
     def score(self, A: Any, support: Any, coef: Array) -> Array:
-        """Σ_j coef_jk K(x, s_j) for every row of A, (a, K), in double; a few support rows at once."""
+        """Σ_j coef_jk K(x, s_j) for every row of A, (a, K), in double; a block of support rows at a time."""
         out = np.zeros((A.shape[0], coef.shape[1]))
         weights = coef.astype(A.dtype)
         for begin in range(0, support.shape[0], COLUMNS_AT_ONCE):
@@ -111,7 +111,7 @@ def _shown(A: Any, i: int) -> str:
 
 
 def scale_gamma(gamma: float | str, examples: Examples) -> float:
-    """γ by name: "scale" is 1/(d·Var(X)) over all values that take part, "auto" 1/d."""
+    """The value of γ: "scale" means 1/(d·Var(X)) over all rows that take part, "auto" 1/d."""
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto":
@@ -129,7 +129,7 @@ def scale_gamma(gamma: float | str, examples: Examples) -> float:
 
 
 class GrowingRows:
-    """Rows that are only ever added to; copies share memory until one of them adds."""
+    """Rows that can only be appended to; copies share memory until one of them appends."""
 
     def __init__(self, d: int, dtype: Any) -> None:
         self._rows: Any = np.empty((0, d), dtype)
@@ -138,7 +138,7 @@ class GrowingRows:
 
     @classmethod
     def of(cls, rows: Any, size: int | None = None) -> GrowingRows:
-        """These rows, or the first of them, in memory that is not ours to write to."""
+        """These rows, or the first `size` of them, in memory that must not be written to."""
         found = object.__new__(cls)
         found._rows, found.size, found._owned = rows, int(rows.shape[0] if size is None else size), False
         return found
@@ -156,7 +156,7 @@ class GrowingRows:
         return self._rows[: self.size]
 
     def add(self, more: Any) -> None:
-        """Add rows, in the form of those that are there."""
+        """Append rows, dense or sparse as the stored ones are."""
         if sp.issparse(self._rows) or (sp.issparse(more) and self.size == 0):
             before = [sp.csr_matrix(self._rows[: self.size])] if self.size else []
             self._rows = sp.vstack([*before, sp.csr_matrix(more)], format="csr")

@@ -1,12 +1,12 @@
-"""The kernel perceptron: f_k(x) = Σ_j β_jk K(x_j, x), and β moves by ±1 where a row is answered wrongly.
+"""The kernel perceptron: f_k(x) = Σ_j β_jk K(x_j, x), and β changes by ±1 on a mistake.
 
-Rows are visited in blocks. What the support rows so far say of a block is one product of matrices (BLAS), K within the
-block another; the visits themselves then touch neither rows nor kernels, only these numbers:
+Rows are visited in blocks. The scores of a block by the support so far are one matrix product (BLAS), the kernel
+matrix of the block another; the visits themselves then need neither rows nor kernels, only these numbers:
 
     a mistake at row t with step s:   β_t += s,   F_u += s·K(x_t, x_u)  for the rows u ≥ t of the block
 
-From the second epoch on, K of known support rows with all rows is kept, as many as fit into the memory allowed.
-The two-class machines of one-vs-rest, one-vs-one and labels are the columns k; a side of 0 leaves a row out of one.
+From the second epoch on, K of support rows with all rows is cached, for as many support rows as fit into the allowed
+memory. The two-class machines of one-vs-rest, one-vs-one and labels are the columns k; a side of 0 excludes a row.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from rosenblatt.learn.schemes import REST, Scheme
 from rosenblatt.learn.tie_rule import rival, wins_tie
 
 Array = np.ndarray[Any, Any]
-BLOCK = 512  # rows visited between two products
+BLOCK = 512  # rows per block
 LOG_ROOM = 1 << 12
 VALUES_AT_ONCE = 1 << 22
-VISITS_AT_ONCE = 1 << 13  # to rows of a block, so that Ctrl-C is heard
+VISITS_AT_ONCE = 1 << 13  # per call, so that Ctrl-C works
 
 
 def kernel_overflow() -> NotFiniteError:
-    """That K is infinite or NaN for some rows."""
+    """The error for a kernel that is infinite or NaN on some rows."""
     return NotFiniteError("The kernel overflows on these rows", remedy="Scale the features, or lower degree or gamma.")
 
 
@@ -49,9 +49,9 @@ def kernel_overflow() -> NotFiniteError:
 
 
 class KernelBlock(NamedTuple):
-    """Rows to visit and what their visits change: G is the kernel among them, F their scores, one row per column.
+    """Rows to visit and what their visits change: G is their kernel matrix, F (K, n) their scores.
 
-    beta and total are the steps of each row and column, and those times the clock; log holds them one by one.
+    beta and total (n, K) sum the steps of each row, and the steps times the clock; log holds the steps one by one.
     """
 
     G: Array
@@ -66,7 +66,7 @@ class KernelBlock(NamedTuple):
 
 @compiled
 def _log_step(log: Array, tally: Array, t: Any, k: Any, step: float, clock: float, share: float) -> None:
-    """Enter a step into the log, where there is one."""
+    """Append a step to the log, if there is one."""
     if log.shape[0] > 0:
         entry = log[np.int64(tally[Count.LOGGED])]
         entry[0], entry[1], entry[2], entry[3], entry[4] = t, k, step, clock, share
@@ -84,7 +84,7 @@ def _move(G: Array, F: Array, t: Any, k: Any, step: float, beta: Array, total: A
 
 @compiled
 def visit_apart(block: KernelBlock, sides: Array) -> None:
-    """Each column a two-class machine: y·f ≤ 0 is a mistake. A row of weight s gets ⌈s⌉ visits, as in `sweep`."""
+    """Every column is a two-class machine: y·f ≤ 0 is a mistake. A row of weight s gets ⌈s⌉ visits, as in `sweep`."""
     G, F, weights, clocks, beta, total, log, tally = block
     for t in range(np.int64(tally[Count.POSITION]), G.shape[0]):
         for k in range(np.int64(tally[Count.COLUMN]), F.shape[0]):
@@ -116,7 +116,7 @@ def visit_apart(block: KernelBlock, sides: Array) -> None:
 
 @compiled
 def visit_together(block: KernelBlock, truth: Array, scores: Array) -> None:
-    """Many classes in one pass: the true class is raised, its best rival lowered."""
+    """Multinomial: a mistake raises the score of the true class and lowers that of its best rival."""
     G, F, weights, clocks, beta, total, log, tally = block
     for t in range(np.int64(tally[Count.POSITION]), G.shape[0]):
         true = np.int64(truth[t])
@@ -152,7 +152,7 @@ def visit_together(block: KernelBlock, truth: Array, scores: Array) -> None:
 
 @dataclass(frozen=True)
 class KernelModel:
-    """What training leaves behind: support rows and their coefficients, or the history of all for a vote."""
+    """A trained model: support rows and their coefficients, or for a vote the history of all updates."""
 
     kernel: Kernel
     support: Any
@@ -163,11 +163,11 @@ class KernelModel:
 
     @property
     def width(self) -> int:
-        """How many features rows have."""
+        """The number of features."""
         return int(self.support.shape[1])
 
     def raw(self, rows: Dense | Sparse, index: Array, n_features: int) -> Array:
-        """The f, or the votes, of rows, (n, columns)."""
+        """The scores f, or the votes, of rows, (n, columns)."""
         out = np.empty((index.size, self.coef.shape[1]))
         step = max(1, min(BLOCK, VALUES_AT_ONCE // max(self.support.shape[0], 1)) if self.histories else BLOCK)
         for begin in range(0, index.size, step):
@@ -190,15 +190,15 @@ class KernelModel:
         return np.concatenate(parts, axis=1)
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
-        """What decides: (n,) for two classes, (n, K) for more."""
+        """Decision values: (n,) for two classes, (n, K) for more."""
         return self.decided(self.raw(rows, index, self.support.shape[1]))
 
     def decided(self, raw: Array) -> Array:
-        """The scores that the f of all columns stand for."""
+        """Decision values from the scores f of all columns."""
         return self.scheme.scores(raw, self.classes)
 
     def norms2(self) -> Array:
-        """‖w_k‖² in the space of the kernel, the part of the bias left out."""
+        """‖w_k‖² in the feature space of the kernel, without the bias."""
         plain = replace(self.kernel, shift=0.0)
         total = np.zeros(self.coef.shape[1])
         for begin in range(0, self.support.shape[0], BLOCK):
@@ -213,7 +213,7 @@ class KernelModel:
 
 @dataclass
 class KernelState:
-    """All columns, and what their training has seen."""
+    """The state of all columns."""
 
     kernel: Kernel
     scheme: Scheme
@@ -223,23 +223,23 @@ class KernelState:
     seed: int
     beta: Array  # (S, columns)
     total: Array  # Σ clock·step
-    clocks: Array  # visits of each column, a row of weight s counting s; one for "multinomial"
+    clocks: Array  # visits of each column, a row of weight s counting as s; a single one for "multinomial"
     epoch: int = 0
     updates: int = 0
     reach2: float = 0.0  # max K(x, x)
     whole: bool = True  # all row weights so far were whole numbers
-    computed: int = 0  # kernels of rows with support rows, so far
-    slots: dict[bytes, int] = field(default_factory=dict)  # where a row stands in the support
+    computed: int = 0  # kernel values between rows and support rows computed so far
+    slots: dict[bytes, int] = field(default_factory=dict)  # the index of a row in the support, by its digest
     log: tuple[Array, ...] = ()  # (support, column, step, clock, share) of every step, for the vote
     dtype: Any = np.float64
 
     def copy(self) -> KernelState:
-        """A state that shares nothing that changes."""
+        """An independent copy."""
         arrays = {name: getattr(self, name).copy() for name in ("beta", "total", "clocks")}
         return replace(self, **arrays, support=self.support.copy(), slots=dict(self.slots))
 
     def kept(self) -> KernelModel:
-        """What `keep` says: the last iterate, the average or the ballot."""
+        """The model that `keep` selects: the last iterate, the average or the vote."""
         if self.keep == "vote":
             return self._dual(self.beta, self._histories())
         if self.keep == "average":
@@ -263,9 +263,9 @@ class KernelState:
             start = (np.zeros((width, 0)), np.zeros(width))
             which, columns = part[:, 0].astype(np.int64), part[:, 1].astype(np.int32)
             columns = columns if width > 1 else np.zeros_like(columns)  # the only plane of its history
-            free = np.zeros(which.size)  # of a bias: the kernel has it
+            bias = np.zeros(which.size)  # none: the kernel includes it
             found.append(
-                UpdateHistory(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, free)
+                UpdateHistory(None, which, columns, part[:, 2], part[:, 3], part[:, 4], float(end), *start, bias)
             )
         return tuple(found)
 
@@ -273,7 +273,7 @@ class KernelState:
 def new_kernel_state(
     examples: Examples, kernel: Kernel, scheme: Scheme, keep: str, classes: int, seed: int
 ) -> KernelState:
-    """No support yet."""
+    """A state without support."""
     K = scheme.planes(classes)
     support = GrowingRows(examples.n_features, examples.dtype)
     empty = np.zeros((0, K))
@@ -291,7 +291,7 @@ def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
 
 
 class KernelCache:
-    """K of all rows with the support rows that have been there longest, within a limit of bytes."""
+    """Caches K of all rows with the oldest support rows, up to a limit in bytes."""
 
     def __init__(self, examples: Examples, limit: float) -> None:
         self.examples, self.columns = examples, 0
@@ -300,7 +300,7 @@ class KernelCache:
         self.parts: list[Array] = []
 
     def extend(self, kernel: Kernel, support: Any) -> None:
-        """Take in support rows that are new."""
+        """Add new support rows to the cache."""
         rows, d = self.examples.target.shape[0], self.examples.n_features
         while self.columns < min(support.shape[0], self.most):
             end = min(self.columns + COLUMNS_AT_ONCE, support.shape[0], self.most)
@@ -314,7 +314,7 @@ class KernelCache:
             self.columns = end
 
     def score(self, kernel: Kernel, X: Any, index: Array, support: Any, beta: Array) -> Array:
-        """F of the rows `index`, whose values are X: (columns, rows)."""
+        """The scores of the rows `index`, whose values are X: (columns, rows)."""
         out, at = np.zeros((X.shape[0], beta.shape[1])), 0
         for part in self.parts:
             out += part[index] @ beta[at : at + part.shape[1]].astype(part.dtype)
@@ -327,25 +327,25 @@ class KernelCache:
 
 
 class KernelSolver(Solver):
-    """What the learners with kernels share: all rows are there, and a scan counts errors."""
+    """Base of the kernel solvers: all rows are in memory, and a scan counts errors."""
 
     examples: Examples
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Hold on to the rows."""
+        """Keep the rows."""
         (self.examples,) = source.parts(self.state.epoch)
 
     def clean(self, source: Source) -> bool:
-        """Whether the last iterate answers every row right."""
+        """Whether the last iterate classifies every row correctly."""
         return errors_in(source, self.state.last()) == 0
 
     def radius(self, facts: Facts) -> float:
-        """Max K(x, x), the bias left out."""
+        """R = max √K(x, x), without the bias."""
         return math.sqrt(max(float(self.state.reach2) - float(self.state.kernel.shift), 0.0))
 
 
 class KernelPerceptronSolver(KernelSolver):
-    """Pass after pass, until every row is answered right; `memory` bytes may be used to remember kernels."""
+    """Makes passes until every row is classified correctly; up to `memory` bytes of kernel values are cached."""
 
     state: KernelState
 
@@ -353,7 +353,7 @@ class KernelPerceptronSolver(KernelSolver):
         self.plan, self.state, self.memory = plan, state, memory
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Measure the rows in the kernel's space."""
+        """Keep the rows, and record the largest K(x, x)."""
         super().begin(source, records)
         state, weights = self.state, self.examples.weights
         self.problem, self.cache = whole_problem(self.examples, state.scheme), KernelCache(self.examples, self.memory)
@@ -361,7 +361,7 @@ class KernelPerceptronSolver(KernelSolver):
         state.reach2 = max(state.reach2, largest_diagonal(state.kernel, self.examples))
         if weights is not None:
             state.whole = state.whole and bool((weights == np.floor(weights)).all())
-        self.places = np.full(self.examples.target.shape[0], -1)  # of rows in the support
+        self.places = np.full(self.examples.target.shape[0], -1)  # the index of each row in the support
         self.passes = 0
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
@@ -379,7 +379,7 @@ class KernelPerceptronSolver(KernelSolver):
         yield PartOfEpoch(order.size, state.updates - before)
 
     def ending(self, source: Source) -> Ending:
-        """The mean loss, and whether every row is answered right."""
+        """The mean loss, and whether every row is classified correctly."""
         converged = self.counts[Count.VIOLATIONS] == 0 and (self.order.covers or self.clean(source))
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
         return Ending(float(self.counts[Count.LOSS]) / max(self.problem.total, 1e-300), bool(converged), errors)
@@ -388,7 +388,7 @@ class KernelPerceptronSolver(KernelSolver):
 def _visit_block(
     examples: Examples, state: KernelState, cache: KernelCache, index: Array, places: Array, repeats: VisitLimit
 ) -> Array:
-    """Visit the rows `index`; what was counted."""
+    """Visit the rows `index`; returns the counters."""
     X = take(examples.rows, index, examples.n_features)
     F = cache.score(state.kernel, X, index, state.support.rows, state.beta)
     state.computed += index.size * (state.support.size - cache.columns)
@@ -397,28 +397,28 @@ def _visit_block(
     sides = None if state.scheme.joint else state.scheme.sides(truth, state.classes)
     if not np.isfinite(F).all():
         raise kernel_overflow()
-    # Rows before the first mistake change nothing, and need no kernel among themselves.
+    # Rows before the first mistake change nothing, and their kernel matrix is not needed.
     mistakes = np.argmax(F, axis=0) != truth if sides is None else ((sides * F.T <= 0) & (sides != 0)).any(axis=1)
-    quiet = int(np.argmax(mistakes)) if mistakes.any() else index.size
-    state.clocks += weights[:quiet].sum() if sides is None else weights[:quiet] @ (sides[:quiet] != 0)
-    if quiet == index.size:
+    first = int(np.argmax(mistakes)) if mistakes.any() else index.size
+    state.clocks += weights[:first].sum() if sides is None else weights[:first] @ (sides[:first] != 0)
+    if first == index.size:
         return tally
-    index, X, weights, F = index[quiet:], X[quiet:], weights[quiet:], np.ascontiguousarray(F[:, quiet:])
+    index, X, weights, F = index[first:], X[first:], weights[first:], np.ascontiguousarray(F[:, first:])
     G = state.kernel.block(X, X)
     if not np.isfinite(G).all():
         raise kernel_overflow()
     K = state.beta.shape[1]
     beta, total = np.zeros((index.size, K)), np.zeros((index.size, K))
-    log, work = np.empty((LOG_ROOM if state.keep == "vote" else 0, 5)), np.zeros(K)
+    log, scores = np.empty((LOG_ROOM if state.keep == "vote" else 0, 5)), np.zeros(K)
     block, entries = KernelBlock(G, F, weights, state.clocks, beta, total, log, tally), []
     repeats.begin(index.size * K)
     while tally[Count.POSITION] < index.size:
-        tally[Count.VISITS] = some = repeats.few(VISITS_AT_ONCE)
+        tally[Count.VISITS] = visits = repeats.few(VISITS_AT_ONCE)
         if sides is None:
-            visit_together(block, truth[quiet:], work)
+            visit_together(block, truth[first:], scores)
         else:
-            visit_apart(block, sides[quiet:])
-        repeats.spend(some - int(tally[Count.VISITS]))
+            visit_apart(block, sides[first:])
+        repeats.spend(visits - int(tally[Count.VISITS]))
         entries.append(log[: int(tally[Count.LOGGED])].copy())
         tally[Count.LOGGED] = 0.0
     state.updates += int(tally[Count.UPDATES])
@@ -429,9 +429,9 @@ def _visit_block(
 def _add_support(
     state: KernelState, X: Any, index: Array, places: Array, beta: Array, total: Array, entries: list[Array]
 ) -> None:
-    """Add the steps of a block to the support, each row once."""
+    """Add the steps of a block to the support, which holds each distinct row once."""
     moved = np.flatnonzero((beta != 0).any(axis=1) | (total != 0).any(axis=1))
-    if state.keep == "vote":  # steps may have cancelled; the vote still needs the row
+    if state.keep == "vote":  # the vote needs a row even if its steps have cancelled
         moved = np.union1d(moved, np.concatenate(entries)[:, 0].astype(np.int64))
     fresh: list[int] = []
     for t in moved.tolist():
@@ -454,6 +454,6 @@ def _add_support(
 
 
 def _digest(X: Any, t: int) -> bytes:
-    """What a row is known by: equal rows are one support row."""
+    """A key for a row: equal rows become one support row."""
     row = X[t : t + 1].toarray()[0] if sp.issparse(X) else X[t]
     return hashlib.blake2b(np.ascontiguousarray(row + row.dtype.type(0)).tobytes(), digest_size=16).digest()

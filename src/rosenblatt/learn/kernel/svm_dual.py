@@ -1,13 +1,13 @@
 """The support vector machine with a kernel, by dual coordinate ascent.
 
-The bias is a feature of the kernel, K̂ = K + 1, so that the dual has a box and no equality:
+The bias is part of the kernel, K̂ = K + 1, so that the dual has box constraints and no equality constraint:
 
     primal  ½‖ŵ‖² + C Σ s_i ξ_i,               ξ_i = max(0, 1 − y_i f_i)
     dual    Σ α_i − ½ Σ α_i α_j y_i y_j K̂_ij,   0 ≤ α_i ≤ C s_i
 
-One coordinate has its optimum at α_i ← clip(α_i + (1 − y_i f_i)/K̂_ii, 0, C s_i) (Hsieh et al. 2008). A round takes the
-rows that violate their optimality most, ascends among them alone, with the kernel within them, and then brings f of
-all rows up to date by one product of matrices. primal − dual bounds how far either is from the optimum.
+The optimum in one coordinate is α_i ← clip(α_i + (1 − y_i f_i)/K̂_ii, 0, C s_i) (Hsieh et al. 2008). A round takes the
+rows that violate the optimality conditions most as its working set, ascends on them alone, using their kernel matrix,
+and then updates f of all rows by one matrix product. primal − dual bounds how far either is from the optimum.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from rosenblatt.learn.online.solver import whole_problem
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-WORKING = 512  # rows of a round
-SWEEPS = 200  # passes over them at most
+WORKING = 512  # rows of a working set
+SWEEPS = 200  # maximum number of passes over it
 
 
 @compiled
 def ascend_working_set(
     G: Array, y: Array, alpha: Array, limit: Array, f: Array, order: Array, slack: float, sweeps: int
 ) -> int:
-    """Passes over a few rows, in a fresh order each, until none violates its optimality by more than `slack`.
+    """Make passes over the working set until no row violates its optimality condition by more than `slack`.
 
-    G is K̂ within them, f = ŵ·φ̂(x) of them. Returns the steps taken.
+    G is its kernel matrix K̂, f = ŵ·φ̂(x) its scores, `order` the orders of the passes. Returns the number of steps.
     """
     steps = 0
     for sweep in range(sweeps):
@@ -69,9 +69,9 @@ def ascend_working_set(
 
 @dataclass
 class BinaryDual:
-    """One two-class machine: its rows, its α, and f of its rows."""
+    """One two-class machine: its rows, their α and their f."""
 
-    rows: Array  # of the examples
+    rows: Array  # indices into the examples
     y: Array
     limit: Array
     alpha: Array
@@ -86,7 +86,7 @@ class BinaryDual:
         return (self.primal - self.dual) / max(self.primal, 1e-300) if np.isfinite(self.primal) else np.inf
 
     def weigh(self) -> None:
-        """Primal and dual values at α."""
+        """Compute the primal and dual objectives at α."""
         square = float(self.alpha * self.y @ self.f)
         slacks = np.maximum(0.0, 1.0 - self.y * self.f)
         self.primal = 0.5 * square + float(self.limit @ slacks)
@@ -108,7 +108,7 @@ class KernelDualState:
     dtype: Any = np.float64
 
     def copy(self) -> KernelDualState:
-        """A state that shares nothing that changes."""
+        """An independent copy."""
         return replace(self, planes=[replace(one, alpha=one.alpha.copy(), f=one.f.copy()) for one in self.planes])
 
     @property
@@ -129,34 +129,34 @@ class KernelDualState:
         return np.flatnonzero(used)
 
     def kept(self) -> KernelModel:
-        """Support rows and y·α, a column a plane."""
+        """Support rows and y·α, one column per plane."""
         rows = self.support_rows()
         coef = np.zeros((rows.size, len(self.planes)))
         for k, one in enumerate(self.planes):
-            mine = one.alpha > 0
-            coef[np.searchsorted(rows, one.rows[mine]), k] = (one.alpha * one.y)[mine]
-        support = take(self.examples.rows, rows, self.examples.n_features)
-        return KernelModel(self.kernel, support, coef, self.scheme, self.classes)
+            support = one.alpha > 0
+            coef[np.searchsorted(rows, one.rows[support]), k] = (one.alpha * one.y)[support]
+        values = take(self.examples.rows, rows, self.examples.n_features)
+        return KernelModel(self.kernel, values, coef, self.scheme, self.classes)
 
 
 def new_kernel_dual_state(
     examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, C: float, seed: int
 ) -> KernelDualState:
-    """All α at 0."""
+    """The state with all α at 0."""
     problem = whole_problem(examples, scheme)
     rows = problem.index(0, problem.size).astype(np.int64)
     sides = scheme.sides(examples.target[rows], classes).astype(np.float64)
     mass = problem.mass(rows)
     planes = []
     for k in range(scheme.planes(classes)):
-        mine = sides[:, k] != 0
-        zeros = np.zeros(int(mine.sum()))
-        planes.append(BinaryDual(rows[mine], sides[mine, k].copy(), C * mass[mine], zeros, zeros.copy()))
+        member = sides[:, k] != 0
+        zeros = np.zeros(int(member.sum()))
+        planes.append(BinaryDual(rows[member], sides[member, k].copy(), C * mass[member], zeros, zeros.copy()))
     return KernelDualState(kernel, scheme, classes, examples, planes, seed, dtype=examples.dtype)
 
 
 class KernelRows:
-    """Rows of the kernel matrix, those asked for last kept within a limit of bytes; one of them is always allowed."""
+    """Rows of the kernel matrix, with a least-recently-used cache of a limited size in bytes."""
 
     def __init__(self, examples: Examples, kernel: Kernel, limit: float) -> None:
         self.examples, self.kernel = examples, kernel
@@ -169,18 +169,18 @@ class KernelRows:
         missing = np.array([i for i in wanted if i not in self.known], np.int64)
         fresh: dict[int, Array] = {}
         for begin in range(0, missing.size, BLOCK):
-            some = missing[begin : begin + BLOCK]
-            fresh.update(zip(some.tolist(), self._compute(some), strict=True))
+            block = missing[begin : begin + BLOCK]
+            fresh.update(zip(block.tolist(), self._compute(block), strict=True))
         found = np.stack([self.known.pop(i) if i in self.known else fresh[i] for i in wanted])
-        for i, row in zip(wanted, found, strict=True):  # the last asked for are the last forgotten
+        for i, row in zip(wanted, found, strict=True):  # most recently used last
             self.known[i] = row
         while len(self.known) > self.most:
             self.known.pop(next(iter(self.known)))
         return found
 
-    def _compute(self, some: Array) -> Array:
+    def _compute(self, rows: Array) -> Array:
         n, d = self.examples.target.shape[0], self.examples.n_features
-        A, out = take(self.examples.rows, some, d), np.empty((some.size, n))
+        A, out = take(self.examples.rows, rows, d), np.empty((rows.size, n))
         for begin in range(0, n, BLOCK):
             index = np.arange(begin, min(begin + BLOCK, n))
             out[:, index] = self.kernel.block(A, take(self.examples.rows, index, d))
@@ -190,7 +190,7 @@ class KernelRows:
 
 
 class KernelDualSolver(KernelSolver):
-    """Rounds over all planes until each has a relative duality gap of at most `tol`."""
+    """Makes rounds until the relative duality gap of every plane is at most `tol`."""
 
     iterates = True
     state: KernelDualState
@@ -199,12 +199,12 @@ class KernelDualSolver(KernelSolver):
         self.state, self.tol, self.memory = state, tol, memory
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """No row of the kernel matrix is known yet."""
+        """Keep the rows; the cache of kernel rows starts empty."""
         super().begin(source, records)
         self.rows = KernelRows(self.examples, self.state.kernel, self.memory)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
-        """One round: a working set for each plane that is not solved."""
+        """One round: one working set for each plane that is not solved yet."""
         state, before = self.state, self.state.updates
         for k, plane in enumerate(state.planes):
             if plane.gap > self.tol:
@@ -212,25 +212,25 @@ class KernelDualSolver(KernelSolver):
         yield PartOfEpoch(self.examples.size, state.updates - before)
 
     def ending(self, source: Source) -> Ending:
-        """The primal objective of all planes, and whether their gaps are closed."""
+        """The sum of the primal objectives, and whether all duality gaps are closed."""
         return Ending(sum(one.primal for one in self.state.planes), self.state.gap <= self.tol)
 
 
 def _round(plane: BinaryDual, rows: KernelRows, rng: np.random.Generator) -> None:
-    """One working set."""
+    """Choose a working set, ascend on it, and update f."""
     gain = 1.0 - plane.y * plane.f
     gain[((plane.alpha <= 0) & (gain < 0)) | ((plane.alpha >= plane.limit) & (gain > 0))] = 0.0
     violation = np.abs(gain)
     count = min(WORKING, int(np.count_nonzero(violation)))
-    work = np.argpartition(-violation, count - 1)[:count] if count else np.zeros(0, np.int64)
+    chosen = np.argpartition(-violation, count - 1)[:count] if count else np.zeros(0, np.int64)
     if count:
-        K = rows.of(plane.rows[work])[:, plane.rows]
-        alpha, order = plane.alpha[work], np.stack([rng.permutation(count) for _ in range(16)])
+        K = rows.of(plane.rows[chosen])[:, plane.rows]
+        alpha, order = plane.alpha[chosen], np.stack([rng.permutation(count) for _ in range(16)])
         slack = 0.1 * float(violation.max())
-        G = np.ascontiguousarray(K[:, work])
+        G = np.ascontiguousarray(K[:, chosen])
         plane.steps += ascend_working_set(
-            G, plane.y[work], alpha, plane.limit[work], plane.f[work], order, slack, SWEEPS
+            G, plane.y[chosen], alpha, plane.limit[chosen], plane.f[chosen], order, slack, SWEEPS
         )
-        plane.f += ((alpha - plane.alpha[work]) * plane.y[work]) @ K
-        plane.alpha[work] = alpha
+        plane.f += ((alpha - plane.alpha[chosen]) * plane.y[chosen]) @ K
+        plane.alpha[chosen] = alpha
     plane.weigh()

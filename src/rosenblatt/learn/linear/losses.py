@@ -1,10 +1,10 @@
-"""Losses: how much a score costs, and which way it should go.
+"""Losses: their values and derivatives.
 
-A loss of the margin is a function of m = y·f, one of the residual a function of r = f − y. It is a small class: the
-formula as its docstring, `value`, `slope` (the derivative; at a kink, one of the slopes there) and, where it has
-kinks, `near`, its proximal map argmin_p ℓ(p) + (p − m)²/2t, by which a batch solver rounds the kinks off (Moreau's
-envelope). `width` is the one parameter that a loss may have: where Huber's loss turns straight, half the width of the
-tube. A new loss is a class here and its line in `LOSSES` (CONTRIBUTING.md); compiled code sees its place in that table.
+A loss is a function of the margin m = y·f or of the residual r = f − y. It is a small class: the formula as its
+docstring, `value`, `slope` (the derivative; at a kink, a subgradient) and, if it has kinks, `near`, its proximal map
+argmin_p ℓ(p) + (p − m)²/2t, with which the batch solver smooths the kinks (Moreau's envelope). `width` is the only
+parameter a loss may have: the point where Huber's loss becomes linear, or half the width of the tube. To add a loss,
+add a class here and a line in `LOSSES` (CONTRIBUTING.md); compiled code identifies it by its index in that table.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Array = np.ndarray[Any, Any]
 
 
 class Loss:
-    """What every loss says of itself.
+    """Base class of the losses.
 
-    of : "margin" (for classes) or "residual" (for numbers).
-    steep : the largest second derivative, which sets how long the first steps may be; 1 where there is a kink.
-    kinked : whether it has a `near`.
-    refusal : why it cannot be learned by, where it cannot.
+    of : "margin" (classification) or "residual" (regression).
+    steep : the largest second derivative, which limits the first step sizes; 1 if there is a kink.
+    kinked : whether it defines `near`.
+    refusal : why it cannot be minimised, if it cannot.
     """
 
     of: ClassVar[str] = "margin"
@@ -50,21 +50,16 @@ class Loss:
         """The proximal map; a smooth loss needs none."""
         return m
 
-    @classmethod
-    def sentence(cls) -> str:
-        """The loss in a sentence."""
-        return (cls.__doc__ or "").strip().splitlines()[0]
-
 
 # -- of the margin ---------------------------------------------------------------------------------------------------
 
 
 class ZeroOne(Loss):
-    """1 when m ≤ 0, else 0: what one would like to count, a tie being a mistake."""
+    """1 if m ≤ 0, else 0: the number of mistakes, ties included."""
 
     refusal = (
-        "its slope is 0 wherever it has one, so that no step makes it smaller; learn by a loss that lies above it, "
-        'such as "hinge" or "log", and count the errors of the result (report_.errors)'
+        "its slope is 0 wherever it exists, so that no step decreases it; minimise an upper bound such as "
+        '"hinge" or "log", and count the errors of the result (report_.errors)'
     )
 
     @staticmethod
@@ -113,7 +108,7 @@ class Hinge(Loss):
 
 
 class SquaredHinge(Loss):
-    """max(0, 1 − m)², smooth, and hard on rows that are far on the wrong side."""
+    """max(0, 1 − m)²: smooth, and large for rows far on the wrong side."""
 
     steep = 2.0
 
@@ -127,7 +122,7 @@ class SquaredHinge(Loss):
 
 
 class LogLoss(Loss):
-    """ln(1 + e^−m), logistic regression: the surprise at the label when P(y|x) = 1/(1 + e^−m)."""
+    """ln(1 + e^−m), logistic regression: the negative log-likelihood of P(y|x) = 1/(1 + e^−m)."""
 
     steep = 0.25
 
@@ -142,7 +137,7 @@ class LogLoss(Loss):
 
 
 class Exponential(Loss):
-    """e^−m, the loss of AdaBoost; a row that is far on the wrong side outweighs all others."""
+    """e^−m, the loss of AdaBoost; a row far on the wrong side outweighs all others."""
 
     steep = math.inf
 
@@ -156,7 +151,7 @@ class Exponential(Loss):
 
 
 class ModifiedHuber(Loss):
-    """max(0, 1 − m)² where m ≥ −1, else −4m: smooth, and mild on outliers."""
+    """max(0, 1 − m)² if m ≥ −1, else −4m: smooth, and linear for outliers."""
 
     steep = 2.0
 
@@ -206,7 +201,7 @@ class Absolute(Loss):
 
 
 class Huber(Loss):
-    """½r² where |r| ≤ ε, else ε|r| − ½ε²: squares for small residuals, straight for outliers."""
+    """½r² if |r| ≤ ε, else ε|r| − ½ε²: quadratic for small residuals, linear for outliers."""
 
     of = "residual"
 
@@ -220,7 +215,7 @@ class Huber(Loss):
 
 
 class LogCosh(Loss):
-    """ln cosh r: near ½r² for small residuals, near |r| − ln 2 for large ones."""
+    """ln cosh r: approximately ½r² for small residuals, |r| − ln 2 for large ones."""
 
     of = "residual"
 
@@ -234,7 +229,7 @@ class LogCosh(Loss):
 
 
 class EpsilonInsensitive(Loss):
-    """max(0, |r| − ε): nothing within the tube, the loss of support vector regression."""
+    """max(0, |r| − ε): zero within the tube; the loss of support vector regression."""
 
     of = "residual"
     kinked = True
@@ -276,7 +271,7 @@ def names(of: str) -> set[str]:
     return {name for name, loss in LOSSES.items() if loss.of == of}
 
 
-# -- by code, as compiled loops ask ----------------------------------------------------------------------------------
+# -- by code, for compiled loops -------------------------------------------------------------------------------------
 
 
 def value(code: Any, m: Any, width: Any) -> Any:
@@ -295,7 +290,7 @@ def near(code: Any, m: Any, step: Any, width: Any) -> Any:
 
 
 def _branches(verb: str, arguments: str) -> Any:  # pragma: no cover
-    """The table as one compiled branch: `if code == 0: return …`, written out, since a loop over functions is none."""
+    """The table as a compiled chain of `if code == …: return …`, because compiled code cannot index functions."""
     scope: dict[str, Any] = {
         f"_{code}": numba.njit(**OPTIONS)(getattr(loss, verb)) for code, loss in enumerate(_BY_CODE)
     }
@@ -329,7 +324,7 @@ def _curve(code: int, width: float, of_slope: bool, m: Array, out: Array) -> Non
 
 
 def curve(name: str, m: Any, width: float = 0.1, slopes: bool = False) -> Array:
-    """A loss, or its slope, at each of many margins or residuals: to look at, to plot, to sum."""
+    """A loss, or its slope, at each of many margins or residuals."""
     at = np.asarray(m, dtype=np.float64)
     out = np.empty(at.size)
     _curve(CODES[name], float(width), slopes, at.reshape(-1), out)

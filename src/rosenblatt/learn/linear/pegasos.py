@@ -1,12 +1,12 @@
 """Pegasos: stochastic subgradient steps on mini-batches, with and without projection.
 
 The problem: min ½λ‖w‖² + mean of max(0, 1 − y·f), f = w·x + b, b the weight of a constant feature 1. At t = 1, 2, …,
-on a batch of k rows, all of them scored by the w before it,
+on a batch of k rows, all scored with the w before it,
 
     w ← (1 − 1/t)w + 1/(λtk) Σ_{y·f < 1} y·x          then, with projection,          w ← w·min(1, 1/(√λ‖w‖))
 
-(Shalev-Shwartz, Singer, Srebro, Cotter 2011, figures 1 and 2). As in `descent`, w = s·v, so that a sparse row costs its
-own non-zeros; ‖w‖² is kept up to date from w·x and ‖x‖².
+(Shalev-Shwartz, Singer, Srebro, Cotter 2011, figures 1 and 2). As in `stochastic_visits`, w = s·v, so that the cost of
+a sparse row is its number of non-zeros; ‖w‖² is updated from w·x and ‖x‖².
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from rosenblatt.learn.online.state import State
 from rosenblatt.learn.rows import add, dot, norm
 
 Array = np.ndarray[Any, Any]
-FEWEST_VISITS = 1 << 10  # made in one go, where rows are visited again and again
+FEWEST_VISITS = 1 << 10  # per call, if rows are visited repeatedly
 
 
 @dataclass(frozen=True)
 class PegasosPlan(ObjectivePlan):
-    """The plan of a support vector machine, with Pegasos's settings."""
+    """The settings of a support vector machine trained by Pegasos."""
 
     batch_size: int = 1
     project: bool = False
 
     def past_burn_in(self, t: float, radius2: float) -> bool:
-        """Whether F ≤ F* + (√λ + R)²(1 + ln t)/2λt, the bound of the method, promises more than w = 0, F(0) = 1."""
+        """Whether the method's bound F ≤ F* + (√λ + R)²(1 + ln t)/2λt guarantees more than w = 0 does, F(0) = 1."""
         reach = math.sqrt(self.alpha) + math.sqrt(radius2 + (self.bias != "none"))
         return bool(reach * reach * (1.0 + math.log(t)) <= 2.0 * self.alpha * t)
 
 
 @compiled
 def scale_down(v: Array, b: Array, k: Any, state: Array, factor: float) -> None:
-    """W ← factor·w; state holds s and ‖w‖²."""
+    """Multiply w by `factor`; state holds s and ‖w‖²."""
     state[0] *= factor
     state[1] *= factor * factor
     b[k] *= factor
@@ -72,7 +72,7 @@ def pegasos_steps(
             f = state[0] * np.float64(dot(rows, i, v)) + np.float64(b[k])
             lack = 1.0 - side * f
             lacks[at - begin] = 0.0
-            if not lack <= 0.0:  # NaN too, which the loss then shows
+            if not lack <= 0.0:  # also true for NaN, so that it reaches the loss
                 lacks[at - begin] = side * shares[at]
                 tally[Count.LOSS] += shares[at] * lack
             mass += shares[at]
@@ -91,17 +91,17 @@ def pegasos_steps(
 
 
 class PegasosSolver(StochasticSolver):
-    """Pass after pass, until the objective stops decreasing."""
+    """Makes passes until the objective stops decreasing."""
 
     plan: PegasosPlan
 
     def new_pass(self, rows: Any, mass: float) -> PegasosPass:
-        """What visits rows."""
+        """A new pass."""
         return PegasosPass(self.plan, self.state)
 
 
 class PegasosPass:
-    """One pass, over rows that may come in pieces; batches end with them."""
+    """One pass over rows, possibly in pieces; a batch does not extend beyond its piece."""
 
     def __init__(self, plan: PegasosPlan, state: State) -> None:
         (machine,) = state.machines
@@ -112,7 +112,7 @@ class PegasosPass:
         self.each = max(1, plan.batch_size // 1024)
 
     def turned(self, problem: Problem) -> Problem:
-        """Codes of two classes come as ±1; as a column they are asked for by `is_on`, whose class 0 is the positive."""
+        """The problem with the targets ±1 of two classes as codes 0 (positive) and 1, which `is_on` expects."""
         if not self.scheme.single:
             return problem
         return replace(problem, truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
@@ -124,20 +124,20 @@ class PegasosPass:
             self.learn(problem, piece)
 
     def learn(self, problem: Problem, piece: Array) -> None:
-        """Visit these rows of a problem that was turned."""
+        """Visit these rows of a problem returned by `turned`."""
         plan, machine = self.plan, self.machine
         for visits, shares in _visits(piece, problem.weights, plan.batch_size):
-            for k, mine in enumerate(self.work):
+            for k, column in enumerate(self.work):
                 pegasos_steps(
-                    machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, mine,
+                    machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, column,
                     machine.tally, plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project,
                     self.lacks,
                 )  # fmt: skip
 
     def end(self) -> None:
-        """Weights as they are, after the last row."""
-        for k, mine in enumerate(self.work):
-            self.machine.coef[k] *= mine[0]
+        """Multiply the scale s into the weights, after the last row."""
+        for k, column in enumerate(self.work):
+            self.machine.coef[k] *= column[0]
         self.machine.tally[Count.CLOCK] = self.work[0][2]
         check_weights(self.machine, self.epoch)
 
@@ -147,7 +147,7 @@ def _start(w: Array, b: Any, t: float) -> Array:
 
 
 def _visits(piece: Array, weights: Array, batch: int) -> Iterator[tuple[Array, Array]]:
-    """A row of weight s as ⌈s⌉ visits, the last with the remaining fraction; whole batches that are quickly made."""
+    """A row of weight s as ⌈s⌉ visits, the last with the remaining fraction; in groups of whole batches."""
     if not weights.size:
         yield piece, np.ones(piece.size)
         return

@@ -1,10 +1,10 @@
-"""Penalties: what large weights cost. Intercepts cost nothing.
+"""Penalties on the weights. Intercepts are not penalised.
 
-With α ≥ 0 and the share 0 ≤ ρ ≤ 1 of the L1 part, a penalty has a `value`, a `slope` (at 0 the one nearest to 0) and
-`shrink`, its proximal map argmin_v α·P(v) + (v − w)²/2t, which is what a step of length t does to w. `parts` are the
-factors of Σ|w| and ½Σw² in it, by which the stochastic solver shrinks a weight only when a row shows its feature; a
-penalty that is no such sum has None there, and is for the batch solver alone. A new penalty is a class here and its
-line in `PENALTIES` (CONTRIBUTING.md).
+With the strength α ≥ 0 and the fraction 0 ≤ ρ ≤ 1 of the L1 part, a penalty has a `value`, a `slope` (at 0 the
+subgradient nearest to 0) and `shrink`, the proximal step of size t, argmin_v α·P(v) + (v − w)²/2t. `parts` are the
+coefficients of Σ|w| and ½Σw², with which the stochastic solver can shrink a weight lazily, when a row next contains its
+feature; a penalty that is not such a sum returns None, and works with the batch solver only. To add a penalty, add a
+class here and a line in `PENALTIES` (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Penalty:
-    """λ₁Σ|w| + ½λ₂Σw² with the parts λ₁, λ₂ that a subclass names; another penalty says all four itself."""
+    """λ₁Σ|w| + ½λ₂Σw², where a subclass gives λ₁ and λ₂; a penalty of another form overrides all four methods."""
 
     @staticmethod
     def parts(alpha: float, ratio: float) -> tuple[float, float] | None:
@@ -32,7 +32,7 @@ class Penalty:
 
     @classmethod
     def value(cls, w: Array, alpha: float, ratio: float) -> float:
-        """The penalty of all weights together."""
+        """The penalty summed over all weights."""
         l1, l2 = cls._both(alpha, ratio)
         return float(l1 * np.abs(w).sum() + 0.5 * l2 * np.vdot(w, w))
 
@@ -44,18 +44,13 @@ class Penalty:
 
     @classmethod
     def shrink(cls, w: Array, step: Any, alpha: float, ratio: float) -> Array:
-        """The proximal map for steps of this length, one for all weights or one for each."""
+        """The proximal step of this size, one for all weights or one per weight."""
         l1, l2 = cls._both(alpha, ratio)
         return np.sign(w) * np.maximum(np.abs(w) - step * l1, 0.0) / (1.0 + step * l2)  # type: ignore[no-any-return]
 
-    @classmethod
-    def sentence(cls) -> str:
-        """The penalty in a sentence."""
-        return (cls.__doc__ or "").strip().splitlines()[0]
-
 
 class NoPenalty(Penalty):
-    """0: weights are free."""
+    """0: no penalty."""
 
     @staticmethod
     def parts(alpha: float, ratio: float) -> tuple[float, float]:
@@ -63,7 +58,7 @@ class NoPenalty(Penalty):
 
 
 class L2(Penalty):
-    """½Σw²: weights are spread evenly; ridge regression, the support vector machine."""
+    """½Σw²: many small weights; ridge regression, the support vector machine."""
 
     @staticmethod
     def parts(alpha: float, ratio: float) -> tuple[float, float]:
@@ -79,7 +74,7 @@ class L1(Penalty):
 
 
 class ElasticNet(Penalty):
-    """ρΣ|w| + ½(1 − ρ)Σw²: zeros, but features that say the same share their weight."""
+    """ρΣ|w| + ½(1 − ρ)Σw²: many weights are exactly 0, and correlated features share theirs."""
 
     @staticmethod
     def parts(alpha: float, ratio: float) -> tuple[float, float]:

@@ -1,21 +1,21 @@
-"""Batch descent: accelerated proximal gradient with line search, for any loss and any penalty.
+"""The batch solver: accelerated proximal gradient descent with line search, for any loss and any penalty.
 
-The problem is `minimising.Aim`'s: F(W, b) = D(W, b) + α·P(W), D the mean loss. From the point Y, ahead of W by its
-momentum, a step with the diagonal metric h and the length 1/L is
+The objective is that of `stochastic`, F(W, b) = D(W, b) + α·P(W), D the mean loss. From the point Y, which is W plus
+momentum, a proximal step with the diagonal metric h and the step size 1/L is
 
-    W⁺ = prox of α·P with lengths 1/(L h_j) at Y_j − ∂D/∂w_j /(L h_j)          Y⁺ = W⁺ + (t − 1)/t⁺ · (W⁺ − W)
+    W⁺ = prox of α·P with step sizes 1/(L h_j) at Y_j − ∂D/∂w_j /(L h_j)          Y⁺ = W⁺ + (t − 1)/t⁺ · (W⁺ − W)
 
-L doubles until D(W⁺) ≤ D(Y) + ⟨∇D, W⁺ − Y⟩ + L/2·‖W⁺ − Y‖²_h, and falls a little after each step (FISTA: Beck and
-Teboulle 2009). When the momentum points uphill it is dropped (O'Donoghue and Candès 2015).
+L doubles until D(W⁺) ≤ D(Y) + ⟨∇D, W⁺ − Y⟩ + L/2·‖W⁺ − Y‖²_h, and decreases slightly after each step (FISTA: Beck and
+Teboulle 2009). When the momentum points uphill it is reset (O'Donoghue and Candès 2015).
 
-Two changes of variables make tables as they come quick to fit. h_j is the variance of feature j, so that units do not
-matter; and the intercept is taken at the mean row μ, c = b + W·μ, so that features far from 0 do not drag it along.
+Two changes of variables make unscaled tables fast to fit. h_j is the variance of feature j, so that units do not
+matter; and the intercept is taken at the mean row μ, c = b + W·μ, so that it is decoupled from features far from 0.
 Neither changes the problem.
 
-A loss with kinks is rounded: Moreau's envelope min_p ℓ(p) + (m − p)²/2μ lies below ℓ by μ/2 at most and has the slope
-(m − p)/μ. μ falls from 1 to tol·F/2, each problem starting where the one before ended (Nesterov 2005).
+A loss with kinks is smoothed: Moreau's envelope min_p ℓ(p) + (m − p)²/2μ lies below ℓ by at most μ/2 and has the slope
+(m − p)/μ. μ decreases from 1 to tol·F/2, each problem warm-started from the one before (Nesterov 2005).
 
-Only scores are kept a row: as they are linear in W, those of Y cost no pass, and an iteration makes two.
+Scores are stored for every row: since they are linear in W, those of Y need no pass, and an iteration makes two.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ from rosenblatt.learn.rows import ONE, add
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-SOFTER = 0.25  # how μ falls
-SMALLEST_METRIC = 1e-10  # of the largest h
+SOFTER = 0.25  # the factor by which μ decreases
+SMALLEST_METRIC = 1e-10  # as a fraction of the largest h
 
 
 @compiled
 def loss_and_slopes(
     settings: DescentSettings, mu: float, y: Array, weights: Array, index: Array, scores: Array, slopes: Array
 ) -> float:
-    """Σ s_i ℓ_i of these rows, rounded off by mu; slopes_tk = s_i ∂ℓ_i/∂f_k."""
+    """Σ s_i ℓ_i of these rows, smoothed by mu; slopes_tk = s_i ∂ℓ_i/∂f_k."""
     total = 0.0
     for t in range(index.size):
         i = index[t]
@@ -98,7 +98,7 @@ def gather_one(rows: Any, index: Array, slopes: Array, out: Array) -> None:
 
 @compiled
 def gather_many(rows: Any, index: Array, slopes: Array, out: Array) -> None:
-    """The same for each column, laid out as `rows` wants it."""
+    """The same for each column, in the layout described in `rows`."""
     for t in range(index.size):
         add_all(rows, index[t], slopes[t], out)
 
@@ -133,7 +133,7 @@ class Iterate:
     scores: Array
 
     def ahead(self, before: Iterate, far: float) -> Iterate:
-        """The point moved on along the way from the one before."""
+        """The point plus `far` times the step from the one before."""
         return Iterate(
             self.W + far * (self.W - before.W),
             self.c + far * (self.c - before.c),
@@ -142,12 +142,12 @@ class Iterate:
 
 
 class SmoothedObjective:
-    """D and F over one problem, in double precision whatever the rows are."""
+    """D and F on one problem, in double precision whatever the type of the rows."""
 
     def __init__(self, problem: Problem, plan: ObjectivePlan, scheme: Scheme, d: int, K: int) -> None:
         self.problem, self.plan, self.K = problem, plan, K
         self.settings = plan.descent_settings(1, 1.0, scheme)
-        both = np.zeros((d, 2))  # side by side: a feature's two sums lie in one line of the cache
+        both = np.zeros((d, 2))  # interleaved: the two sums of a feature share a cache line
         moments = _moments_dense if isinstance(problem.rows, Dense) else _moments_sparse
         for _, index in self.pieces():
             moments(problem.rows, index, problem.weights, both)
@@ -157,20 +157,20 @@ class SmoothedObjective:
         if not all_finite(metric):
             raise NotFiniteError("The variance of a feature overflows")
         self.metric = np.maximum(metric, SMALLEST_METRIC * max(metric.max(initial=0.0), 1e-300))
-        # Codes of two classes come as ±1; as columns they are asked for by `is_on`, whose class 0 is the positive one.
+        # The targets of two classes are ±1; `is_on` expects codes, 0 for the positive class.
         self.truth = problem.truth
         if scheme.single and self.settings.kind != RESIDUAL:
             self.truth = np.where(problem.truth > 0, np.int32(0), np.int32(1))
 
     def pieces(self) -> Iterator[tuple[slice, Array]]:
-        """Places, and the rows at them."""
+        """Slices of positions, and the rows at them."""
         for begin, end in spans(self.problem.size, self.problem.per_row * self.K):
             yield slice(begin, end), self.problem.index(begin, end)
 
     def point(self, W: Array, c: Array) -> Iterate:
-        """The scores of all rows."""
+        """The iterate with the scores of all rows."""
         b, scores = c - W @ self.mean, np.empty((self.problem.size, self.K))
-        if not W.any():  # as at the start: no row need be read
+        if not W.any():  # at the start: no rows are read
             scores[:] = b
             return Iterate(W, c, scores)
         w = W[0] if self.K == 1 else np.ascontiguousarray(W if isinstance(self.problem.rows, Dense) else W.T)
@@ -208,7 +208,7 @@ class SmoothedObjective:
 
     @property
     def unit(self) -> float:
-        """How large a loss is in earnest, for problems whose least F is 0: a margin missed by 1, or |y| on average."""
+        """The scale of the loss, for problems whose minimum is 0: a margin missed by 1, or the mean of |y|."""
         if self.settings.kind != RESIDUAL or not self.truth.size:
             return 1.0
         return float(np.abs(self.truth).mean()) or 1.0
@@ -216,22 +216,22 @@ class SmoothedObjective:
 
 @dataclass
 class AcceleratedDescent:
-    """Where the descent stands: W, Y ahead of it, L and the clock of the momentum."""
+    """The state of the descent: W (`here`), Y (`ahead`), L and the momentum parameter t."""
 
     here: Iterate
     ahead: Iterate
     L: float
     t: float = 1.0
-    known: tuple[float, Array] | None = None  # D and its slopes at `ahead`, where a step has left them
+    known: tuple[float, Array] | None = None  # D and its slopes at `ahead`, if the last step computed them
 
     def step(self, objective: SmoothedObjective, mu: float) -> tuple[float, float]:
-        """One iteration; F at the new W and L‖W⁺ − Y‖²_h, the fall that one more such step could bring."""
+        """One iteration; returns F at the new W and L‖W⁺ − Y‖²_h, the decrease another such step could bring."""
         Y, plan, h = self.ahead, objective.plan, objective.metric
         loss, slopes = self.known or objective.loss(Y.scores, mu)
         by_W, by_c = objective.gradient(slopes)
         if not (math.isfinite(loss) and all_finite(by_W, by_c)):
             raise NotFiniteError("The loss or its gradient overflowed")
-        while math.isfinite(self.L):  # as L grows W comes back to Y, where all is finite: some 2,000 rounds at most
+        while math.isfinite(self.L):  # as L grows W approaches Y, where all is finite: about 2,000 rounds at most
             length = 1.0 / (self.L * h)
             W = plan.penalty_class.shrink(Y.W - length * by_W, length, plan.alpha, plan.ratio)
             new = objective.point(W, Y.c - by_c / self.L)
@@ -239,34 +239,34 @@ class AcceleratedDescent:
             square = float((dW * dW * h).sum() + dc @ dc)
             there, slopes_there = objective.loss(new.scores, mu)
             most = loss + float((by_W * dW).sum() + by_c @ dc) + 0.5 * self.L * square
-            # Where differences of D drown in rounding, differences of its slopes still tell: ⟨∇D⁺ − ∇D, Δ⟩ ≤ L‖Δ‖²_h.
+            # If differences of D are lost in rounding, those of its gradient still decide: ⟨∇D⁺ − ∇D, Δ⟩ ≤ L‖Δ‖²_h.
             bend = float(np.vdot(slopes_there - slopes, new.scores - Y.scores)) / objective.problem.total
             if all_finite(new.scores) and (there <= most or bend <= self.L * square):
                 break
             self.L *= 2.0
         else:
-            raise NotFiniteError("No step along the gradient is short enough to lower the loss")
+            raise NotFiniteError("No step size is small enough to decrease the loss")
         move = self.L * square
         uphill = ((Y.W - W) * h * (W - self.here.W)).sum() + (Y.c - new.c) @ (new.c - self.here.c) > 0
         t = 1.0 if uphill else 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * self.t**2))
-        stays = uphill or self.t == 1.0  # no momentum: the next step starts here
-        self.ahead = new if stays else new.ahead(self.here, (self.t - 1.0) / t)
-        self.known = (there, slopes_there) if stays else None
+        still = uphill or self.t == 1.0  # no momentum: the next step starts here
+        self.ahead = new if still else new.ahead(self.here, (self.t - 1.0) / t)
+        self.known = (there, slopes_there) if still else None
         self.here, self.t = new, t
         self.L *= 0.95
         return there + objective.penalty(W), move
 
 
 class BatchSolver(LinearSolver):
-    """Iteration after iteration, until a step could no longer lower F by tol² of it.
+    """Iterates until a step can no longer decrease F by the fraction tol² of it.
 
-    Where the least F is 0 no share of it is small: there tol of the loss's unit stands for F.
+    F is replaced by tol times the loss's unit where that is larger, because no fraction is small if the minimum is 0.
     """
 
     plan: ObjectivePlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Measure the rows, and score them by the weights at the start."""
+        """Compute the moments of the features, and the scores by the initial weights."""
         state, plan = self.state, self.plan
         (examples,) = source.parts(state.epoch)
         state.radius2 = max(state.radius2, examples.radius2)
@@ -286,12 +286,12 @@ class BatchSolver(LinearSolver):
         yield PartOfEpoch(self.objective.problem.size, 1)
 
     def ending(self, source: Source) -> Ending:
-        """F, and whether another step could lower it; a rounded loss is then rounded less."""
+        """F, and whether another step could decrease it; if not, a smoothed loss is smoothed less until μ is small."""
         plan, unit = self.plan, self.objective.unit
-        worth = max(abs(self.F), plan.tol * unit)
-        still, finest = self.move <= plan.tol**2 * worth, 0.5 * plan.tol * worth
-        done = still and self.mu <= finest
-        if still and not done:
+        scale = max(abs(self.F), plan.tol * unit)
+        solved, finest = self.move <= plan.tol**2 * scale, 0.5 * plan.tol * scale
+        done = solved and self.mu <= finest
+        if solved and not done:
             self.mu = max(SOFTER * self.mu, finest, 1e-15 * unit)
             self.descent = AcceleratedDescent(self.descent.here, self.descent.here, self.descent.L / SOFTER)
         (machine,) = self.state.machines
@@ -299,7 +299,7 @@ class BatchSolver(LinearSolver):
         return Ending(self.F, done)
 
     def copy(self) -> State:
-        """The state: its weights are replaced, never written to."""
+        """A copy that shares the weights, which are replaced and never written to."""
         return self.state.shallow()
 
 

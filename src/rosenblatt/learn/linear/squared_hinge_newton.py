@@ -1,11 +1,11 @@
-"""The squared hinge with a ridge, solved by Newton's method.
+"""The squared hinge loss with an L2 penalty, solved by Newton's method.
 
     minimise P(w, b) = ½‖w‖² + Σ C_i max(0, 1 − y_i (w·x_i + b))²
 
-P is piecewise quadratic. With A the rows inside the margin, the next point is the least of their quadratic,
-(I + 2 Σ_A C_i x̂_i x̂_iᵀ) ŵ = 2 Σ_A C_i y_i x̂_i, and a line search makes the way there a descent; it ends when A no
-longer changes (S. Keerthi, D. DeCoste, "A modified finite Newton method", JMLR 6, 2005). The intercept has no ridge.
-With α_i = 2 C_i max(0, 1 − y_i f_i), P ≥ Σα − ½‖Σ α_i y_i x_i‖² − Σ α_i²/(4C_i): the gap.
+P is piecewise quadratic. With A the rows inside the margin, the next point is the minimum of their quadratic,
+(I + 2 Σ_A C_i x̂_i x̂_iᵀ) ŵ = 2 Σ_A C_i y_i x̂_i, approached by a line search that decreases P; it ends when A stops
+changing (S. Keerthi, D. DeCoste, "A modified finite Newton method", JMLR 6, 2005). The intercept is not penalised.
+With α_i = 2 C_i max(0, 1 − y_i f_i), the dual bound P ≥ Σα − ½‖Σ α_i y_i x_i‖² − Σ α_i²/(4C_i) gives the duality gap.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 import scipy.sparse.linalg as spl
 
 Array = np.ndarray[Any, Any]
-MOST, DIRECT = 100, 1500  # steps; columns up to which the system is solved directly
+MOST, DIRECT = 100, 1500  # maximum steps; maximum columns for a direct solution of the linear system
 
 
 @dataclass(frozen=True)
 class NewtonResult:
-    """A plane, the duality gap relative to P, and the steps it took."""
+    """A plane, the duality gap relative to P, and the number of steps."""
 
     w: Array
     b: float
@@ -31,7 +31,7 @@ class NewtonResult:
 
 
 def squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> NewtonResult:
-    """Solve for rows X (an array or CSR), sides y = ±1 and one C a row."""
+    """Solve for rows X (an array or CSR), sides y = ±1 and one C per row."""
     w, b = np.zeros(X.shape[1]), 0.0
     f = np.zeros(X.shape[0])
     value = _value(w, f, y, C)
@@ -62,9 +62,9 @@ def _value(w: Array, f: Array, y: Array, C: Array) -> float:
 
 
 def _quadratic(X: Any, y: Array, C: Array, fit_intercept: bool, start: Array) -> tuple[Array, float]:
-    """The least point of the quadratic of these rows."""
+    """The minimum of the quadratic of these rows."""
     d = X.shape[1]
-    # The least b for each w: weighted means are taken off, which leaves a system in w alone.
+    # b is eliminated by subtracting weighted means, which leaves a system in w alone.
     mass = C.sum()
     share = C / mass if fit_intercept and mass > 0 else np.zeros_like(C)
     mean, middle = np.asarray(share @ X, dtype=np.float64).ravel(), float(share @ y)

@@ -1,9 +1,9 @@
-"""The objective, mean loss + penalty, and its stochastic descent, epoch after epoch.
+"""The objective, mean loss plus penalty, and its minimisation by stochastic gradient descent.
 
     F(W, b) = Σ_i s_i ℓ(x_i, y_i)/Σ_i s_i + α·P(W)
 
-For one-vs-rest ℓ is summed over the columns. `StochasticSolver` descends one row at a time; the batch solver is in
-`batch`, Pegasos in `pegasos`.
+For one-vs-rest ℓ is summed over the columns. `StochasticSolver` makes one step per row; the batch solver is in
+`proximal_gradient`, Pegasos in `pegasos`.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from rosenblatt.learn.repeated_visits import check_total
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-BIAS_CURVATURE = 0.01  # what the schedule of an intercept without penalty counts on
+BIAS_CURVATURE = 0.01  # the curvature that the schedule of the unpenalised intercept assumes
 
 
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
-    """What to minimise and how; `rule` is asked only which rows are answered wrongly."""
+    """What to minimise and how; `rule` only decides which rows are misclassified."""
 
     loss: str = "log"
     penalty: str | None = "l2"
@@ -79,15 +79,15 @@ class ObjectivePlan(Plan):
         return self.penalty_class.value(coef.astype(np.float64), self.alpha, self.ratio)
 
     def past_burn_in(self, t: float, radius2: float) -> bool:
-        """Whether the objective met after t steps says something of how far the descent is."""
+        """Whether the objective after t steps is past the burn-in, so that it can be used for stopping."""
         return True
 
     def descent_settings(self, epoch: int, reach: float, scheme: Scheme, visits: float = 1.0) -> DescentSettings:
-        """Loss, penalty and schedule as compiled code takes them; reach = max‖x‖², visits those of an epoch.
+        """Loss, penalty and schedule for compiled code; reach = max‖x‖², visits: the visits of an epoch.
 
-        "optimal" is η = 1/(α(t + t₀)), where t₀ makes the first step one that no row overshoots by; the intercept has
-        half of such a step for itself, and falls as if it had a penalty. Without a penalty both fall with the root of
-        the epochs.
+        "optimal" is η = 1/(α(t + t₀)), with t₀ such that the first step overshoots on no row. The intercept has its own
+        step size, which starts at half of what would not overshoot and decreases as if it were penalised. Without a
+        penalty both decrease with the square root of the epochs.
         """
         l1, l2 = self.penalty_class.parts(self.alpha, self.ratio) or (0.0, 0.0)
         bias = 0.0 if self.bias == "none" else 1.0
@@ -95,7 +95,7 @@ class ObjectivePlan(Plan):
         bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
         eta, power = bias_eta / max(reach, 1e-12), HARMONIC
         if not eta > 0.0:
-            raise NotFiniteError("The squared length of a row overflows, so that no step is short enough")
+            raise NotFiniteError("The squared length of a row overflows, so that no step size is small enough")
         fade, bias_fade = eta * strength, bias_eta * max(strength, BIAS_CURVATURE)
         if not strength:
             fade, bias_fade, power = 1.0 / visits, 1.0 / visits, ROOT
@@ -112,14 +112,14 @@ class ObjectivePlan(Plan):
         )
 
     def _constant(self, epoch: int) -> float:
-        """η of this epoch, a number or what a callable says."""
+        """η of this epoch: the given number, or the value of a callable."""
         eta = float(self.rate(epoch) if callable(self.rate) else self.rate)
         if not (math.isfinite(eta) and eta > 0):
             raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
         return eta
 
 
-# -- the value of the plan --------------------------------------------------------------------------------------------
+# -- the value of the objective --------------------------------------------------------------------------------------
 
 
 @compiled
@@ -166,7 +166,7 @@ class TotalLoss:
     planes: Planes
 
     def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
-        """Of these examples."""
+        """The sums over these examples."""
         return mean_loss_terms(examples, self.plan, self.planes)
 
 
@@ -182,12 +182,12 @@ def objective(source: Source, plan: ObjectivePlan, planes: Planes) -> float:
 
 
 class StochasticSolver(LinearSolver):
-    """Descends one row at a time, until the objective met on the way stops decreasing."""
+    """Makes one step per row, until the objective, averaged over each pass, stops decreasing."""
 
     plan: ObjectivePlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Take in R, and the objectives of the epochs before."""
+        """Set R, and continue the patience of the epochs so far."""
         state, plan = self.state, self.plan
         state.radius2 = max(state.radius2, source.facts.radius2)
         state.bias = 0.0 if plan.bias == "none" else 1.0
@@ -200,7 +200,7 @@ class StochasticSolver(LinearSolver):
         return self.plan.past_burn_in(steps, self.state.radius2) and self.patience.spent(loss)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
-        """One pass over all parts; weights are settled at its end."""
+        """One pass over all parts; scale and penalty are applied to all weights at its end."""
         state, plan = self.state, self.plan
         (machine,) = state.machines
         machine.tally[[Count.LOSS, Count.POSITION, Count.LEFT]] = 0.0
@@ -216,34 +216,34 @@ class StochasticSolver(LinearSolver):
         run.end()
 
     def new_pass(self, rows: Dense | Sparse, mass: float) -> Any:
-        """What visits rows like these, all of which weigh `mass`."""
+        """A new pass over rows like these, whose total weight is `mass`."""
         return StochasticPass(self.plan, self.state, rows, mass)
 
     def take(self, losses: Array, violations: float, updates: int) -> None:
-        """End an epoch that was made elsewhere, with these losses."""
+        """Take over the losses of an epoch that was run elsewhere."""
         (self.state.machines[0].tally[Count.LOSS],) = losses
 
     def ending(self, source: Source) -> Ending:
-        """The objective met on the way, and whether it stopped decreasing."""
+        """The objective averaged over the pass, and whether it stopped decreasing."""
         (machine,) = self.state.machines
         objective = machine.tally[Count.LOSS] / source.facts.mass + self.plan.penalty_of(machine.coef)
         return Ending(float(objective), self._spent(objective, machine.tally[Count.CLOCK]))
 
 
 class StochasticPass:
-    """One pass, over rows that may come in pieces; `total` is the weight of all of them, `rows` some of them."""
+    """One pass over rows, possibly in pieces; `total` is the weight of all rows, `rows` some of them."""
 
-    each = 1  # values that a visit reads beyond those of its row and planes, as a factor
+    each = 1  # cost of a visit relative to reading its row and planes
 
     def __init__(self, plan: ObjectivePlan, state: State, rows: Dense | Sparse, total: float) -> None:
         (machine,) = state.machines
         lay_out(machine, rows, state.scheme)
-        # Weights may be summed in more than one order: a whole number of visits is the same for all.
+        # Rounded, because the sum of the weights may depend on the order of summation.
         settings = plan.descent_settings(state.epoch + 1, state.radius2, state.scheme, max(float(round(total)), 1.0))
         K = machine.intercept.size
         debt = machine.debt
         if settings.l1 > 0 and (debt is None or (debt.owed != debt.owed.max()).any()):
-            # No debts yet, or classes have come since: all weights start with none.
+            # No debts yet, or classes were added since: all weights start without debt.
             machine.debt = debt = L1Debt.zeros(machine.weights)
         if settings.l1 <= 0 or debt is None:
             debt = L1Debt(np.zeros((0, 0)), np.zeros(1))
@@ -265,7 +265,7 @@ class StochasticPass:
                 sweep(self.work, problem.task, piece, self.settings, tally, NO_LOG, most)
 
     def end(self) -> None:
-        """Weights as they are, after the last row."""
+        """Apply scale and penalty to all weights, after the last row."""
         apply_scale_and_debts(self.work)
         machine = self.machine
         if self.settings.l1 > 0:
@@ -275,7 +275,7 @@ class StochasticPass:
 
 
 def check_weights(machine: Machine, epoch: int) -> None:
-    """Refuse weights that steps too long for the rows have made infinite or NaN."""
+    """Refuse weights that too large a step size has made infinite or NaN."""
     if not all_finite(machine.coef, machine.intercept):
         remedy = 'Scale the features, choose a smaller learning_rate or solver="batch".'
         raise NotFiniteError(f"The weights overflowed in epoch {epoch}", remedy=remedy)

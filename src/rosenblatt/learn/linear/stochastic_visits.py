@@ -1,21 +1,21 @@
-"""Stochastic descent: what one visit does to a learner of mean loss + penalty.
+"""Stochastic gradient descent: what one visit does to a learner of mean loss plus penalty.
 
 The problem: min over W, b of Σ_i s_i ℓ(x_i, y_i)/Σ s_i + λ₁Σ|w| + ½λ₂Σw². A visit to row i at time t, with the step
-η = η₀/(1 + ct)^p and g_k = ∂ℓ/∂f_k, is
+size η = η₀/(1 + ct)^p and g_k = ∂ℓ/∂f_k, is
 
     w_k ← (1 − ηλ₂)w_k − ηg_k x          b_k ← b_k − η_b g_k          u ← u + ηλ₁
 
-and then pulls every weight towards 0, and not beyond, by what it owes: u less what it has been pulled by so far (the
-cumulative penalty of Tsuruoka, Tsujii and Ananiadou 2009: a weight that is 0 stays 0 until its gradients outweigh all
-that it owes, so that noise does not wake it; truncated gradient, Langford, Li and Zhang 2009, forgets the debt).
+followed by moving every weight towards 0, but not across it, by its debt: u minus the penalty applied to it so far
+(the cumulative penalty of Tsuruoka, Tsujii and Ananiadou 2009: a weight at 0 stays there until its gradients outweigh
+its debt, so that noise does not move it; truncated gradient, Langford, Li and Zhang 2009, keeps no debt).
 
-Only the features of the row are touched. With w = s·v the decay is s ← (1 − ηλ₂)s (Bottou 2010; Pegasos); v is pulled
-by U = Σ ηλ₁/s, and when its feature is next seen, all at once: the same numbers as if every weight had been pulled at
-every visit. q holds what v has been pulled by, with its sign.
+Only the features of the row are touched. With w = s·v the decay is s ← (1 − ηλ₂)s (Bottou 2010; Pegasos); the L1
+penalty of v, U = Σ ηλ₁/s, is applied lazily, when a row next contains the feature, with the same result as if it had
+been applied at every visit. q holds the penalty applied to v so far, with its sign.
 
-    Falling      w (d,):        two classes, or numbers
-    FallingMany  W, K columns:  one-vs-rest or labels, each column a loss of its own; or softmax,
-                                ℓ = ln Σ_k e^{f_k} − f_y, all columns together
+    DescentPlane   w (d,):        two classes, or regression
+    DescentPlanes  W, K columns:  one-vs-rest or labels, each column with its own loss; or softmax,
+                                  ℓ = ln Σ_k e^{f_k} − f_y, over all columns
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.rows import ONE, add, dot, dots, norm
 
 Array = np.ndarray[Any, Any]
-SMALLEST_SCALE = 1e-4  # below it v is multiplied out, so that float32 keeps its digits
+SMALLEST_SCALE = 1e-4  # below it s is multiplied into v, so that float32 keeps its precision
 FIXED, ROOT, HARMONIC = range(3)  # p = 0, ½, 1
 MARGIN, RESIDUAL, SOFTMAX = range(3)
 
 
 class DescentSettings(NamedTuple):
-    """A loss, a penalty and a schedule, as compiled code takes them."""
+    """A loss, a penalty and a schedule, encoded for compiled code."""
 
     code: int  # the loss
     width: float
     kind: int  # MARGIN, RESIDUAL or SOFTMAX
-    capped: bool  # the slope has no bound on its growth: see `capped`
+    capped: bool  # whether the slope is unbounded and steps are limited: see `capped_step`
     l1: float
     l2: float
     eta: float
     fade: float  # c
     power: int  # p
     bias: float  # 1, or 0 without intercept
-    bias_eta: float  # η₀ and c of the intercept, which has no penalty: a schedule that counts on one would not calm it
+    bias_eta: float  # η₀ and c of the intercept, which has no penalty for a schedule to rely on
     bias_fade: float
 
 
 class DescentPlane(NamedTuple):
-    """w = s·v, v pulled; `scale` holds s and U; q, laid out as v, is empty when λ₁ = 0."""
+    """w = s·v; `scale` holds s and U; q, in the layout of v, is empty if λ₁ = 0."""
 
     v: Array
     all: Array  # v and q as arrays of two dimensions
@@ -68,7 +68,7 @@ class DescentPlane(NamedTuple):
 
 
 class DescentPlanes(NamedTuple):
-    """The same for K columns, with one s and one U for all of them."""
+    """The same for K columns, which share s and U."""
 
     v: Array
     all: Array
@@ -79,7 +79,7 @@ class DescentPlanes(NamedTuple):
     scores: Array
 
 
-# -- verbs on a row and all columns ----------------------------------------------------------------------------------
+# -- operations on a row and all columns -----------------------------------------------------------------------------
 
 
 def _add_all_dense(rows: Any, i: Any, steps: Array, W: Array) -> None:
@@ -105,7 +105,7 @@ add_all = verb({Dense: _add_all_dense, Sparse: _add_all_sparse})  # w_k += steps
 
 @compiled
 def pulled(v: float, q: float, U: float) -> float:
-    """V without what it owes, on its own side of 0."""
+    """The value of v after its debt is applied, not across 0."""
     if v > 0.0:
         return max(v - (U + q), 0.0)
     return min(v + (U - q), 0.0) if v < 0.0 else v
@@ -140,7 +140,7 @@ def _catch_many_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
         _catch(v[j], q[j], U)
 
 
-# Pull the weights of row i's features for all the time that they were not seen.
+# Apply the outstanding L1 penalty to the weights of row i's features.
 catch_up_one = verb({Dense: _catch_one_dense, Sparse: _catch_one_sparse})
 catch_up_many = verb({Dense: _catch_many_dense, Sparse: _catch_many_sparse})
 
@@ -160,7 +160,7 @@ def rate(settings: DescentSettings, eta: float, fade: float, t: float) -> float:
 
 @compiled
 def bias_share(settings: DescentSettings, t: float) -> float:
-    """The intercept's step as a share of that of the weights."""
+    """The intercept's step size relative to that of the weights."""
     if settings.bias == 0.0:
         return 0.0
     return rate(settings, settings.bias_eta, settings.bias_fade, t) / rate(settings, settings.eta, settings.fade, t)
@@ -168,7 +168,7 @@ def bias_share(settings: DescentSettings, t: float) -> float:
 
 @compiled
 def apply_scale_and_debts(learner: Any) -> None:
-    """Multiply out: v becomes w itself, for all features; debts too."""
+    """Apply all debts and multiply s into v, so that v = w for all features; debts are rescaled too."""
     s, U = learner.scale[0], learner.scale[1]
     V, Q = learner.all, learner.debts
     for a in range(V.shape[0]):
@@ -184,7 +184,7 @@ def apply_scale_and_debts(learner: Any) -> None:
 
 @compiled
 def decay(learner: Any, settings: DescentSettings, eta: float) -> None:
-    """S ← (1 − ηλ₂)s, never below 0: a step longer than 1/λ₂ would turn w round."""
+    """Multiply s by 1 − ηλ₂, but not by less than 0: a step size above 1/λ₂ would reverse w."""
     learner.scale[0] *= max(1.0 - eta * settings.l2, 0.0)
     if learner.scale[0] < SMALLEST_SCALE:
         apply_scale_and_debts(learner)
@@ -200,7 +200,7 @@ def partial(settings: DescentSettings, f: float, y: float) -> tuple[float, float
 
 @compiled
 def capped_step(settings: DescentSettings, step: float, f: float, reach: float) -> float:
-    """A step that a slope without bound makes too long, cut so that f moves by 1 + |f| at most; reach = ‖x̂‖²."""
+    """The step for an unbounded slope, limited so that f changes by at most 1 + |f|; reach = ‖x̂‖²."""
     most = (1.0 + abs(f)) / max(reach, 1e-300)
     return min(max(step, -most), most)
 
@@ -208,7 +208,7 @@ def capped_step(settings: DescentSettings, step: float, f: float, reach: float) 
 def visit_descent(
     learner: DescentPlane, rows: Any, y: Array, i: Any, share: float, settings: DescentSettings, tally: Array, log: Any
 ) -> bool:
-    """Two classes, y = ±1, or numbers."""
+    """Two classes, y = ±1, or regression."""
     eta = share * rate(settings, settings.eta, settings.fade, tally[Count.CLOCK])
     if learner.q.size > 0:
         catch_up_one(rows, i, learner.v, learner.q, learner.scale[1])
@@ -230,7 +230,7 @@ def visit_descent(
 
 @compiled
 def softmax(scores: Array, true: Any) -> float:
-    """Turn scores into P(k|x) − [k = y], in place; −ln P(y|x)."""
+    """Turn scores into P(k|x) − [k = y], in place; returns −ln P(y|x)."""
     top = scores[0]
     for k in range(1, scores.size):
         top = max(top, scores[k])

@@ -1,18 +1,20 @@
 """The support vector machine by dual coordinate ascent, with shrinking, until the duality gap is closed.
 
-Two classes, and one-vs-rest, a column each. With x̂ = (x, B), B the intercept's scale, z_i = y_i x̂_i and C_i = C·s_i
+Two classes, and one-vs-rest with one column per class. With x̂ = (x, B), B the intercept's scale, z_i = y_i x̂_i and
+C_i = C·s_i
 
     primal  ½‖w‖² + Σ C_i ξ_i (hinge) or Σ C_i ξ_i² (squared hinge), ξ_i = max(0, 1 − w·z_i)
     dual    Σ α_i − ½‖w‖² − ½Σ D_i α_i²,  w = Σ α_i z_i,  0 ≤ α_i ≤ U_i
             hinge: U_i = C_i, D_i = 0;  squared hinge: U_i = ∞, D_i = 1/(2C_i)
     step    G = w·z_i − 1 + D_i α_i;  α_i ← clip(α_i − G/(‖x̂_i‖² + D_i), 0, U_i)
 
-As ‖w‖² = Σ α_i w·z_i, the gap is a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge,
-C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its square. A pass adds them up as it meets them; when that sum is small
-enough to hope, a scan of all rows has the true gap. A row whose α is at a bound, with a slope beyond the worst of the
-pass before, is left out until then. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008.)
+Since ‖w‖² = Σ α_i w·z_i, the gap is a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge,
+C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its square. A pass sums the terms as an estimate; once the estimate is near
+the tolerance, a scan of all rows computes the exact gap. Shrinking: a row whose α is at a bound, with a slope beyond
+the largest violation of the previous pass, is left out until then. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML
+2008.)
 
-Many classes together (Crammer and Singer 2001): w_k = Σ α_ik x̂_i, α_ik ≤ C_i [k = y_i], Σ_k α_ik = 0, and with
+Multinomial (Crammer and Singer 2001): w_k = Σ α_ik x̂_i, α_ik ≤ C_i [k = y_i], Σ_k α_ik = 0, and with
 e_k = [k ≠ y], G_k = w_k·x̂ + e_k
 
     primal  ½‖W‖² + Σ C_i ξ_i, ξ_i = max_k G_k − G_y          dual  Σ α_{i,y_i} − ½‖W‖²
@@ -42,17 +44,17 @@ from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-HOPE = 3.0  # how much larger than allowed the gap met on the way may be for a scan to be worth its while
-FINE = 1e-5  # a tolerance below which single precision is not enough
+HOPE = 3.0  # a scan is made once the estimated gap is at most this many times the tolerance
+FINE = 1e-5  # the tolerance below which single precision is not enough
 
-# Columns of `DualVariables.rows`, and places of `DualVariables.sums`:
+# Columns of `DualVariables.rows`, and indices into `DualVariables.sums`:
 CURVE, CAP = 0, 1
 MET, STEPS, KEPT = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class DualPlan(Plan):
-    """A support vector machine: what to solve, and how far."""
+    """The problem of a support vector machine, and the tolerance of its solution."""
 
     squared: bool = False
     C: float = 1.0
@@ -62,21 +64,21 @@ class DualPlan(Plan):
 
 
 class DualVariables(NamedTuple):
-    """All α and what the passes need to know of rows and columns."""
+    """All α, and the data of rows and columns that passes need."""
 
     alpha: Array  # (n, K)
     left_out: Array  # (n, K) int8
     rows: Array  # (n, 2): ‖x̂‖², C_i
-    worst: Array  # (K, 4): the largest and smallest slope of this pass, and of the pass before
-    sums: Array  # the gap met on the way, updates, rows kept
+    worst: Array  # (K, 4): the largest and smallest slope of this pass, and of the previous pass
+    sums: Array  # the estimated gap, updates, rows that stay active
     w: Array  # (K, d), or (d, K) for sparse rows and K > 1
     b: Array
     scores: Array
-    order: Array  # room to sort K classes
+    order: Array  # scratch space to sort K classes
 
 
 class DualSettings(NamedTuple):
-    """What compiled code is told."""
+    """The settings for compiled code."""
 
     squared: bool
     bias: float  # B²
@@ -85,7 +87,7 @@ class DualSettings(NamedTuple):
 
 @compiled
 def ascent_step(a: float, G: float, q: float, cap: float, squared: bool) -> float:
-    """α after its step; q = ‖x̂‖² + D."""
+    """The new α; q = ‖x̂‖² + D."""
     if q > 0.0:
         a = max(a - G / q, 0.0)
     elif G < 0.0:
@@ -95,7 +97,7 @@ def ascent_step(a: float, G: float, q: float, cap: float, squared: bool) -> floa
 
 @compiled
 def gap_of_row(a: float, m: float, cap: float, squared: bool) -> float:
-    """A row's share of the gap, at the margin m = w·z."""
+    """A row's term of the gap, at the margin m = w·z."""
     xi = max(0.0, 1.0 - m)
     if squared:
         return cap * xi * xi + 0.25 * a * a / cap - a * (1.0 - m)
@@ -104,7 +106,7 @@ def gap_of_row(a: float, m: float, cap: float, squared: bool) -> float:
 
 @compiled
 def column(duals: DualVariables, i: Any, k: Any, m: float, how: DualSettings) -> float:
-    """One α: how far it moves; whether the row is left out from now on stands in `left_out`."""
+    """Update one α; returns its change, and sets `left_out` if the row is left out from now on."""
     a, q, cap = duals.alpha[i, k], duals.rows[i, CURVE], duals.rows[i, CAP]
     D = 0.5 / cap if how.squared else 0.0
     duals.sums[MET] += gap_of_row(a, m, cap, how.squared)
@@ -126,7 +128,7 @@ def column(duals: DualVariables, i: Any, k: Any, m: float, how: DualSettings) ->
 
 @compiled
 def pass_one(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
-    """Two classes: one step for each active row, in order; rows that stay are moved to the front."""
+    """Two classes: one step per active row, in order; rows that stay active are moved to the front."""
     w, kept, n = duals.w, 0, np.uint64(active.size)
     for t in range(n):
         fetch_ahead(rows, y, active, t)
@@ -149,7 +151,7 @@ def pass_one(duals: DualVariables, rows: Any, y: Array, active: Array, how: Dual
 
 @compiled
 def pass_many(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
-    """One-vs-rest: the same for K columns at once; a row stays while any column needs it."""
+    """One-vs-rest: the same for K columns at a time; a row stays active while any column needs it."""
     W, scores, kept, n = duals.w, duals.scores, 0, np.uint64(active.size)
     for t in range(n):
         fetch_ahead(rows, y, active, t)
@@ -180,10 +182,10 @@ def pass_many(duals: DualVariables, rows: Any, y: Array, active: Array, how: Dua
 
 @compiled
 def level(duals: DualVariables, B: Array, q: float, cap: float, true: Any) -> float:
-    """β: the level at which the α_k of a row sum to 0 (the row's problem, solved by one pass over sorted B)."""
+    """β, at which the α_k of a row sum to 0: the row's subproblem, solved by one pass over sorted B."""
     order = duals.order
-    B[true] += q * cap  # the true class's bound, as a shift: then all α_k ≤ 0
-    for k in range(B.size):  # sort by insertion, largest first: K is small
+    B[true] += q * cap  # the bound of the true class as a shift, so that all α_k ≤ 0
+    for k in range(B.size):  # insertion sort, largest first: K is small
         at = k
         while at > 0 and B[order[at - 1]] < B[k]:
             order[at] = order[at - 1]
@@ -200,7 +202,7 @@ def level(duals: DualVariables, B: Array, q: float, cap: float, true: Any) -> fl
 
 @compiled
 def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
-    """Crammer and Singer: all α of a row at once."""
+    """Crammer and Singer: all α of a row in one step."""
     G, n, kept = duals.scores, np.uint64(active.size), 0
     for t in range(n):
         fetch_ahead(rows, y, active, t)
@@ -243,7 +245,7 @@ def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how:
 
 @compiled
 def gap_one(duals: DualVariables, rows: Any, y: Array, index: Array, how: DualSettings) -> float:
-    """The rows' share of the gap."""
+    """The sum of these rows' terms of the gap."""
     total = 0.0
     for i in index:
         m = y[i] * (np.float64(dot(rows, i, duals.w)) + duals.b[0])
@@ -283,7 +285,7 @@ def squared_norms(rows: Any, index: Array, bias: float, out: Array) -> None:
 
 
 class DualAscent:
-    """One machine's dual problem: α, w, and the rows still in play."""
+    """One machine's dual problem: α, w, and the active rows."""
 
     def __init__(self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int) -> None:
         self.problem, self.plan, self.scheme = problem, plan, scheme
@@ -310,7 +312,7 @@ class DualAscent:
         self.ratio = HOPE
 
     def everyone(self) -> None:
-        """Bring back the rows that were left out."""
+        """Make all rows active again."""
         self.active = self.problem.index(0, self.problem.size).copy()
         self.duals.left_out[:] = 0
         self.duals.worst[:, 2:] = (np.inf, -np.inf)
@@ -347,7 +349,7 @@ class DualAscent:
         return total - 0.5 * norm2
 
     def gap(self) -> float:
-        """The gap, by a scan of all rows."""
+        """The duality gap, by a scan of all rows."""
         problem, total = self.problem, 0.0
         for index in problem.pieces(self.duals.b.size):
             if self.scheme.single:
@@ -357,7 +359,7 @@ class DualAscent:
         return max(total, 0.0)
 
     def closed(self) -> float | None:
-        """The relative gap when it is below the tolerance; else None, and the rows that a scan finds wanting return."""
+        """The relative gap if it is below the tolerance; else None, and after a scan all rows are active again."""
         met, dual = float(self.duals.sums[MET]), self.dual()
         if met > self.ratio * self.plan.tol * (dual + met):
             if not self.active.size:
@@ -372,12 +374,12 @@ class DualAscent:
         return None
 
     def coef(self, dtype: Any) -> tuple[Array, bool]:
-        """W as it lies, of its own: a pass that is broken off leaves it alone; and whether it lies (d, K)."""
+        """A copy of W, which an interrupted pass does not change, and whether its layout is (d, K)."""
         w = self.duals.w.astype(dtype)
         return (w[None, :], False) if w.ndim == 1 else (w, not isinstance(self.problem.rows, Dense))
 
     def signed(self) -> Array:
-        """(n, K): what each row adds to w_k, a multiple of x̂."""
+        """(n, K): the coefficient of each x̂_i in w_k."""
         alpha, truth = self.duals.alpha, self.problem.truth
         if self.scheme.joint:
             return alpha
@@ -386,20 +388,15 @@ class DualAscent:
         on = truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(alpha.shape[1])
         return np.where(on, alpha, -alpha)
 
-    def relative_gap(self) -> float:
-        """Gap over primal objective, by a scan."""
-        gap, dual = self.gap(), self.dual()
-        return gap / (dual + gap) if dual + gap > 0 else 0.0
-
 
 class DualSolver(LinearSolver):
-    """Pass after pass, until the gap is closed."""
+    """Makes passes until the duality gap is closed."""
 
     iterates = True
     plan: DualPlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """All α at 0."""
+        """Set all α to 0."""
         state = self.state
         (examples,) = source.parts(state.epoch)
         state.radius2 = max(state.radius2, examples.radius2)
@@ -408,7 +405,7 @@ class DualSolver(LinearSolver):
         self.ascent = DualAscent(problem, self.plan, state.scheme, examples.n_features, K)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
-        """One pass over the rows that are not left out."""
+        """One pass over the active rows."""
         state, ascent = self.state, self.ascent
         (machine,) = state.machines
         before = ascent.duals.sums[STEPS]
@@ -421,9 +418,9 @@ class DualSolver(LinearSolver):
         yield PartOfEpoch(ascent.problem.size, made)
 
     def ending(self, source: Source) -> Ending:
-        """The primal objective met on the way, and whether the gap is closed."""
+        """The primal objective, estimated during the pass, and whether the gap is closed."""
         return Ending(self.ascent.dual() + max(float(self.ascent.duals.sums[MET]), 0.0), self.closed)
 
     def copy(self) -> State:
-        """The state: its weights are replaced, never written to, and nothing restores α."""
+        """A copy that shares the weights, which are replaced and never written to; α cannot be restored."""
         return self.state.shallow()

@@ -1,12 +1,12 @@
 """Layers of units and backpropagation.
 
-Layer l computes s = W z + b from what it is given, y = F(s) unit by unit, and where it has gain control the pooled
-activity of the layer divides each answer: z = y/√(1 + mean y²). The last layer's answer is o; the loss of a row is
+Layer l computes s = W z + b from its input and y = F(s) for each unit; with gain control each output is divided by
+the pooled activity of the layer: z = y/√(1 + mean y²). The output of the last layer is o; the loss of a row is
 
     cross-entropy   −log softmax(s)_true           squared error   ½ Σ_k (o_k − u_k)²,  u one-hot, o logistic
 
 Backpropagation (Rumelhart, Hinton, Williams 1986): with g = ∂loss/∂z of a layer, δ = g·F′(s), ∂W = zᵀδ, ∂b = Σδ, and
-g = δWᵀ for the layer below. All weights lie in one vector, so that an optimiser is one pass over three vectors.
+g = δWᵀ for the layer below. All weights are stored in one vector, so that an optimiser is one pass over three vectors.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Layer:
     nonnegative : bool, default=False
         Keep the weights (not the biases) at 0 or above.
     gain_control : bool, default=False
-        Divide each answer by the pooled activity of the layer, y/√(1 + mean y²) (divisive normalisation).
+        Divide each output by the pooled activity of the layer, y/√(1 + mean y²) (divisive normalisation).
 
     Examples
     --------
@@ -85,25 +85,25 @@ class Layer:
 
     def __post_init__(self) -> None:
         if not isinstance(self.units, int | np.integer) or isinstance(self.units, bool) or self.units < 1:
-            raise ValueError(f"A layer has a whole number of units, at least 1, got {self.units!r}.")
+            raise ValueError(f"units of a layer must be a whole number, at least 1, got {self.units!r}.")
         if not isinstance(self.activation, str) or self.activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, got {self.activation!r}.")
         for name in ("bias", "nonnegative", "gain_control"):
             if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} of a layer is True or False, got {getattr(self, name)!r}.")
+                raise ValueError(f"{name} of a layer must be True or False, got {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """What does not change while a network learns: its layers, the answer's last, and its loss."""
+    """The fixed part of a network: its layers, the output layer last, and its loss."""
 
     inputs: int
     layers: tuple[Layer, ...]
     loss: str  # "cross-entropy" or "squared"
-    alpha: float = 0.0  # adds ½·alpha·‖W‖² to the mean loss, biases left out
+    alpha: float = 0.0  # adds ½·alpha·‖W‖² to the mean loss, without biases
 
     def views(self, flat: Array) -> list[tuple[Array, Array]]:
-        """W (fan in, units) and b (units, or empty) of each layer, within the vector of all weights."""
+        """W (fan in, units) and b (units, or empty) of each layer, as views of the vector of all weights."""
         found, at, below = [], 0, self.inputs
         for layer in self.layers:
             weights = flat[at : at + below * layer.units].reshape(below, layer.units)
@@ -116,14 +116,14 @@ class Architecture:
 
     @property
     def size(self) -> int:
-        """Weights in all."""
+        """The number of weights."""
         belows = [self.inputs, *(layer.units for layer in self.layers)]
         return sum(
             below * layer.units + layer.units * layer.bias for below, layer in zip(belows, self.layers, strict=False)
         )
 
     def start(self, seed: int, dtype: Any) -> Array:
-        """Random weights: Glorot and Bengio's range, biases 0; their size alone where they may not be negative."""
+        """Random weights in Glorot and Bengio's range, biases 0; absolute values for nonnegative layers."""
         rng = np.random.default_rng((seed, 0x11E7))
         flat = np.zeros(self.size, dtype)
         for layer, (weights, _) in zip(self.layers, self.views(flat), strict=True):
@@ -135,16 +135,16 @@ class Architecture:
 
 
 class LayerOutput(NamedTuple):
-    """What a layer computed, for the way back."""
+    """What a layer computed, for the backward pass."""
 
     given: Any  # z of the layer below
-    sums: Array  # s, where F overwrites it y
+    sums: Array  # s, or y if F overwrites it
     units: Array  # y
     gain: Array | None  # √(1 + mean y²)
 
 
 def forward(net: Architecture, flat: Array, X: Any) -> tuple[Array, list[LayerOutput]]:
-    """The answers, s of the last layer for cross-entropy, and the trail of every layer."""
+    """The outputs (s of the last layer for cross-entropy), and the intermediate results of every layer."""
     z, trails = X, []
     for layer, (weights, shift) in zip(net.layers, net.views(flat), strict=True):
         s = np.asarray(z @ weights)
@@ -161,7 +161,7 @@ def forward(net: Architecture, flat: Array, X: Any) -> tuple[Array, list[LayerOu
 
 
 def objective(net: Architecture, flat: Array, X: Any, codes: Array, mass: Array | None = None) -> tuple[float, Array]:
-    """The mean loss of rows (weighed by `mass`) with its penalty, and its gradient."""
+    """The mean loss of rows (weighted by `mass`) plus penalty, and its gradient."""
     gradient = np.empty_like(flat)
     return loss_and_gradient(net, flat, gradient, X, codes, mass), gradient
 
@@ -169,14 +169,14 @@ def objective(net: Architecture, flat: Array, X: Any, codes: Array, mass: Array 
 def loss_and_gradient(
     net: Architecture, flat: Array, gradient: Array, X: Any, codes: Array, mass: Array | None
 ) -> float:
-    """The objective; its gradient goes into `gradient`."""
+    """The objective; its gradient is written to `gradient`."""
     out, trails = forward(net, flat, X)
     loss, slope = _answer(net, out, codes, mass)
     return loss + backward(net, flat, gradient, slope, trails)
 
 
 def _answer(net: Architecture, out: Array, codes: Array, mass: Array | None) -> tuple[float, Array]:
-    """The mean loss and its slope, by s for cross-entropy (in the place of the answers), by o for squared error."""
+    """The mean loss and its derivative: with respect to s for cross-entropy (in place), to o for squared error."""
     at = np.arange(codes.size)
     if net.loss == "cross-entropy":
         out -= out.max(axis=1, keepdims=True)
@@ -199,7 +199,7 @@ def _answer(net: Architecture, out: Array, codes: Array, mass: Array | None) -> 
 
 
 def backward(net: Architecture, flat: Array, gradient: Array, g: Array, trails: list[LayerOutput]) -> float:
-    """Fill `gradient` from g, the slope of the loss by the answers; what the penalty adds to the loss."""
+    """Fill `gradient` from g, the derivative of the loss with respect to the outputs; returns the penalty."""
     penalty = 0.0
     layers = list(zip(net.layers, net.views(flat), net.views(gradient), trails, strict=True))
     for depth in range(len(layers) - 1, -1, -1):
@@ -275,7 +275,7 @@ class Optimiser:
 
 @dataclass
 class NetworkState:
-    """The weights of a network, and what its optimiser remembers."""
+    """The weights of a network, and the state of its optimiser."""
 
     net: Architecture
     flat: Array
@@ -286,7 +286,7 @@ class NetworkState:
     second: Array = field(default_factory=lambda: np.zeros(0))
 
     def copy(self) -> NetworkState:
-        """A state that shares nothing that changes."""
+        """An independent copy."""
         return replace(self, flat=self.flat.copy(), first=self.first.copy(), second=self.second.copy())
 
     @property
@@ -300,19 +300,19 @@ class NetworkState:
         return self.flat.dtype
 
     def kept(self) -> NetworkModel:
-        """The network as it stands."""
+        """The network with its current weights."""
         return NetworkModel(self.net, self.flat)
 
 
 def new_network_state(net: Architecture, seed: int, dtype: Any) -> NetworkState:
-    """A network at its random start."""
+    """A network with its random initial weights."""
     flat = net.start(seed, dtype)
     return NetworkState(net, flat, seed, 0, 0, np.zeros_like(flat), np.zeros_like(flat))
 
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """A network that answers."""
+    """A trained network."""
 
     net: Architecture
     flat: Array
@@ -320,16 +320,16 @@ class NetworkModel:
 
     @property
     def classes(self) -> int:
-        """How many classes."""
+        """The number of classes."""
         return int(self.net.layers[-1].units)
 
     @property
     def width(self) -> int:
-        """How many features rows have."""
+        """The number of features."""
         return int(self.net.inputs)
 
     def outputs(self, rows: Dense | Sparse, index: Array) -> Array:
-        """The last layer's answers, (n, K)."""
+        """The outputs of the last layer, (n, K)."""
         out = np.empty((index.size, self.net.layers[-1].units), self.flat.dtype)
         flat = self.flat
         for begin in range(0, index.size, ROWS_AT_ONCE):
@@ -338,13 +338,13 @@ class NetworkModel:
         return out
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
-        """What decides: for two classes the second answer less the first, (n,); (n, K) for more."""
+        """Decision values: for two classes the second output minus the first, (n,); (n, K) for more."""
         out = self.outputs(rows, index)
         return out[:, 1] - out[:, 0] if out.shape[1] == 2 else out
 
 
 class BackpropagationPass:
-    """One pass of mini-batches over rows that may come in pieces: a batch may span them."""
+    """One pass of mini-batches over rows, possibly in pieces, which a batch may span."""
 
     def __init__(self, state: NetworkState, optimiser: Optimiser, batch: int) -> None:
         self.state, self.optimiser, self.batch = state, optimiser, batch
@@ -353,13 +353,13 @@ class BackpropagationPass:
         self.count, self.total, self.mass = 0, 0.0, 0.0
 
     def visit(self, examples: Examples, index: Array) -> None:
-        """Learn from these rows; what does not fill a batch waits for the next ones."""
+        """Learn from these rows; those that do not fill a batch wait for the next piece."""
         at = 0
         while at < index.size:
-            some = index[at : at + self.batch - self.count]
-            weight = None if examples.weights is None else examples.weights[some]
-            self.waiting.append((take(examples.rows, some, examples.n_features), examples.target[some], weight))
-            at, self.count = at + some.size, self.count + some.size
+            batch = index[at : at + self.batch - self.count]
+            weight = None if examples.weights is None else examples.weights[batch]
+            self.waiting.append((take(examples.rows, batch, examples.n_features), examples.target[batch], weight))
+            at, self.count = at + batch.size, self.count + batch.size
             if self.count == self.batch:
                 self._step()
 
@@ -377,10 +377,10 @@ class BackpropagationPass:
         self.total, self.mass = self.total + share * loss, self.mass + share
 
     def end(self) -> float:
-        """The last batch, however short; the mean loss of all, each before its step."""
+        """Process the last batch, however short; returns the mean loss of all batches, each before its step."""
         if self.waiting:
             self._step()
-        loss = self.total / max(self.mass, 1e-300)  # 0 where an order names none of the rows that take part
+        loss = self.total / max(self.mass, 1e-300)  # 0 if an order names none of the rows that take part
         if not (np.isfinite(loss) and all_finite(self.state.flat)):
             what = f"The loss is {loss} in epoch {self.state.epoch + 1}"
             remedy = f"Scale the features, or lower learning_rate_init from {self.optimiser.rate}."
@@ -389,7 +389,7 @@ class BackpropagationPass:
 
 
 class NetworkSolver(Solver):
-    """Epochs of mini-batches, until `patience` of them did not bring the loss down by `tol`."""
+    """Makes epochs of mini-batches until the loss has not decreased by `tol` for `patience` epochs."""
 
     state: NetworkState
 
@@ -400,7 +400,7 @@ class NetworkSolver(Solver):
         self.stopping = tol, patience
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Take in the losses of the epochs before."""
+        """Continue the patience of the epochs so far."""
         self.patience = Patience(*self.stopping, relative=False)
         for record in records:
             self.patience.spent(record.loss)

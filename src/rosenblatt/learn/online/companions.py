@@ -1,14 +1,14 @@
-"""What a setting keeps beside the weights, each in a part of its own.
+"""What some settings store in addition to the weights, one class each.
 
     Average        Σ clock·Δ of all updates, for keep="average"
     Pocket         the weights with the fewest errors so far, for keep="pocket"
-    Votes          the start and every update since, for keep="vote"
-    L1Debt         what an L1 penalty has taken from each weight, and should have taken
-    …Covariance    how sure a second-order rule is of its weights
+    Votes          the initial weights and every update since, for keep="vote"
+    L1Debt         the L1 penalty applied to each weight so far, and the penalty due
+    …Covariance    the covariance of a second-order rule
 
-A part is copied, laid out the other way, grown for new classes, and mixed over shards by its own methods. Arrays that
-follow the weights are (K, d), or (d, K) where the weights lie by feature; a part writes into its arrays only where it
-says so, and `mix` is a matrix whose rows say which old planes a new plane is made of.
+Each class has methods to copy its arrays, to transpose them, to extend them for new classes, and to mix them over
+shards. Arrays that follow the weights are (K, d), or (d, K) if the weights are stored by feature. Arrays are never
+written to, except where a class says so. `mix` is a matrix: the new planes are `mix` @ the old planes.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from rosenblatt.learn.models import UpdateHistory, stacked
 from rosenblatt.learn.online.first_order import UpdateLog
 
 Array = np.ndarray[Any, Any]
-Mean = Callable[[str], Array]  # of a term that shards were asked for, over all shards
+Mean = Callable[[str], Array]  # the mean over all shards of the term with this name
 LOG_ROOM = 1 << 13
 NONE = np.zeros(0)
 NO_LOG = UpdateLog(np.zeros(0, np.uint64), np.zeros(0, np.int32), NONE, NONE, NONE)
 
 
 class Weights(NamedTuple):
-    """Coefficients and intercepts, as they lie."""
+    """Coefficients and intercepts, in the machine's layout."""
 
     coef: Array
     intercept: Array
 
 
 class LoggedUpdates(NamedTuple):
-    """Updates that were logged together."""
+    """A batch of logged updates."""
 
     support: Any  # the rows that made them, an array or CSR
-    log: UpdateLog  # its rows are those of `support`
+    log: UpdateLog  # its rows are indices into `support`
     bias: float  # what a step of 1 adds to b
 
 
 @dataclass
 class Companion:
-    """A part of the state: arrays that belong to the weights of one machine."""
+    """Arrays that belong to the weights of one machine."""
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """All that is stored."""
+        """All stored arrays."""
         return tuple(getattr(self, one.name) for one in fields(self))
 
     def copy(self) -> Self:
-        """A part that shares nothing that changes."""
+        """An independent copy."""
         return type(self)(*(array.copy() for array in self.arrays))
 
     def transposed(self) -> Self:
-        """The same, laid out the other way."""
+        """The same in the other layout."""
         return type(self)(*(np.ascontiguousarray(one.T) if one.ndim == 2 else one for one in self.arrays))
 
     def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """What should hold of the arrays beside weights of this shape, where it does not."""
+        """What was expected of the arrays for weights of this shape; None if they are valid."""
         raise NotImplementedError
 
 
@@ -71,7 +71,7 @@ class Companion:
 
 @dataclass
 class Average(Companion):
-    """Σ clock·Δ over all updates: after N visits the mean of all iterates is w − Σ/N. Training adds to the arrays."""
+    """Σ clock·Δ over all updates: after N visits the mean of all iterates is w − Σ/N. Training writes to the arrays."""
 
     coef: Array
     intercept: Array
@@ -88,11 +88,11 @@ class Average(Companion):
         return Weights(coef, (weights.intercept - self.intercept / N).astype(dtype))
 
     def grown(self, mix: Array) -> Average:
-        """For the planes that `mix` makes of the old ones."""
+        """Extended to the new planes."""
         return Average(mix @ self.coef, mix @ self.intercept)
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
-        """What is summed over shards, which began these sums anew."""
+        """The terms to sum over shards, whose averages started at zero."""
         return {
             "average": self.coef,
             "average_b": self.intercept,
@@ -101,7 +101,7 @@ class Average(Companion):
         }
 
     def mixed(self, mean: Mean, weights: Weights, clock: float) -> Average:
-        """The sums for mixed weights: those before this epoch, and the mean of what shards have added."""
+        """The sums for mixed weights: those before this epoch, plus the mean of what the shards added."""
         return Average(
             self.coef + mean("average") - mean("timed") + clock * weights.coef,
             self.intercept + mean("average_b") - mean("timed_b") + clock * weights.intercept,
@@ -114,9 +114,9 @@ class Average(Companion):
 
 @dataclass
 class L1Debt(Companion):
-    """What each weight has been pulled by, with its sign, and what it should have been, the same for all of a column.
+    """The L1 penalty applied to each weight so far, with its sign, and the penalty due, one number per column.
 
-    See `stochastic_visits`, which writes into both.
+    See `stochastic_visits`, which writes to both.
     """
 
     pulled: Array
@@ -124,15 +124,15 @@ class L1Debt(Companion):
 
     @classmethod
     def zeros(cls, weights: Weights) -> L1Debt:
-        """Nothing owed yet."""
+        """No penalty due yet."""
         return cls(np.zeros(weights.coef.shape), np.zeros(weights.intercept.shape))
 
     def grown(self, mix: Array) -> L1Debt:
-        """For the planes that `mix` makes of the old ones."""
+        """Extended to the new planes."""
         return L1Debt(mix @ self.pulled, mix @ self.owed)
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
-        """What is summed over shards."""
+        """The terms to sum over shards."""
         return {"pulled": self.pulled, "owed": self.owed}
 
     @staticmethod
@@ -147,7 +147,7 @@ class L1Debt(Companion):
 
 @dataclass
 class Pocket(Companion):
-    """The weights with the fewest errors so far, (K, d), and the weight of the rows that they answer wrongly."""
+    """The weights with the fewest errors so far, (K, d), and the total weight of the rows they misclassify."""
 
     coef: Array
     intercept: Array
@@ -155,26 +155,26 @@ class Pocket(Companion):
 
     @classmethod
     def of(cls, weights: Weights) -> Pocket:
-        """These weights, whose errors are not known."""
+        """These weights, with their errors not counted yet."""
         return cls(weights.coef.copy(), weights.intercept.copy(), np.inf)
 
     def copy(self) -> Pocket:
-        """Itself: a pocket is replaced, never written to."""
+        """Itself, because a pocket is replaced and never written to."""
         return self
 
     def transposed(self) -> Pocket:
-        """Itself: it lies by class."""
+        """Itself, because it is always stored by class."""
         return self
 
     def grown(self, mix: Array) -> Pocket:
-        """For the planes that `mix` makes of the old ones."""
+        """Extended to the new planes."""
         dtype = self.coef.dtype
         return Pocket((mix @ self.coef).astype(dtype), (mix @ self.intercept).astype(dtype), self.errors)
 
 
 @dataclass
 class Votes(Companion):
-    """The weights at the start, (K, d), and every update since."""
+    """The initial weights, (K, d), and every update since."""
 
     coef: Array
     intercept: Array
@@ -182,19 +182,19 @@ class Votes(Companion):
 
     @classmethod
     def of(cls, weights: Weights) -> Votes:
-        """Beginning at these weights."""
+        """Starting from these weights."""
         return cls(weights.coef.copy(), weights.intercept.copy())
 
     def copy(self) -> Votes:
-        """A part that shares what is never written to."""
+        """A copy that shares the arrays, which are never written to."""
         return replace(self)
 
     def transposed(self) -> Votes:
-        """Itself: it lies by class."""
+        """Itself, because it is always stored by class."""
         return self
 
     def add(self, updates: LoggedUpdates) -> None:
-        """Lengthen the log. As in a binary counter, equals are joined: few pieces, each copied a few times."""
+        """Append to the log. As in a binary counter, pieces of similar size are joined, so that there are few."""
         log = self.log
         while log and log[-1].log.rows.size <= updates.log.rows.size < LOG_ROOM // 4:
             last = log[-1]
@@ -209,12 +209,12 @@ class Votes(Companion):
         self.log = (*log, updates)
 
     def grown(self, mix: Array) -> Votes:
-        """For the planes that `mix` makes of the old ones."""
+        """Extended to the new planes."""
         log = tuple(one._replace(log=_grown_log(one.log, mix)) for one in self.log)
         return Votes(mix @ self.coef, mix @ self.intercept, log)
 
     def history(self, clock: float) -> UpdateHistory:
-        """The log as one, its rows gathered once each."""
+        """The log in one piece."""
         if not self.log:
             empty = (np.zeros((0, self.coef.shape[1])),)
             return UpdateHistory(empty, np.zeros(0, np.int64), *NO_LOG[1:], clock, self.coef, self.intercept, NONE)
@@ -231,7 +231,7 @@ class Votes(Companion):
 
 
 def _grown_log(log: UpdateLog, mix: Array) -> UpdateLog:
-    """Each entry once for every new plane that its old plane goes into, entries of one update side by side."""
+    """Each entry once for every new plane that its old plane contributes to, entries of one update adjacent."""
     targets = [np.flatnonzero(mix[:, column]) for column in range(mix.shape[1])]
     entries = np.repeat(np.arange(log.rows.size), [targets[column].size for column in log.columns])
     columns = np.concatenate([targets[column] for column in log.columns] or [np.zeros(0, np.int64)])
@@ -244,16 +244,16 @@ def _grown_log(log: UpdateLog, mix: Array) -> UpdateLog:
 
 @dataclass
 class Covariance(Companion):
-    """How sure a second-order rule is of its weights. Training writes into the arrays."""
+    """The covariance of a second-order rule. Training writes to the arrays."""
 
     full: ClassVar[bool] = False
 
     def planes(self, weights: Weights) -> Weights:
-        """The weights that predict."""
+        """The weights used for prediction."""
         return Weights(weights.coef.copy(), weights.intercept.copy())
 
     def grown(self, mix: Array, fresh: Self) -> Self:
-        """For the planes that `mix` makes of the old ones; a plane without an old one is as sure as at the start."""
+        """Extended to the new planes; a plane without an old one has the initial covariance of `fresh`."""
         for new, old in zip(*np.nonzero(mix), strict=True):
             for into, array in zip(fresh.arrays, self.arrays, strict=True):
                 into[new] = array[old]
@@ -261,15 +261,15 @@ class Covariance(Companion):
 
     @property
     def variances(self) -> Array | None:
-        """Those of the weights, which mixing divides by; None where it does not."""
+        """The variances of the weights, if mixing divides by them; else None."""
         return None
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
-        """What is summed over shards."""
+        """The terms to sum over shards."""
         raise NotImplementedError
 
     def mixed(self, mean: Mean, weights: Weights) -> tuple[Covariance, Weights]:
-        """The mean of what shards have learned, with its weights."""
+        """The mixed covariance and weights of all shards."""
         raise NotImplementedError
 
 
@@ -282,16 +282,16 @@ class DiagonalCovariance(Covariance):
 
     @classmethod
     def start(cls, K: int, d: int, value: float, dtype: Any) -> Self:
-        """All alike."""
+        """The initial variances, all equal."""
         return cls(np.full((K, d), value, dtype), np.full(K, value, dtype))
 
     @property
     def variances(self) -> Array | None:
-        """All of them."""
+        """All variances."""
         return np.append(self.coef, self.intercept)
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
-        """Precisions, and the weights times them: Gaussians are mixed by their natural parameters."""
+        """The precisions, and the weights times them: Gaussians are mixed by their natural parameters."""
         coef, intercept = 1.0 / self.coef.astype(np.float64), 1.0 / self.intercept.astype(np.float64)
         return {
             "precision": coef,
@@ -301,7 +301,7 @@ class DiagonalCovariance(Covariance):
         }
 
     def mixed(self, mean: Mean, weights: Weights) -> tuple[DiagonalCovariance, Weights]:
-        """The Gaussian of the mean natural parameters."""
+        """The Gaussian with the mean of the natural parameters."""
         coef, intercept, dtype = mean("precision"), mean("precision_b"), self.coef.dtype
         mixed = DiagonalCovariance((1.0 / coef).astype(dtype), (1.0 / intercept).astype(dtype))
         return mixed, Weights(weights.coef / coef, weights.intercept / intercept)
@@ -313,7 +313,7 @@ class DiagonalCovariance(Covariance):
 
 @dataclass
 class DiagonalCorrelation(DiagonalCovariance):
-    """The diagonal of A = aI + Σ x xᵀ; the weights beside it are v, and predict as v/A (second-order perceptron)."""
+    """The diagonal of A = aI + Σ x xᵀ (second-order perceptron); the machine's weights are v, prediction uses v/A."""
 
     def planes(self, weights: Weights) -> Weights:
         """v/A."""
@@ -321,11 +321,11 @@ class DiagonalCorrelation(DiagonalCovariance):
 
     @property
     def variances(self) -> Array | None:
-        """None: v and A are natural parameters already."""
+        """None, because v and A are natural parameters already."""
         return None
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
-        """A and, as they are, the weights."""
+        """A; the weights are mixed unchanged."""
         return {"precision": self.coef.astype(np.float64), "precision_b": self.intercept.astype(np.float64)}
 
     def mixed(self, mean: Mean, weights: Weights) -> tuple[DiagonalCorrelation, Weights]:
@@ -336,7 +336,7 @@ class DiagonalCorrelation(DiagonalCovariance):
 
 @dataclass
 class FullCovariance(Covariance):
-    """Σ of each plane, (K, d + 1, d + 1), the bias last; the weights beside it are (K, d + 1) too."""
+    """Σ of each plane, (K, d + 1, d + 1), the bias last; the machine's weights are (K, d + 1) too."""
 
     matrices: Array
 
@@ -362,19 +362,19 @@ class FullCovariance(Covariance):
         return {"precision": precision, "coef": np.einsum("kij,kj->ki", precision, weights.coef)}
 
     def mixed(self, mean: Mean, weights: Weights) -> tuple[FullCovariance, Weights]:
-        """The Gaussian of the mean natural parameters."""
+        """The Gaussian with the mean of the natural parameters."""
         precision = mean("precision")
         coef = np.stack([np.linalg.solve(P, q) for P, q in zip(precision, weights.coef, strict=True)])
         matrices = np.ascontiguousarray(np.linalg.inv(precision), dtype=self.matrices.dtype)
         return FullCovariance(matrices), Weights(coef, weights.intercept)
 
     def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """A matrix per plane."""
+        """One matrix per plane."""
         wanted = (K, d + 1, d + 1)
         return None if self.matrices.shape == wanted and self.matrices.dtype == dtype else f"covariances of {wanted}"
 
 
 def _shaped(part: Companion, shape: tuple[int, ...], K: int, dtype: Any) -> bool:
-    """Whether a part is one array like the weights and one like the intercepts."""
+    """Whether there is one array shaped like the weights and one shaped like the intercepts."""
     coef, intercept = part.arrays
     return bool(coef.shape == shape and intercept.shape == (K,) and coef.dtype == intercept.dtype == dtype)

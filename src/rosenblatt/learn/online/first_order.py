@@ -1,10 +1,10 @@
 """What one visit to a row does to a first-order learner.
 
-    One          w (d,):         two classes, or regression
-    Multinomial  W, K classes:   w_y += size·x, w_r −= size·x, r the best wrong class
-    Separate     W, K columns:   one-vs-rest or labels, each column a two-class problem of its own
+    OnePlane        w (d,):         two classes, or regression
+    JointPlanes     W, K classes:   w_y += size·x, w_r −= size·x, r the best wrong class ("multinomial")
+    SeparatePlanes  W, K columns:   one-vs-rest or labels, each column a two-class problem
 
-`tally` is an array that `Count` names the places of.
+`tally` is an array of counters, indexed by `Count`.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ Array = np.ndarray[Any, Any]
 
 
 class UpdateLog(NamedTuple):
-    """What each update was; empty arrays when nobody asks."""
+    """A log of updates; its arrays are empty if updates are not logged."""
 
     rows: Array  # uint64
-    columns: Array  # int32, the class whose w moved
+    columns: Array  # int32, the class whose w changed
     steps: Array  # float64, signed
     clocks: Array  # float64, Count.CLOCK before the visit
     shares: Array  # float64, the weight of the visit
 
 
 class OnePlane(NamedTuple):
-    """Scores by w, b; moves dw, db: the same arrays, but for a batch, where mass counts the rows that move it.
+    """Scores use w and b, updates change dw and db: the same arrays except in a batch, whose rows `mass` counts.
 
-    For the average u, v gather Σ clock·Δ, so that after N visits the sum of all iterates is N·w − u (empty otherwise).
+    For the average, u and v accumulate Σ clock·Δ, so that after N visits the sum of all iterates is N·w − u; otherwise
+    they are empty.
     """
 
     w: Array
@@ -49,7 +50,7 @@ class OnePlane(NamedTuple):
 
 
 class JointPlanes(NamedTuple):
-    """As `OnePlane`, for K classes in one pass."""
+    """Like `OnePlane`, for K classes in one pass."""
 
     w: Array
     b: Array
@@ -62,7 +63,7 @@ class JointPlanes(NamedTuple):
 
 
 class SeparatePlanes(NamedTuple):
-    """As `OnePlane`, for K two-class problems in one pass; `moves` counts the updates of each."""
+    """Like `OnePlane`, for K two-class problems in one pass; `moves` counts the updates of each."""
 
     w: Array
     b: Array
@@ -77,7 +78,7 @@ class SeparatePlanes(NamedTuple):
 
 @compiled
 def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
-    """How far the rule goes for a row that lacks `lack` ≥ 0 of its margin; q = ‖z‖² of the whole step."""
+    """The step size of the rule for a row whose margin is short by `lack` ≥ 0; q = ‖z‖² of the whole step."""
     if rule.code == PERCEPTRON:
         if rule.decay == HARMONIC:
             return 1.0 / (updates + 1.0)
@@ -85,7 +86,7 @@ def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
             return float(1.0 / np.sqrt(updates + 1.0))
         return rule.eta
     if q == 0.0 and rule.code != PA2:
-        return 0.0  # an empty row: no step can help
+        return 0.0  # an empty row: no step changes its score
     if rule.code == PA:
         return lack / q
     if rule.code == PA1:
@@ -97,7 +98,7 @@ def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
 def violates(rule: Encoded, margin: float, lack: float) -> bool:
     """Whether the row shows that the learner has not converged: not above its margin, for PA and AROW not above 0.
 
-    NaN, which is neither above nor below anything, does.
+    A margin of NaN does.
     """
     if rule.code == PERCEPTRON:
         return not lack < 0.0
@@ -108,13 +109,13 @@ def violates(rule: Encoded, margin: float, lack: float) -> bool:
 
 @compiled
 def edge(itemsize: int, y: float, f: float, tube: float) -> float:
-    """How far |y − f| may be wrong by rounding: a step puts a row on the very edge of its tube."""
+    """The rounding error allowed in |y − f|, because a step puts a row exactly on the edge of its tube."""
     return (2e-15 if itemsize == 8 else 1e-6) * max(abs(y), abs(f), tube)
 
 
 @compiled
 def log_update(tally: Array, log: UpdateLog, row: Any, column: Any, step: float, share: float) -> None:
-    """Enter an update into the log."""
+    """Append an update to the log."""
     if log.rows.size > 0:
         at = np.int64(tally[Count.LOGGED])
         log.rows[at], log.columns[at], log.steps[at] = row, column, step
@@ -179,7 +180,7 @@ def visit_one(
 
 @compiled
 def move(learner: Any, rows: Any, i: Any, k: Any, step: float, share: float, rule: Any, tally: Any, log: Any) -> None:
-    """w_k += step·x, with all that keeps count of it."""
+    """w_k += step·x, with the bias, the average and the log."""
     add_class(rows, i, step, learner.dw, k)
     learner.db[k] += step * rule.bias
     if learner.v.size > 0:
@@ -190,14 +191,14 @@ def move(learner: Any, rows: Any, i: Any, k: Any, step: float, share: float, rul
 
 @compiled
 def tie_stands(rule: Encoded, lack: float, true: Any, wrong: Any) -> bool:
-    """Whether the true class, level with its rival and asked for no margin, wins by the tie rule."""
+    """Whether the true class ties with its rival, needs no margin, and wins by the tie rule."""
     return lack == 0.0 and rule.high == 0.0 and wins_tie(true, wrong)
 
 
 def visit_multinomial(
     learner: JointPlanes, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
-    """Many classes at once: the true one rises, its best rival falls."""
+    """Multinomial: add to the true class, subtract from its best rival."""
     scores = learner.scores
     dots(rows, i, learner.w, scores)
     for k in range(scores.size):
@@ -220,10 +221,10 @@ def visit_multinomial(
     learner.db[true] += step * rule.bias
     learner.db[wrong] -= step * rule.bias
     if learner.v.size > 0:
-        late = tally[Count.CLOCK] * step
-        add_pair(rows, i, late, learner.u, true, wrong)
-        learner.v[true] += late * rule.bias
-        learner.v[wrong] -= late * rule.bias
+        timed = tally[Count.CLOCK] * step
+        add_pair(rows, i, timed, learner.u, true, wrong)
+        learner.v[true] += timed * rule.bias
+        learner.v[wrong] -= timed * rule.bias
     log_update(tally, log, i, true, step, share)
     log_update(tally, log, i, wrong, -step, share)
     tally[Count.UPDATES] += 1.0
@@ -233,7 +234,7 @@ def visit_multinomial(
 def visit_separate(
     learner: SeparatePlanes, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
-    """Each column a two-class problem of its own."""
+    """Every column is a separate two-class problem."""
     scores = learner.scores
     dots(rows, i, learner.w, scores)
     q = 0.0 if rule.code == PERCEPTRON else norm(rows, i) + rule.bias

@@ -1,11 +1,12 @@
 """A tree of classes, and the perceptron that learns along its paths.
 
-Every node v but the root has a vector w^v, and a class is scored by the sum over its path, W^y = Σ_{v ∈ path(y)} w^v.
-γ(y, ŷ), the number of tree edges between two classes, is how wrong ŷ is for y. A row that is answered ŷ ≠ y has
+Every node v except the root has a vector w^v, and a class is scored by the sum over its path,
+W^y = Σ_{v ∈ path(y)} w^v. The cost of predicting ŷ for y is γ(y, ŷ), the number of tree edges between them. For a row
+with the prediction ŷ ≠ y,
 
     ℓ = [W^ŷ·x − W^y·x + √γ(y, ŷ)]₊        τ = ℓ/(γ‖x‖²)
 
-and τx is added to the nodes of y's path that are not on ŷ's, and taken from those of ŷ's that are not on y's
+and τx is added to the nodes of y's path that are not on ŷ's, and subtracted from those of ŷ's that are not on y's
 (Dekel, Keshet, Singer, "Large margin hierarchical classification", 2004).
 """
 
@@ -44,7 +45,7 @@ class Tree:
     Attributes
     ----------
     on : ndarray of uint8, (K, V)
-        Whether node v is on the path of class k; the root, which is on all, is left out.
+        Whether node v is on the path of class k; the root, which is on every path, is left out.
     """
 
     on: Array
@@ -56,7 +57,7 @@ class Tree:
 
 
 def make_tree(given: Any, classes: list[Any]) -> Tree:
-    """The tree of these classes: nested lists, a mapping of parents, or None for dotted names, else flat."""
+    """The tree of these classes, from nested lists or a mapping to parents; None: from dotted names, else flat."""
     if given is None:
         given = _dotted(classes) or [*classes]
     parents = _parents(given)
@@ -106,7 +107,7 @@ def _parents(given: Any) -> dict[Any, Any]:
         return found
     if not isinstance(given, list | tuple):
         raise ValueError(
-            f"tree must be nested lists of classes, a mapping of each node to its parent, or None: {given!r}."
+            f"tree must be nested lists of classes, a mapping of each node to its parent, or None, got {given!r}."
         )
     found = {}
 
@@ -114,7 +115,7 @@ def _parents(given: Any) -> dict[Any, Any]:
         for k, one in enumerate(part):
             node = _Inner((*place, k)) if isinstance(one, list | tuple) else one
             if node in found:
-                raise ValueError(f"The class {node!r} stands twice in the tree.")
+                raise ValueError(f"The class {node!r} occurs twice in the tree.")
             found[node] = above
             if isinstance(node, _Inner):
                 gather(one, node, node.place)
@@ -152,7 +153,7 @@ class TreeState:
     tally: Array = field(default_factory=lambda: np.zeros(len(Count)))
 
     def copy(self) -> TreeState:
-        """A state that shares nothing that changes."""
+        """An independent copy."""
         arrays = ("coef", "intercept", "total", "total_b", "tally")
         return replace(self, **{name: getattr(self, name).copy() for name in arrays})
 
@@ -167,11 +168,11 @@ class TreeState:
         return self.coef.dtype
 
     def kept(self) -> Planes:
-        """A plane a class, the sum over its path; of two classes their difference."""
+        """One plane per class, the sum over its path; for two classes the difference."""
         return self._planes(self.total_b.size > 0)
 
     def last(self) -> Planes:
-        """The last iterate, whatever is kept."""
+        """The last iterate, even if the model is the average."""
         return self._planes(False)
 
     def _planes(self, average: bool) -> Planes:
@@ -191,14 +192,14 @@ class TreeState:
 
 
 def new_tree_state(tree: Tree, d: int, dtype: Any, seed: int, average: bool) -> TreeState:
-    """All vectors at zero."""
+    """The state with all vectors at zero."""
     V = tree.on.shape[1]
     total, total_b = np.zeros((V, d) if average else (0, 0)), np.zeros(V if average else 0)
     return TreeState(tree, np.zeros((V, d), dtype), np.zeros(V, dtype), total, total_b, seed)
 
 
 def _branches(state: TreeState, rows: Any) -> TreeNodes:
-    """The state's own arrays, as the loop takes them for such rows."""
+    """The state's arrays in the form that the loop takes for such rows."""
     if isinstance(rows, Sparse) != state.by_feature:
         state.coef, state.total = np.ascontiguousarray(state.coef.T), np.ascontiguousarray(state.total.T)
         state.by_feature = not state.by_feature
@@ -208,20 +209,20 @@ def _branches(state: TreeState, rows: Any) -> TreeNodes:
 
 
 def visit_rows(problem: Problem, piece: Array, plan: Plan, state: TreeState, repeats: VisitLimit) -> None:
-    """Learn from these rows, one after the other."""
+    """Learn from these rows, one by one."""
     rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
     learner, tally = _branches(state, problem.rows), state.tally
     most = rows_per_call(problem.per_row * state.intercept.size)
     tally[Count.POSITION] = 0.0
     repeats.begin(piece.size)
     while tally[Count.POSITION] < piece.size:
-        some = repeats.few(most)
-        left = sweep(learner, problem.task, piece, rule, tally, NO_LOG, some)
-        repeats.spend(some - left)
+        visits = repeats.few(most)
+        left = sweep(learner, problem.task, piece, rule, tally, NO_LOG, visits)
+        repeats.spend(visits - left)
 
 
 class TreeSolver(Solver):
-    """Pass after pass, until every row is answered right."""
+    """Makes passes until every row is classified correctly."""
 
     state: TreeState
 
@@ -240,28 +241,28 @@ class TreeSolver(Solver):
             yield PartOfEpoch(examples.target.shape[0], state.updates - before)
 
     def ending(self, source: Source) -> Ending:
-        """The mean loss, and whether every row is answered right."""
+        """The mean loss, and whether every row is classified correctly."""
         tally = self.state.tally
         converged = tally[Count.VIOLATIONS] == 0 and (self.plan.covers or self.clean(source))
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
         return Ending(float(tally[Count.LOSS] / max(source.facts.mass, 1e-300)), bool(converged), errors)
 
     def clean(self, source: Source) -> bool:
-        """Whether the last iterate answers every row right."""
+        """Whether the last iterate classifies every row correctly."""
         return errors_in(source, self.state.last()) == 0
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Σ γ(y, ŷ) by weight, and the weight."""
+    """The weighted sum of γ(y, ŷ), and the sum of the weights."""
 
     planes: Planes
     tree: Tree
 
     def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
-        """Of these examples."""
+        """The sums over these examples."""
         distances, total, problem = self.tree.distances(), 0.0, whole_problem(examples, JOINT)
         for index in problem.pieces(self.planes.classes):
-            said = decide(self.planes.scores(problem.rows, index))
-            total += float(problem.mass(index) @ distances[problem.truth[index], said])
+            predicted = decide(self.planes.scores(problem.rows, index))
+            total += float(problem.mass(index) @ distances[problem.truth[index], predicted])
         return total, problem.total

@@ -1,4 +1,4 @@
-"""What one visit to a row does to a tree of classes: the rule stands in `tree`."""
+"""What one visit to a row does to a tree of classes; the rule is described in `hierarchy`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Array = np.ndarray[Any, Any]
 
 
 class TreeNodes(NamedTuple):
-    """The learner as the loop sees it: one column a node.
+    """The learner in the form that the loop takes: one column per node.
 
-    For the average u, v gather Σ clock·Δ (empty otherwise).
+    For the average, u and v accumulate Σ clock·Δ; otherwise they are empty.
     """
 
     w: Array
@@ -32,7 +32,7 @@ class TreeNodes(NamedTuple):
 def visit_tree(
     learner: TreeNodes, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
-    """Move the paths of the true and the answered class apart, where they differ."""
+    """Add to the path of the true class and subtract from that of the predicted one, where they differ."""
     nodes, scores, on = learner.nodes, learner.scores, learner.on
     dots(rows, i, learner.w, nodes)
     best, finite = np.int64(0), True
@@ -43,11 +43,11 @@ def visit_tree(
                 total += np.float64(nodes[v]) + np.float64(learner.b[v])
         scores[k] = total
         finite = finite and abs(total) < np.inf
-        if scores[k] > scores[best]:  # the lowest index among equals: the tie rule
+        if scores[k] > scores[best]:  # the tie rule: the lowest index among equals
             best = np.int64(k)
     true = np.int64(y[i])
     if scores.size == 2 and scores[0] == scores[1]:
-        best = 1 - true  # of two classes a tie is a mistake
+        best = 1 - true  # with two classes a tie is a mistake
     if not finite:
         tally[Count.LOSS] = np.nan
     if best == true:
@@ -61,7 +61,7 @@ def visit_tree(
     tally[Count.LOSS] += share * lack
     q = norm(rows, i) + rule.bias
     if q == 0.0:
-        return False  # an empty row: no step can help
+        return False  # an empty row: no step changes its score
     step = share * lack / (gamma * q)
     for v in range(nodes.size):
         if on[true, v] != on[best, v]:

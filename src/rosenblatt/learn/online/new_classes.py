@@ -1,8 +1,8 @@
-"""New classes in mid-stream: the same machines, with room for more.
+"""New classes in a stream: extends the machines for more classes.
 
 Every new plane is a fixed combination of old ones, so that no decision between old classes changes: with two old
 classes and one plane w, multinomial weights are −w/2 and w/2, one-vs-rest −w and w, one-vs-one w for that pair. A
-class that was never seen starts at zero.
+new class starts at zero.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Array = np.ndarray[Any, Any]
 
 
 def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule) -> State:
-    """The state for `classes` classes; `places` says where the old classes stand among them."""
+    """The state for `classes` classes; `places` are the indices of the old classes among them."""
     if scheme == PAIRS and classes > 2:
         return _grow_pairs(state, places, classes, rule)
     machine = state.machines[0]
     mix = np.zeros((scheme.columns(classes), machine.intercept.size))
-    if state.scheme.single:  # the plane is positive for class 1; a single class so far is class 0
+    if state.scheme.single:  # the plane is positive for class 1; a single class is class 0
         half = 0.5 if scheme.joint else 1.0
         if scheme.single:
             mix[0, 0] = 1.0 if places[0] == 0 else -1.0

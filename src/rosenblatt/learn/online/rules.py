@@ -1,12 +1,12 @@
 """Update rules as data: what one example does to w.
 
-All first-order rules have one shape. With the margin m = y·f (of two classes) or m = s_y − max s_r (of many) and the
-margin τ that is asked for, a row that lacks ℓ = τ − m ≥ 0 makes the step
+All first-order rules have the same form. With the margin m = y·f (two classes) or m = s_y − max s_r (many) and the
+required margin τ, a row whose margin is short by ℓ = τ − m ≥ 0 makes the step
 
     w += size · y · x          b += size · y · c          c = 0 (no bias), 1 (unit) or R² (radius)
 
-and a rule says only what `size` is. A rule encodes itself as `Encoded`: an integer and a few numbers, which is all
-that compiled code sees. A new rule is a class here and a line in `loops.size` (CONTRIBUTING.md).
+and a rule only defines `size`. A rule encodes itself as `Encoded`: an integer and a few numbers, which are all that
+compiled code sees. To add a rule, add a class here and a line in `first_order.step_size` (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONSTANT, HARMONIC, ROOT = range(3)  # the rate at update t: η, 1/t, 1/√t
 
 
 class Encoded(NamedTuple):
-    """A rule and its settings in one epoch, as compiled code takes them."""
+    """A rule and its settings in one epoch, encoded for compiled code."""
 
     code: int
     low: float  # τ of the negative class
@@ -33,7 +33,7 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class PerceptronRule:
-    """size = η when y·f ≤ τ_y: Rosenblatt's rule at τ = 0, PAUM's otherwise.
+    """size = η if y·f ≤ τ_y: Rosenblatt's rule for τ = 0, PAUM's otherwise.
 
     References: F. Rosenblatt 1958; Y. Li et al., "The perceptron algorithm with uneven margins", 2002.
     """
@@ -43,7 +43,7 @@ class PerceptronRule:
     order = 1
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
-        """What compiled code takes."""
+        """The rule for compiled code."""
         return Encoded(PERCEPTRON, float(self.low), float(self.high), 0.0, -1.0, float(eta), decay, float(bias))
 
 
@@ -51,8 +51,8 @@ class PerceptronRule:
 class PassiveAggressiveRule:
     """size = ℓ/‖x̂‖² (PA), min(C, ℓ/‖x̂‖²) (PA-I) or ℓ/(‖x̂‖² + 1/(2C)) (PA-II), ℓ = 1 − y·f or |y − f| − ε.
 
-    x̂ is x with the bias counted as a feature, so that an unclipped step ends at a margin of exactly 1. Of many
-    classes two move, by x each, and ‖x̂‖² counts twice.
+    x̂ is x with the bias as a feature, so that an unclipped step ends at a margin of exactly 1. With many classes the
+    weights of two change by x each, and ‖x̂‖² counts twice.
 
     Reference: K. Crammer et al., "Online passive-aggressive algorithms", JMLR 7, 2006.
     """
@@ -63,7 +63,7 @@ class PassiveAggressiveRule:
     order = 1
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
-        """What compiled code takes."""
+        """The rule for compiled code."""
         code = {"PA": PA, "PA-I": PA1, "PA-II": PA2}[self.variant]
         return Encoded(code, 1.0, 1.0, float(self.C), float(self.epsilon), 1.0, CONSTANT, float(bias))
 
@@ -81,7 +81,7 @@ class AROWRule:
     start = 1.0
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
-        """What compiled code takes."""
+        """The rule for compiled code."""
         return Encoded(AROW, 1.0, 1.0, float(self.r), -1.0, 1.0, CONSTANT, float(bias))
 
 
@@ -90,8 +90,8 @@ class SecondOrderRule:
     """f = vᵀ(A + xxᵀ)⁻¹x; on a mistake v += yx, A += xxᵀ; A = aI at the start.
 
     With Σ = A⁻¹, q = xᵀΣx and w = Σv (Sherman and Morrison) f has the sign of w·x, and the update is
-    w += y(1 − y w·x)Σx/(1 + q), Σ −= ΣxxᵀΣ/(1 + q): AROW's step with r = 1, taken on mistakes alone.
-    The diagonal form keeps v and the diagonal of A, and answers by its plane, v/a.
+    w += y(1 − y w·x)Σx/(1 + q), Σ −= ΣxxᵀΣ/(1 + q): AROW's step with r = 1, made on mistakes only.
+    The diagonal form stores v and the diagonal a of A, and predicts with the plane v/a.
 
     Reference: N. Cesa-Bianchi, A. Conconi, C. Gentile, "A second-order perceptron algorithm", SIAM J. Comput. 34, 2005.
     """
@@ -102,11 +102,11 @@ class SecondOrderRule:
 
     @property
     def start(self) -> float:
-        """The diagonal of Σ (full) or A (diagonal) at the start."""
+        """The initial diagonal of Σ (full) or A (diagonal)."""
         return 1.0 / self.a if self.full else self.a
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
-        """What compiled code takes."""
+        """The rule for compiled code."""
         return Encoded(SECOND_ORDER, 0.0, 0.0, 1.0, -1.0, 1.0, CONSTANT, float(bias))
 
 

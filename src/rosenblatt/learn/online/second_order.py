@@ -1,16 +1,16 @@
-"""Second-order learners: AROW and the second-order perceptron, which also learn how sure they are of each weight.
+"""Second-order learners: AROW and the second-order perceptron, which also learn a covariance of the weights.
 
-A class k has weights w_k and a covariance Σ_k, full (d+1, d+1) with the bias as the last feature, or the diagonal.
-On a row that lacks margin, with g = Σx̂, q = x̂ᵀg, m the margin and β = 1/(q + r):
+A class k has weights w_k and a covariance Σ_k, full (d+1, d+1) with the bias as the last feature, or diagonal.
+On a row whose margin m is too small, with g = Σx̂, q = x̂ᵀg and β = 1/(q + r):
 
     w += (1 − m)·β·y·g          Σ −= β·g·gᵀ
 
-AROW does so when m < 1; the second-order perceptron, r = 1, on mistakes (`rules`). Of many classes two move, each
-with its own Σ, and q is the sum of theirs. A visit of share s < 1 counts as an observation of s times the precision:
-β = s/(s·q + r).
+AROW does so if m < 1; the second-order perceptron, with r = 1, on mistakes (`rules`). With many classes two change,
+each with its own Σ, and q is the sum over both. A visit of weight s < 1 counts as an observation with s times the
+precision: β = s/(s·q + r).
 
-The diagonal second-order perceptron keeps v and the diagonal a of A, and answers by its plane, f = Σ_j x_j v_j/a_j;
-v += y x, a += x². (With x_j² added to a_j in f, as A + xxᵀ has it, the sign could differ from the plane's.)
+The diagonal second-order perceptron stores v and the diagonal a of A, and predicts with f = Σ_j x_j v_j/a_j;
+v += y x, a += x². (If f used a_j + x_j², the diagonal of A + xxᵀ, its sign could differ from that of the plane.)
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from rosenblatt.learn.rows import ONE, Rows, dots
 from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]
-PAIRWISE, BY_COLUMN, SINGLE = range(3)  # two classes move; each column for itself; one column, positive for code 1
+PAIRWISE, BY_COLUMN, SINGLE = range(3)  # two classes change; columns are separate; one column, positive for code 1
 
 
 class Diagonal(NamedTuple):
-    """w and the diagonal s of Σ (AROW), or v and the diagonal of A, laid out as `rows` says."""
+    """w and the diagonal s of Σ (AROW), or v and the diagonal of A, in the layout described in `rows`."""
 
     w: Array
     b: Array
@@ -54,7 +54,7 @@ class Full(NamedTuple):
     mode: int
 
 
-# -- verbs on the diagonal: for dense rows class by class (K, d), for sparse rows feature by feature (d, K) -----------
+# -- operations on the diagonal: by class, (K, d), for dense rows; by feature, (d, K), for sparse rows ----------------
 
 
 def _spread_dense(rows: Rows, i: Any, S: Array, k: Any) -> Any:
@@ -144,7 +144,7 @@ def _scatter_sparse(rows: Rows, i: Any, x: Array) -> None:
 scatter = verb({Dense: _scatter_dense, Sparse: _scatter_sparse})  # x_i as a dense row, before the bias feature
 
 
-# -- a learner's verbs: its scores, q of a class, and the change of a class -------------------------------------------
+# -- operations on a learner: its scores, q of a class, and the change of a class -------------------------------------
 
 
 def _scores_diagonal(learner: Diagonal, rows: Rows, i: Any, rule: Encoded) -> None:
@@ -222,7 +222,7 @@ change = verb({Diagonal: _change_diagonal, Full: _change_full})  # w_k += α g, 
 
 @compiled
 def _lack(rule: Encoded, margin: float, share: float, tally: Array) -> float:
-    """How much of the margin is missing, counted; below 0 when nothing is to be done."""
+    """How much of the margin is missing, added to the counters; below 0 if no update is needed."""
     lack = rule.high - margin
     if lack < 0.0 or (lack == 0.0 and rule.code != SECOND_ORDER):
         return -1.0
@@ -235,7 +235,7 @@ def _lack(rule: Encoded, margin: float, share: float, tally: Array) -> float:
 def visit_second_order(
     learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
-    """Show row i to a second-order learner; whether it changed."""
+    """Visit row i; returns whether the learner changed."""
     scores_of(learner, rows, i, rule)
     scores, changed = learner.scores, False
     if learner.mode == PAIRWISE:
@@ -263,7 +263,7 @@ def visit_second_order(
 
 
 def class_of(y: Array, i: Any) -> Any:
-    """The class of row i where y holds codes."""
+    """The class of row i; an indicator of labels has none."""
     return y[i] if y.ndim == 1 else 0
 
 

@@ -1,6 +1,6 @@
-"""Online training: a `Solver` that visits rows one by one, by any rule.
+"""Online training: a `Solver` that visits rows one by one and updates by any rule.
 
-It shuffles, schedules, averages, votes and keeps a pocket. Its random numbers come from (seed, epoch) alone.
+It shuffles, schedules, averages, votes and keeps a pocket. Its random numbers depend on (seed, epoch) alone.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import PAIRS, Scheme
 
 Array = np.ndarray[Any, Any]
-MOST_WATCHED = 20_000  # repeated visits that a trace may write down
+MOST_WATCHED = 20_000  # repeated visits that a trace may record
 SMALLEST_STEP = 1 / 1024
 MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
-VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # of a vote every update is stored
+VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # fewer for a vote, which stores every update
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train; the estimators' parameters, checked."""
+    """How to train: the validated parameters of an estimator."""
 
     rule: Rule
     rate: float | str | Callable[[int], float] = 1.0
@@ -45,17 +45,17 @@ class Plan:
     order: str | Array = "shuffle"
     keep: str = "last"
     record_errors: bool = False
-    # Told of each visit: its row, or the rows that moved a batch, and the epoch.
+    # Called after each visit, with its row, or the rows that changed w in a batch, and the epoch.
     watch: Callable[[Machine, Problem, int | tuple[int, ...], int], None] | None = None
-    rows: int = 0  # of a whole epoch, where what is learned from at once is only a part of it
+    rows: int = 0  # of a whole epoch, if a call learns from a part of it
 
     def encode(self, epoch: int, bias: float) -> Encoded:
-        """The rule as it is in this epoch."""
+        """The rule in this epoch, for compiled code."""
         if callable(self.rate):
-            said = self.rate(epoch)
-            eta = float(said) if isinstance(said, Real) else math.nan
+            returned = self.rate(epoch)
+            eta = float(returned) if isinstance(returned, Real) else math.nan
             if not (math.isfinite(eta) and eta > 0):
-                raise ValueError(f"learning_rate({epoch}) returned {said!r}: a rate must be finite and above 0.")
+                raise ValueError(f"learning_rate({epoch}) returned {returned!r}: a rate must be finite and above 0.")
             return self.rule.encode(eta, CONSTANT, bias)
         if isinstance(self.rate, str):
             decay = {"1/t": HARMONIC, "1/sqrt(t)": ROOT, "line-search": CONSTANT}[self.rate]
@@ -79,21 +79,21 @@ class Plan:
         return isinstance(self.order, str) and self.order in ("shuffle", "blocks", "cyclic")
 
     def visits(self, problem: Problem, state: Any, whole: bool, columns: int) -> Iterator[Array]:
-        """The rows of an epoch in pieces that are quickly visited; a part of a source comes as it is visited."""
+        """The rows of an epoch in short pieces; the rows of a part of a source are visited as they come."""
         order = self.make_order(problem, state.seed) if whole else Cyclic(problem.size)
         for begin, end in spans(order.size, problem.per_row * columns):
             yield visited(order, problem.present, state.epoch, begin, end)
 
 
 def _bounds(rows: Dense | Sparse) -> Array:
-    """The blocks of rows, as a file would have them."""
+    """The blocks of rows, as in a file."""
     if isinstance(rows, Sparse):
         return block_bounds(rows.starts)
     return block_bounds(np.arange(rows.values.shape[0] + 1) * rows.values.shape[1])
 
 
 def default_epochs(stored: int, keep: str) -> int:
-    """How many epochs at most when nobody says: small sets run until they are clean, large ones not for minutes."""
+    """The default limit of epochs: small sets may run to convergence, large ones do not take minutes."""
     values, most = (VOTED_VALUES, VOTED_EPOCHS) if keep == "vote" else (MOST_VALUES, MOST_EPOCHS)
     return max(FEWEST_EPOCHS, min(most, values // max(stored, 1)))
 
@@ -102,7 +102,7 @@ def default_epochs(stored: int, keep: str) -> int:
 
 
 def new_state(facts: Facts, plan: Plan, scheme: Scheme, classes: int, seed: int) -> State:
-    """Zero weights for so many classes."""
+    """A state with zero weights."""
     d, dtype = facts.n_features, facts.dtype
     columns = scheme.columns(classes)
     machines = [new_machine(plan.rule, plan.keep, columns, d, dtype) for _ in range(scheme.machines(classes))]
@@ -110,7 +110,7 @@ def new_state(facts: Facts, plan: Plan, scheme: Scheme, classes: int, seed: int)
 
 
 def start_from(state: State, coef: Array, intercept: Array) -> None:
-    """Begin at these weights, a row a plane."""
+    """Start from these weights, one row per plane."""
     at = 0
     for machine in state.machines:
         K = machine.intercept.size
@@ -122,12 +122,12 @@ def start_from(state: State, coef: Array, intercept: Array) -> None:
 
 
 def problems(examples: Examples, scheme: Scheme, classes: int) -> Iterator[Problem]:
-    """What each machine learns, one at a time."""
+    """The problem of each machine, one at a time."""
     return scheme.problems(whole_problem(examples, scheme), classes)
 
 
 def whole_problem(examples: Examples, scheme: Scheme) -> Problem:
-    """The problem of all classes at once, whatever the machines learn."""
+    """The problem of all classes, before it is divided among machines."""
     weights = NONE if examples.weights is None else examples.weights
     total = float(examples.size)
     if examples.weights is not None:
@@ -135,18 +135,18 @@ def whole_problem(examples: Examples, scheme: Scheme) -> Problem:
     return Problem(examples.rows, examples.target, weights, examples.present, examples.size, total, scheme)
 
 
-# -- what is asked of examples ---------------------------------------------------------------------------------------
+# -- questions about examples ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Errors:
-    """How many rows a model answers wrongly, by the tie rule; for regression, rows outside the tube of the rule."""
+    """How many rows a model misclassifies, by the tie rule; for regression, rows outside the tube of the rule."""
 
     kept: Any
     rule: Rule | None = None
 
     def __call__(self, examples: Examples, shard: int) -> int:
-        """Rows of these examples."""
+        """The number for these examples."""
         problem = whole_problem(examples, self.kept.scheme)
         if examples.classes is None:
             assert self.rule is not None
@@ -155,15 +155,15 @@ class Errors:
 
 
 def errors_in(source: Source, kept: Any, rule: Rule | None = None) -> int:
-    """How many rows of all parts a model answers wrongly."""
+    """How many rows of all parts a model misclassifies."""
     return sum(source.ask(Errors(kept, rule)))
 
 
 @dataclass(frozen=True)
 class Clean:
-    """Whether every row is above its margin, for machines of which some need no scan; it ends at the first that is not.
+    """Whether every row is above its margin; the scan stops at the first that is not.
 
-    `planes` has one entry per machine, None for those that are known to be clean.
+    `planes` has one entry per machine, None for machines that are known to have converged.
     """
 
     rule: Rule
@@ -172,7 +172,7 @@ class Clean:
     planes: tuple[Planes | None, ...]
 
     def __call__(self, examples: Examples, shard: int) -> bool:
-        """Whether it is so for these examples."""
+        """The answer for these examples."""
         return all(
             clean(problem, planes, self.rule)
             for planes, problem in zip(self.planes, problems(examples, self.scheme, self.classes), strict=True)
@@ -192,11 +192,11 @@ class LinearSolver(Solver):
         self.plan, self.state = plan, state
 
     def last(self) -> Planes:
-        """The last iterate, whatever is kept."""
+        """The last iterate, whatever `keep` is."""
         return self.state.last()
 
     def model(self) -> Model:
-        """What `keep` says."""
+        """The model that `keep` selects."""
         return self.state.kept()
 
     def radius(self, facts: Facts) -> float:
@@ -207,7 +207,7 @@ class LinearSolver(Solver):
 class OnlineSolver(LinearSolver):
     """Visits rows one by one, one machine after the other, until the last iterate has converged.
 
-    Orders that look for a row ("first", "worst"), batches, votes and pockets need all rows in one part.
+    The orders "first" and "worst", batches, votes and pockets need all rows in one part.
     """
 
     plan: Plan
@@ -218,7 +218,7 @@ class OnlineSolver(LinearSolver):
         self.losses = self.totals = np.zeros(len(state.machines))
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Take in R, and count the errors of the pocket anew."""
+        """Set R, and recount the errors of the pocket."""
         self.tasks: list[Problem] | None = None
         self.state.radius2 = max(self.state.radius2, source.facts.radius2)
         if source.whole:
@@ -243,7 +243,7 @@ class OnlineSolver(LinearSolver):
         """One pass of all machines over each part."""
         state = self.state
         plan = self.plan
-        if not source.whole:  # parts come in their order
+        if not source.whole:  # rows are visited in the order of the parts
             plan = replace(plan, order="cyclic", rows=source.facts.rows)
         count = len(state.machines)
         self.losses, self.totals = np.zeros(count), np.zeros(count)
@@ -262,24 +262,24 @@ class OnlineSolver(LinearSolver):
             yield PartOfEpoch(examples.target.shape[0], state.updates - before)
 
     def _join(self, k: int, converged: bool | None) -> None:
-        """What parts say of machine k together: False if one does, else None if one does."""
+        """Combine the results of parts for machine k: False if any is False, else None if any is None."""
         both = (self.converged[k], converged)
         self.converged[k] = False if False in both else None if None in both else True
 
     def ending(self, source: Source) -> Ending:
         """The mean loss, and whether every row is above its margin."""
-        sure = [converged is True for converged in self.converged]
-        converged = False not in self.converged and (all(sure) or self._scanned(source, sure))
+        known = [converged is True for converged in self.converged]
+        converged = False not in self.converged and (all(known) or self._scanned(source, known))
         errors = errors_in(source, self.model(), self.plan.rule) if self.plan.record_errors else None
         return Ending(self.mean_loss(source), converged, errors)
 
     def mean_loss(self, source: Source) -> float:
-        """The loss of each machine by the weight of the rows that it learns from, summed."""
+        """The sum over machines of the loss divided by the weight of the machine's rows."""
         totals = self.state.scheme.totals(source.facts, self.totals)
         return float(sum(self.losses / np.maximum(totals, 1e-300)))
 
     def take(self, losses: Array, violations: float, updates: int) -> None:
-        """End an epoch that was made elsewhere, with these losses of each machine."""
+        """Take over the results of an epoch that was run elsewhere: the losses of each machine."""
         self.losses = losses
         untouched = updates == 0 and self.plan.covers
         self.converged = [False if violations else True if untouched else None] * len(self.state.machines)
@@ -288,17 +288,17 @@ class OnlineSolver(LinearSolver):
         """Whether every row is above its margin."""
         return self._scanned(source, [False] * len(self.state.machines))
 
-    def _scanned(self, source: Source, sure: list[bool]) -> bool:
-        """Whether a scan finds every row above its margin, for machines that are not sure of it."""
+    def _scanned(self, source: Source, known: list[bool]) -> bool:
+        """Whether a scan finds every row above its margin, for machines not known to have converged."""
         planes = tuple(
-            None if known else _planes(machine, self.plan, self.state)
-            for known, machine in zip(sure, self.state.machines, strict=True)
+            None if converged else _planes(machine, self.plan, self.state)
+            for converged, machine in zip(known, self.state.machines, strict=True)
         )
         return all(source.ask(Clean(self.plan.rule, self.state.scheme, self.state.classes, planes)))
 
 
 def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool | None:
-    """One pass of one machine; whether it has converged, None where only a scan can tell."""
+    """One pass of one machine; returns whether it has converged, None if only a scan can tell."""
     rule = plan.encode(state.epoch + 1, state.bias)
     if isinstance(plan.order, str) and plan.order in ("first", "worst"):
         return _update_on_chosen_row(machine, problem, plan, state, rule)
@@ -324,12 +324,12 @@ def _planes(machine: Machine, plan: Plan, state: State) -> Planes:
 
 def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded, order: Order) -> None:
     """Visit rows in order, piece by piece."""
-    work = learner(machine, state.scheme, plan.rule, problem.rows)
+    arrays = learner(machine, state.scheme, plan.rule, problem.rows)
     K, tally = machine.intercept.size, machine.tally
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
-    # A visit to a full Σ reads and writes all of it, whatever the row holds.
-    sure = machine.covariance
-    most = rows_per_call(2.0 * sure.matrices.size if isinstance(sure, FullCovariance) else problem.per_row * K)
+    # With a full Σ every visit reads and writes all of it, whatever the row holds.
+    full = machine.covariance
+    most = rows_per_call(2.0 * full.matrices.size if isinstance(full, FullCovariance) else problem.per_row * K)
     repeats = VisitLimit(max(plan.rows, problem.size))
     if plan.watch is not None:
         most, repeats = 1, VisitLimit(problem.size, MOST_WATCHED)
@@ -339,9 +339,9 @@ def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State
         repeats.begin(piece.size)
         while tally[Count.POSITION] < piece.size:
             row = int(piece[int(tally[Count.POSITION])])
-            some = repeats.few(most)
-            left = sweep(work, problem.task, piece, rule, tally, log, some)
-            repeats.spend(some - left)
+            visits = repeats.few(most)
+            left = sweep(arrays, problem.task, piece, rule, tally, log, visits)
+            repeats.spend(visits - left)
             if plan.watch is not None:
                 plan.watch(machine, problem, row, state.epoch + 1)
             if tally[Count.LOGGED] and machine.votes is not None:
@@ -352,13 +352,13 @@ def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State
 
 
 def _try_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
-    """Gallant's ratchet: w goes into the pocket only when it errs strictly less on all rows."""
+    """Gallant's ratchet: w replaces the pocket only if it makes strictly fewer errors on all rows."""
     if machine.tally[Count.RUN] > machine.tally[Count.BEST]:
         _offer_to_pocket(machine, problem, plan, state)
 
 
 def _offer_to_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
-    """Put w into the pocket if it errs strictly less than what is there."""
+    """Put w into the pocket if it makes strictly fewer errors."""
     assert machine.pocket is not None
     planes = _planes(machine, plan, state)
     mass = wrong(problem, planes, problem.truth.ndim == 2)[1]
@@ -370,7 +370,7 @@ def _offer_to_pocket(machine: Machine, problem: Problem, plan: Plan, state: Stat
 
 
 def _recount(machine: Machine, problem: Problem) -> None:
-    """Count the errors of the pocket on the rows of this call: those of a call before say nothing of them."""
+    """Recount the errors of the pocket on the rows of this call, which may differ from those of earlier calls."""
     assert machine.pocket is not None
     coef, intercept, errors = machine.pocket.arrays
     if problem.size and errors < np.inf:
@@ -387,7 +387,7 @@ def _new_log(K: int) -> UpdateLog:
 
 
 def _drain(machine: Machine, rows: Any, log: UpdateLog, bias: float) -> LoggedUpdates:
-    """What the log holds, with the distinct rows it speaks of; and an empty log."""
+    """The logged updates with the distinct rows they refer to; empties the log."""
     used = int(machine.tally[Count.LOGGED])
     machine.tally[Count.LOGGED] = 0.0
     distinct, which = np.unique(log.rows[:used], return_inverse=True)
@@ -397,29 +397,29 @@ def _drain(machine: Machine, rows: Any, log: UpdateLog, bias: float) -> LoggedUp
 
 
 def _update_on_chosen_row(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
-    """PLA: one update, on the first or the most wrong row of all."""
+    """PLA: one update, on the first or the worst misclassified row."""
     planes = _planes(machine, plan, state)
     row = row_to_learn_from(problem, planes, plan.rule, worst=plan.order == "worst", bias=rule.bias)
-    if row is None:  # or only empty ones, which nothing can put right
+    if row is None:  # or only empty rows, which no update can correct
         return clean(problem, planes, plan.rule)
     _visit_in_order(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
-    if machine.pocket is not None:  # rows that are right are never visited: no runs, the scan makes up for them
+    if machine.pocket is not None:  # correct rows are never visited, so there are no runs; scan instead
         _offer_to_pocket(machine, problem, plan, state)
     return False
 
 
 def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
-    """W += (η/N)·Σ y·x over the rows that lack margin, N the weight of all rows; each column has its own rows.
+    """Add (η/N)·Σ y·x over the rows whose margin is too small, N the weight of all rows; each column has its own rows.
 
-    A line search chooses the step along their mean instead.
+    A line search chooses the step size along their mean instead.
     """
-    work = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
-    tally, rows = _gather(work, machine, problem, plan, rule)
+    arrays = learner(machine, state.scheme, plan.rule, problem.rows, batch=True)
+    tally, rows = _gather(arrays, machine, problem, plan, rule)
     machine.tally[[Count.VIOLATIONS, Count.LOSS]] = tally[[Count.VIOLATIONS, Count.LOSS]]
-    moved = work.mass > 0
+    moved = arrays.mass > 0
     if tally[Count.UPDATES] > 0:
-        machine.tally[Count.MISTAKES] += float(work.mass.sum())
-        _move_by(work, machine, problem, plan, state, rule)
+        machine.tally[Count.MISTAKES] += float(arrays.mass.sum())
+        _move_by(arrays, machine, problem, plan, state, rule)
     machine.tally[Count.CLOCK] += 1.0
     if moved.any() and machine.pocket is not None:
         machine.tally[[Count.HELD, Count.CHECKED]] = 0.0
@@ -429,8 +429,8 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     return not moved.any()
 
 
-def _gather(work: Any, machine: Machine, problem: Problem, plan: Plan, rule: Encoded) -> tuple[Array, list[int]]:
-    """Add up y·x over the rows that lack margin; where somebody watches, also say which rows they are."""
+def _gather(arrays: Any, machine: Machine, problem: Problem, plan: Plan, rule: Encoded) -> tuple[Array, list[int]]:
+    """Sum y·x over the rows whose margin is too small; if the plan has a `watch`, also return these rows."""
     step = rule._replace(eta=1.0, decay=CONSTANT)
     rows: list[int] = []
     tally, repeats = np.zeros(len(Count)), VisitLimit(problem.size)
@@ -443,25 +443,25 @@ def _gather(work: Any, machine: Machine, problem: Problem, plan: Plan, rule: Enc
         repeats.begin(piece.size)
         while tally[Count.POSITION] < piece.size:
             row, before = int(piece[int(tally[Count.POSITION])]), tally[Count.UPDATES]
-            some = repeats.few(most)
-            left = sweep(work, problem.task, piece, step, tally, NO_LOG, some)
-            repeats.spend(some - left)
+            visits = repeats.few(most)
+            left = sweep(arrays, problem.task, piece, step, tally, NO_LOG, visits)
+            repeats.spend(visits - left)
             if plan.watch is not None and tally[Count.UPDATES] > before and row not in rows[-1:]:
                 rows.append(row)
     return tally, rows
 
 
-def _move_by(work: Any, machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> None:
-    """Move w by what was gathered."""
-    together = state.scheme.joint  # all planes move by the same rows, else each by its own
-    mass = np.full_like(work.mass, work.mass[0]) if together else work.mass
+def _move_by(arrays: Any, machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> None:
+    """Change w by the step that was summed."""
+    together = state.scheme.joint  # the same rows update all planes; else each plane has its own
+    mass = np.full_like(arrays.mass, arrays.mass[0]) if together else arrays.mass
     moved = mass > 0
     if plan.rate == "line-search":
         mass = np.where(moved, mass, 1.0)
-        move, shift = work.dw / _by_plane(mass, machine), work.db / mass
+        move, shift = arrays.dw / _by_plane(mass, machine), arrays.db / mass
         eta = np.full_like(mass, _line_search(machine, problem, plan, state, move, shift))
     else:
-        move, shift = work.dw, work.db
+        move, shift = arrays.dw, arrays.db
         eta = _rates(rule, machine) / problem.total
     _step(machine, _by_plane(eta, machine) * move, eta * shift)
     machine.moves += moved
@@ -469,7 +469,7 @@ def _move_by(work: Any, machine: Machine, problem: Problem, plan: Plan, state: S
 
 
 def _by_plane(numbers: Array, machine: Machine) -> Array:
-    """One number a plane, to be multiplied with weights as they lie."""
+    """One number per plane, broadcastable to the layout of the weights."""
     return numbers[None, :] if machine.by_feature else numbers[:, None]
 
 
@@ -480,7 +480,7 @@ def _rates(rule: Encoded, machine: Machine) -> Array:
 
 
 def _step(machine: Machine, move: Array, shift: Array) -> None:
-    """W += move, and the average with it."""
+    """Add `move` to the weights, and update the average."""
     move = move if move.ndim == 2 else move[None, :]
     machine.coef += move.astype(machine.coef.dtype)
     machine.intercept += shift.astype(machine.intercept.dtype)
@@ -490,13 +490,13 @@ def _step(machine: Machine, move: Array, shift: Array) -> None:
 
 
 def _line_search(machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array) -> float:
-    """Double the step from 1 while the loss falls, up to √(2k) at update k; else halve it, down to 1/1024.
+    """Double the step size from 1 while the loss decreases, up to √(2k) at update k; else halve it, down to 1/1024.
 
-    The loss is convex along a line. Steps between 1/1024 and √(2k) keep the convergence theorem: with w·Δ ≤ 0 for every
-    step Δ, (Ση)²γ² ≤ ‖w‖² ≤ R²Ση², and Ση²/(Ση)² goes to 0.
+    The loss is convex along a line. Step sizes between 1/1024 and √(2k) preserve the convergence theorem: with w·Δ ≤ 0
+    for every step Δ, (Ση)²γ² ≤ ‖w‖² ≤ R²Ση², and Ση²/(Ση)² goes to 0.
     """
     if not (machine.coef.any() or machine.intercept.any()):
-        return 1.0  # from zero a step only sets the scale
+        return 1.0  # from zero the step size only sets the scale
     most = math.sqrt(2.0 * (float(machine.moves.max()) + 1.0))
 
     def loss(eta: float) -> float:

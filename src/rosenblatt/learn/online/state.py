@@ -1,7 +1,7 @@
-"""The state of training: weights, counts, and what a setting keeps beside them. All that a later epoch needs.
+"""The state of training: weights, counters and companions. It is everything that a later epoch needs.
 
-A `State` holds one `Machine`, or one per pair of classes for one-vs-one. A machine's weights are laid out as `rows`
-says, and `learner` shows them to the compiled loop.
+A `State` holds one `Machine`, or one per pair of classes for one-vs-one. The layout of a machine's weights is
+described in `rows`; `learner` passes them to the compiled loop.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ COMPANIONS = ("average", "pocket", "votes", "debt", "covariance")
 class Machine:
     """Weights of one learner.
 
-    coef, intercept : the last iterate, (K, d), or (d, K) when `by_feature`, and (K,); with a `FullCovariance` coef is
+    coef, intercept : the last iterate, (K, d), or (d, K) if `by_feature`, and (K,); with a `FullCovariance` coef is
         (K, d + 1), the bias last, and with a `DiagonalCorrelation` both hold v.
-    average, pocket, votes, debt, covariance : what a setting keeps beside them, see `companions`.
+    average, pocket, votes, debt, covariance : see `companions`.
     """
 
     coef: Array
     intercept: Array
     tally: Array = field(default_factory=lambda: np.zeros(len(Count)))
     moves: Array = field(default_factory=lambda: NONE)  # updates of each plane
-    by_feature: bool = False  # the arrays lie (d, K)
+    by_feature: bool = False  # whether arrays are (d, K)
     average: Average | None = None
     pocket: Pocket | None = None
     votes: Votes | None = None
@@ -59,36 +59,36 @@ class Machine:
 
     @property
     def weights(self) -> Weights:
-        """The last iterate, as it lies."""
+        """The last iterate, in the machine's layout."""
         return Weights(self.coef, self.intercept)
 
     @property
     def companions(self) -> dict[str, Companion]:
-        """What stands beside the weights, by name."""
+        """The companions that are set, by name."""
         found = {name: getattr(self, name) for name in COMPANIONS}
         return {name: part for name, part in found.items() if part is not None}
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """All weights and sums."""
+        """The arrays of weights and companions, without pocket and votes."""
         parts = (part.arrays for name, part in self.companions.items() if name not in ("pocket", "votes"))
         return (self.coef, self.intercept, *(array for part in parts for array in part))
 
     def copy(self) -> Machine:
-        """A machine that shares nothing that changes."""
+        """An independent copy."""
         changing: dict[str, Any] = {name: part.copy() for name, part in self.companions.items()}
         for name in ("coef", "intercept", "tally", "moves"):
             changing[name] = getattr(self, name).copy()
         return replace(self, **changing)
 
     def transposed(self) -> Machine:
-        """The same, laid out the other way; a full covariance has one layout only."""
+        """The same in the other layout; a full covariance has only one."""
         parts: dict[str, Any] = {name: part.transposed() for name, part in self.companions.items()}
         return replace(self, coef=np.ascontiguousarray(self.coef.T), by_feature=not self.by_feature, **parts)
 
     @property
     def full(self) -> bool:
-        """Whether covariances are whole matrices."""
+        """Whether covariances are full matrices."""
         return self.covariance is not None and self.covariance.full
 
     @property
@@ -99,7 +99,7 @@ class Machine:
 
 @dataclass
 class State:
-    """All machines and what their training has seen."""
+    """All machines, and what training needs to continue."""
 
     machines: list[Machine]
     scheme: Scheme
@@ -113,13 +113,13 @@ class State:
     whole: bool = True  # all row weights so far were whole numbers
 
     def copy(self) -> State:
-        """A state that shares nothing that changes."""
+        """An independent copy."""
         result = copy(self)
         result.machines = [machine.copy() for machine in self.machines]
         return result
 
     def shallow(self) -> State:
-        """A state that shares weights, where they are replaced and never written to."""
+        """A copy that shares the weights, for solvers that replace them and never write to them."""
         result = copy(self)
         result.machines = [replace(machine, tally=machine.tally.copy()) for machine in self.machines]
         return result
@@ -139,7 +139,7 @@ class State:
         return self._planes([_last(machine) for machine in self.machines])
 
     def kept(self) -> Model:
-        """What `keep` says: the last iterate, the average, the pocket or the ballot."""
+        """The model that `keep` selects: the last iterate, the average, the pocket or the vote."""
         if self.keep == "vote":
             votes = [(one.votes, float(one.tally[Count.CLOCK])) for one in self.machines]
             histories = tuple(part.history(clock) for part, clock in votes if part is not None)
@@ -171,7 +171,7 @@ def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
 
 
 def begin_at(machine: Machine, keep: str) -> None:
-    """Keep what `keep` says from these weights on."""
+    """Start the pocket or the vote, if `keep` selects one, from the machine's weights."""
     if keep == "pocket":
         machine.pocket = Pocket.of(machine.weights)
         machine.tally[Count.WATCHED] = 1.0
@@ -197,39 +197,40 @@ def _by_class(weights: Weights, machine: Machine) -> Weights:
     return weights._replace(coef=weights.coef.T) if machine.by_feature else weights
 
 
-# -- what the compiled loop sees -------------------------------------------------------------------------------------
+# -- arguments of the compiled loop ----------------------------------------------------------------------------------
 
 
 def lay_out(machine: Machine, rows: Dense | Sparse, scheme: Scheme) -> None:
-    """Turn the weights of several classes the way that `rows` wants them."""
+    """Bring the weights of several classes into the layout for such rows."""
     by_feature = isinstance(rows, Sparse) and not scheme.single and not machine.full
     if by_feature != machine.by_feature:
-        turned = machine.transposed()
+        transposed = machine.transposed()
         for one in fields(machine):
-            setattr(machine, one.name, getattr(turned, one.name))
+            setattr(machine, one.name, getattr(transposed, one.name))
 
 
 def learner(machine: Machine, scheme: Scheme, rule: Rule, rows: Dense | Sparse, batch: bool = False) -> Any:
-    """The machine's own arrays, as the loop takes them for such rows; a batch gathers its step in arrays of its own."""
+    """The machine's arrays in the form the loop takes for such rows; a batch sums its step in separate arrays."""
     lay_out(machine, rows, scheme)
     K, w = machine.intercept.size, machine.coef
     scores = np.zeros(K, w.dtype)
     if rule.order == 2:
         mode = PAIRWISE if scheme.joint else SINGLE if scheme.single else BY_COLUMN
-        sure = machine.covariance
-        if isinstance(sure, FullCovariance):
-            return Full(w, sure.matrices, np.zeros(w.shape[1], w.dtype), np.zeros(w.shape, w.dtype), scores, mode)
-        assert isinstance(sure, DiagonalCovariance)
-        s = sure.coef
+        covariance = machine.covariance
+        if isinstance(covariance, FullCovariance):
+            x, g = np.zeros(w.shape[1], w.dtype), np.zeros(w.shape, w.dtype)
+            return Full(w, covariance.matrices, x, g, scores, mode)
+        assert isinstance(covariance, DiagonalCovariance)
+        s = covariance.coef
         if isinstance(rows, Sparse) and mode == SINGLE:  # (1, d) and (d, 1) are the same memory
             w, s = w.reshape(-1, 1), s.reshape(-1, 1)
-        return Diagonal(w, machine.intercept, s, sure.intercept, scores, mode)
+        return Diagonal(w, machine.intercept, s, covariance.intercept, scores, mode)
     single = scheme.single
     w = w[0] if single else w
     dw, db = (np.zeros_like(w, dtype=np.float64), np.zeros(K)) if batch else (w, machine.intercept)
     moves = machine.moves.copy() if batch else machine.moves
     sums = machine.average
-    if batch or sums is None:  # a batch is averaged where its step is taken
+    if batch or sums is None:  # a batch is averaged when its step is made
         u, v = np.zeros((0,) * w.ndim), NONE
     else:
         u, v = sums.coef[0] if single else sums.coef, sums.intercept
