@@ -27,7 +27,7 @@ from rosenblatt.scale.shards import Store
     [
         (rosenblatt.VotedPerceptron(), "votes do not mix"),
         (rosenblatt.Perceptron(keep="pocket"), "pockets do not mix"),
-        (rosenblatt.Perceptron(update="batch"), "once a pass"),
+        (rosenblatt.Perceptron(update="batch"), "once per pass"),
         (rosenblatt.Perceptron(order="worst"), "all rows at once"),
         (rosenblatt.Perceptron(order=[0, 1]), "all rows at once"),
         (rosenblatt.Perceptron(early_stopping=True), "early_stopping"),
