@@ -201,8 +201,8 @@ SOURCES = {
 
 def examples(found):
     """What is learned from, piece by piece, as a learner gets it."""
-    taught, held = example_encoder(WANTED, found.contents), []
-    for task in CachedRows(found).tasks(taught, None, 0):
+    encoder, held = example_encoder(WANTED, found.contents), []
+    for task in CachedRows(found).tasks(encoder, None, 0):
         piece = task()
         n, d, classes = piece.target.shape[0], piece.n_features, piece.classes.size
         if isinstance(piece.rows, Sparse):

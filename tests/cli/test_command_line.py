@@ -96,7 +96,7 @@ def test_a_model_reads_files_as_in_training_whatever_the_options(folder):
     for other in ("svmlight", "text"):
         code, _, error = run("predict", folder / "m", folder / "new.dat", "--format", other)
         assert code == 2
-        assert error == f"The model learned from csv, and {other} cannot take its place."
+        assert error == f"The model was trained on csv, and cannot read {other}."
     arguments = ("--format", "text", "--features", 4096, "--ngrams", "2,2", "-o", folder / "t")
     assert run("train", folder / "mail.txt", *arguments)[0] == 0
     said = run("predict", folder / "t", folder / "mail.txt", "--scores")
@@ -162,8 +162,8 @@ def test_errors_are_one_sentence(folder):
         (("train", folder / "rows.svm", "--set", "margin=big"), "margin"),
         (("train", folder / "rows.svm", "--set", "colour=1"), "colour"),
         (("train", folder / "rows.svm", "--ngrams", "two"), "ngrams"),
-        (("predict", folder / "rows.svm", folder / "rows.svm"), "no model file"),
-        (("info", folder / "rows.svm"), "no model file"),
+        (("predict", folder / "rows.svm", folder / "rows.svm"), "not a rosenblatt model file"),
+        (("info", folder / "rows.svm"), "not a rosenblatt model file"),
         (("lab", folder / "none.csv"), "no file"),
         (("lab", folder / "bad.svm"), "one column"),
     ]:
@@ -185,7 +185,7 @@ def test_a_model_that_was_never_trained(folder):
     for command in ("predict", "evaluate"):
         code, _, error = run(command, folder / "u", folder / "rows.svm")
         assert code == 2
-        assert error == "This Perceptron was saved before it was trained: it can say nothing of rows."
+        assert error == "This Perceptron was saved before it was trained, and cannot predict."
 
 
 def test_an_internal_error_is_one_sentence(monkeypatch, capsys, folder):

@@ -330,7 +330,7 @@ def test_variance_of_zero_is_not_mixed():
     plan = Plan(AROW()._plan().rule, order="cyclic")
     state = new_state(examples.facts(), plan, TWO, 2, seed=0)
     state.machines[0].covariance.coef[:] = 0.0
-    with pytest.raises(NotFiniteError, match="variance fell to 0"):
+    with pytest.raises(NotFiniteError, match="variance was rounded to 0"):
         one_pass(OnlineSolver(plan, state), examples, 0)
 
 

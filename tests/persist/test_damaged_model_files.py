@@ -132,7 +132,7 @@ def test_forged_headers_never_crash():
 def test_what_is_no_model(data, tmp_path):
     path = tmp_path / "thing"
     path.write_bytes(data)
-    with pytest.raises(FileError, match="thing: no model file") as caught:
+    with pytest.raises(FileError, match="thing: not a rosenblatt model file") as caught:
         load(path)
     assert caught.value.path == path
 
@@ -149,10 +149,10 @@ def test_models_nested_too_deep_are_refused(depth):
     tree = []
     for _ in range(depth):
         tree = [tree]
-    with pytest.raises(FileError, match=r"nested deeper|says nothing of one"):
+    with pytest.raises(FileError, match=r"nested deeper|describes no model"):
         from_bytes(sealed({**about, "parameters": {**about["parameters"], "class_weight": tree}}, arrays))
     model = fitted().set_params(class_weight=tree)
-    with pytest.raises(FileError, match="too much within itself"):
+    with pytest.raises(FileError, match="is nested too deeply"):
         to_bytes(model)
 
 
@@ -200,7 +200,7 @@ def test_other_classes_are_refused():
     for kind in ("learn.online.state.State", "estimators.nowhere.X", "estimators.perceptron.checked_order"):
         with pytest.raises(FileError, match="not a model"):
             from_bytes(sealed({**about, "class": kind}, arrays))
-    with pytest.raises(FileError, match="is no attribute"):
+    with pytest.raises(FileError, match="is not an attribute"):
         from_bytes(sealed({**about, "attributes": {"predict": 1}}, arrays))
     with pytest.raises(FileError, match="without a state"):
         from_bytes(sealed({**about, "attributes": {"_kept": 1}}, arrays))

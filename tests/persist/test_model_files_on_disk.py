@@ -139,7 +139,7 @@ def test_a_large_file_of_another_kind_is_not_read_to_its_end(tmp_path):
     path = tmp_path / "rows"
     path.touch()
     os.truncate(path, 1 << 40)  # zeros that take no room on the disk, and would in memory
-    with pytest.raises(FileError, match="no model file"):
+    with pytest.raises(FileError, match="not a rosenblatt model file"):
         load(path)
 
 

@@ -68,7 +68,7 @@ def test_what_has_no_form(tmp_path, monkeypatch):
         (rosenblatt.KernelSVM().fit(X, Y), "KernelSVM has no coef_"),
         (rosenblatt.MarkI(8, max_epochs=1).fit(X, Y), "MarkI has no ONNX form"),
         (rosenblatt.Perceptron(multiclass="ovo", max_epochs=1).fit(X, Y), "one-vs-one"),
-        (rosenblatt.Perceptron(max_epochs=1).fit(X, np.eye(3, dtype=int)[Y]), "indicator"),
+        (rosenblatt.Perceptron(max_epochs=1).fit(X, np.eye(3, dtype=int)[Y]), "multilabel models"),
         (
             rosenblatt.Perceptron(max_epochs=1).fit(X, np.array([(1,), (2,), (3,)], dtype="i,")[Y].astype(object)),
             "classes of",

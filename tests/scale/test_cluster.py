@@ -130,18 +130,18 @@ def test_dask_frames(inside, tmp_path):
 
 def test_collections_that_do_not_go_together(inside):
     X, y = da.ones((6, 2), chunks=2), da.ones(5, chunks=2)
-    with pytest.raises(ValueError, match="do not go with"):
+    with pytest.raises(ValueError, match="do not match"):
         fit(learner(), (X, y), client=inside)
     unknown = X[X[:, 0] > 0]
-    with pytest.raises(ValueError, match="cut differently"):
+    with pytest.raises(ValueError, match="divided differently"):
         fit(learner(), (unknown, da.ones(6, chunks=6)), client=inside)
     with pytest.raises(TypeError, match="as a pair"):
         fit(learner(), X, client=inside)
     with pytest.raises(ValueError, match="repartition"):
         fit(learner(), (X, X[:, 0]), client=inside, shards=2)
-    with pytest.raises(ValueError, match="how files are read"):
+    with pytest.raises(ValueError, match="of how files are read"):
         fit(learner(), (X, X[:, 0]), client=inside, label="y")
-    with pytest.raises(ValueError, match="stay here"):
+    with pytest.raises(ValueError, match="not sent to a cluster"):
         fit(learner(), (np.ones((6, 2)), np.ones(6)), client=inside)
     with pytest.raises(ValueError, match="threads of this process"):
         fit(learner(), (X, X[:, 0]), client=inside, n_jobs=2)

@@ -49,13 +49,13 @@ def test_what_does_not_mix_is_refused(model, match, parts):
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"shards": 0}, "shards is a whole number"),
+        ({"shards": 0}, "shards must be a whole number"),
         ({"shards": 2, "n_jobs": 0}, "number of threads"),
-        ({"n_jobs": 2}, "into how many shards"),
-        ({"shards": 2, "mixing": "loud"}, "mixing is one of"),
+        ({"n_jobs": 2}, "give shards too"),
+        ({"shards": 2, "mixing": "loud"}, "mixing must be one of"),
         ({"shards": 2, "memory": "1MB"}, "at least 160MB"),
         ({"shards": 2, "resume": True}, "checkpoint"),
-        ({"shards": 2, "classes": [0, 1]}, "leave classes as it is"),
+        ({"shards": 2, "classes": [0, 1]}, "leave out classes"),
     ],
     ids=str,
 )
@@ -76,7 +76,7 @@ def test_sources_that_cannot_be_cut(parts, tmp_path, monkeypatch):
     with pytest.raises(FileError, match=r"rows 2 to 4.*NaN at row 1, column 0"):
         fit(rosenblatt.Perceptron(), (np.array([[1.0], [2.0], [3.0], [np.nan]]), [0, 1, 0, 1]), shards=2)
     monkeypatch.setattr("rosenblatt.scale.sharded_source.LEAST_MEMORY", 1)
-    with pytest.raises(ValueError, match="Cut more shards"):
+    with pytest.raises(ValueError, match="Use more shards"):
         fit(rosenblatt.Perceptron(), parts(*rows()), shards=2, memory=100)
 
 
@@ -321,7 +321,7 @@ def test_a_store_forgets_what_was_used_longest_ago(monkeypatch):
     get("b")
     assert made == ["a", "b", "c", "b"]
     get("large", 11)
-    assert "large" not in store.kept
+    assert "large" not in store.entries
     assert store.held == 8
     store.drop("b")
     store.drop("never there")

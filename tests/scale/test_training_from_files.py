@@ -249,7 +249,7 @@ def test_classes_that_are_given(svm, monkeypatch):
         assert streamed.report_.rows == 250
         assert streamed.report_.epochs[-1].loss == pytest.approx(whole.report_.epochs[-1].loss)
         assert not looked
-        with pytest.raises(ValueError, match=r"The label [012]\.0 is none of the classes"):
+        with pytest.raises(ValueError, match=r"The label [012]\.0 is not one of the given classes"):
             fit(make().set_params(class_weight=None), path, classes=[0, 9], **how)
     fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), path, classes=[0, 1, 2, 7])
 
@@ -267,7 +267,7 @@ def test_a_pass_that_needs_no_scan(svm, tmp_path, monkeypatch):
     spam = fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), words, classes=["spam", "ham"], n_features=64)
     assert spam.classes_.tolist() == ["ham", "spam"]
     words.write_text("ham\tsee you\nspammy\tbuy this\n")
-    with pytest.raises(ValueError, match="The label 'spammy' is none of"):
+    with pytest.raises(ValueError, match="The label 'spammy' is not one of"):
         fit(rosenblatt.Perceptron(max_epochs=1, order="cyclic"), words, classes=["spam", "ham"], n_features=64)
     (tmp_path / "empty.svm").write_text("# nothing\n")
     with pytest.raises(FileError, match="expected rows, found none"):

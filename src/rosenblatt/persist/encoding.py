@@ -1,6 +1,6 @@
-"""Models as plain data: a tree that JSON can hold, and a set of numeric arrays beside it.
+"""Models as plain data: a tree for JSON, and a set of numeric arrays.
 
-Only kinds listed here can be written or read: numbers, text, lists, mappings, arrays, CSR and CSC matrices, and the
+Only the types listed here can be written or read: numbers, text, lists, mappings, arrays, CSR and CSC matrices, and the
 records (dataclasses and named tuples) and estimators of this package. Reading builds these and runs nothing else.
 """
 
@@ -29,9 +29,9 @@ HOME = re.compile(r"(data|learn|prove|estimators)(\.[a-z_]+){1,2}")
 ATTRIBUTE = re.compile(r"_?[a-z][a-z0-9_]*")
 MACHINERY = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_output_config"}
 COMPRESSED = {"csr": (sp.csr_matrix, sp.csr_array), "csc": (sp.csc_matrix, sp.csc_array)}
-MOST_DEPTH = 200  # of lists and mappings within each other, which Python's own recursion follows many times over
-MOST_PADDING = 1 << 26  # bytes of an array of names that are wider than the longest name
-MOST_POSITION = 624  # among the keys of MT19937
+MOST_DEPTH = 200  # of nested lists and mappings, well within Python's recursion limit
+MOST_PADDING = 1 << 26  # bytes of an array of names that is wider than its longest name
+MOST_POSITION = 624  # of MT19937: the number of its keys
 NUMERIC = {"bool", "float16", "float32", "float64"} | {
     f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
 }
@@ -39,16 +39,16 @@ NUMERIC = {"bool", "float16", "float32", "float64"} | {
 
 @dataclass
 class Arrays:
-    """The arrays of a tree. Equal arrays are stored once; one that stands in two places is one again when read."""
+    """The arrays of a tree. Equal arrays are stored once; an array referenced twice is one object again when read."""
 
     stored: dict[str, Array] = field(default_factory=dict)
     _contents: dict[Any, str] = field(default_factory=dict)
     _seen: dict[int, tuple[Any, int]] = field(default_factory=dict)
     _built: dict[int, Array] = field(default_factory=dict)
-    matrices: dict[Any, Any] = field(default_factory=dict)  # sparse matrices made of these arrays, each once, too
+    matrices: dict[Any, Any] = field(default_factory=dict)  # sparse matrices built from these arrays, each once
 
     def put(self, array: Array) -> dict[str, Any]:
-        """Where the array is stored."""
+        """Store the array; returns its reference."""
         if id(array) not in self._seen:
             self._seen[id(array)] = (array, len(self._seen))
         plain = np.ascontiguousarray(array)
@@ -58,14 +58,14 @@ class Arrays:
         return {"array": name, "object": self._seen[id(array)][1]}
 
     def get(self, name: str, number: int) -> Array:
-        """The array, the same object for the same number."""
+        """The array with this name; the same object for the same number."""
         if number not in self._built:
             self._built[number] = self.stored[name].copy()
         return self._built[number]
 
 
 def encode(value: Any, arrays: Arrays, name: str) -> Any:
-    """The value as JSON, its arrays put aside; `name` is what an error calls it."""
+    """The value as JSON, with its arrays put into `arrays`; `name` is used in errors."""
     if value is None or isinstance(value, bool | str):
         return str(value) if isinstance(value, str) else value
     if isinstance(value, np.bool_):
@@ -123,22 +123,22 @@ def _encode_array(value: Array, arrays: Arrays, name: str) -> Any:
 
 
 def _is_name(item: Any) -> bool:
-    """Whether this may be the name of a class."""
+    """Whether an item may be a class label."""
     if isinstance(item, tuple):
         return all(_is_name(part) for part in item)
     return item is None or isinstance(item, str | bytes | int | float | np.bool_ | np.integer | np.floating)
 
 
 def _encode_random_state(value: np.random.RandomState, arrays: Arrays, name: str) -> Any:
-    kept = value.get_state(legacy=False)
-    if not isinstance(kept, dict) or kept["bit_generator"] != "MT19937":
-        raise FileError(f"{name} holds a RandomState that is no MT19937, which a model file cannot hold")
-    keys, position = kept["state"]["key"], int(kept["state"]["pos"])
-    return {"RandomState": [arrays.put(np.asarray(keys)), position, int(kept["has_gauss"]), float(kept["gauss"])]}
+    state = value.get_state(legacy=False)
+    if not isinstance(state, dict) or state["bit_generator"] != "MT19937":
+        raise FileError(f"{name} holds a RandomState that does not use MT19937, which a model file cannot hold")
+    keys, position = state["state"]["key"], int(state["state"]["pos"])
+    return {"RandomState": [arrays.put(np.asarray(keys)), position, int(state["has_gauss"]), float(state["gauss"])]}
 
 
 def check_depth(tree: Any) -> None:
-    """Refuse a tree that is nested deeper than anything that `fit` leaves."""
+    """Refuse a tree that is nested deeper than any that `fit` creates."""
     level = [tree]
     for _ in range(MOST_DEPTH):
         level = [item for node in level for item in _inside(node)]
@@ -153,7 +153,7 @@ def _inside(node: Any) -> Iterable[Any]:
 
 
 def decode(value: Any, arrays: Arrays) -> Any:
-    """What `encode` was given; KeyError, TypeError or ValueError where the tree was made by nobody of ours."""
+    """The value that was passed to `encode`; KeyError, TypeError or ValueError if `encode` did not make the tree."""
     if isinstance(value, list):
         return [decode(item, arrays) for item in value]
     if not isinstance(value, dict):
@@ -175,7 +175,7 @@ def _items(value: Any, arrays: Arrays) -> Array:
     if dtype.itemsize > 4 * longest and dtype.itemsize * len(items) > MOST_PADDING:
         raise ValueError(f"{dtype} for names of at most {longest} characters")
     array = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):  # one by one: tuples would be taken for rows
+    for place, item in enumerate(items):  # one by one, because NumPy would take tuples as rows
         array[place] = item
     return array.astype(dtype).reshape(value["shape"])
 
@@ -194,7 +194,7 @@ def _compressed(value: Any, arrays: Arrays) -> Any:
 
 def _random_state(value: Any, arrays: Arrays) -> np.random.RandomState:
     keys, position, has_gauss, gauss = value["RandomState"]
-    if not 0 <= int(position) <= MOST_POSITION:  # which NumPy would not ask, and read beyond the keys
+    if not 0 <= int(position) <= MOST_POSITION:  # NumPy does not check it, and would read beyond the keys
         raise ValueError(f"a RandomState at position {position}")
     state = np.random.RandomState()
     state.set_state(("MT19937", decode(keys, arrays), int(position), int(has_gauss), float(gauss)))
@@ -208,8 +208,8 @@ def _gathered(value: Any, arrays: Arrays) -> GrowingRows:
 def _record(value: Any, arrays: Arrays) -> Any:
     path, fields = migrated(value["record"], {name: decode(item, arrays) for name, item in value["fields"].items()})
     kind = find(path)
-    if not _is_record(kind) or not set(fields) <= set(_fields(kind)):  # fields that came later have defaults
-        raise ValueError(f"{path} is no record with the fields {sorted(fields)}")
+    if not _is_record(kind) or not set(fields) <= set(_fields(kind)):  # fields added later have defaults
+        raise ValueError(f"{path} is not a record with the fields {sorted(fields)}")
     if "scheme" in fields:
         fields["scheme"] = SCHEMES[fields["scheme"]]
     return kind(**fields)
@@ -248,7 +248,9 @@ def describe(model: Any, arrays: Arrays) -> dict[str, Any]:
     attributes = {name: value for name, value in vars(model).items() if name not in left_out}
     for name in attributes:
         if not _may_be_set(kind, name, parameters):
-            raise FileError(f"{name} is no attribute of {kind.__name__}: a model file holds those that `fit` sets")
+            raise FileError(
+                f"{name} is not an attribute of {kind.__name__}: a model file holds only those that `fit` sets"
+            )
     return {
         "class": f"{kind.__module__.removeprefix('rosenblatt.')}.{kind.__name__}",
         "parameters": {name: encode(value, arrays, name) for name, value in parameters.items()},
@@ -257,16 +259,16 @@ def describe(model: Any, arrays: Arrays) -> dict[str, Any]:
 
 
 def build(path: str, about: Any, arrays: Arrays) -> Any:
-    """The estimator that `describe` was given."""
+    """The estimator that was passed to `describe`."""
     kind = find(path)
     if not issubclass(kind, BaseEstimator):
-        raise ValueError(f"{path} is no estimator")
+        raise ValueError(f"{path} is not an estimator")
     parameters = {name: decode(value, arrays) for name, value in about["parameters"].items()}
     attributes = {name: decode(value, arrays) for name, value in about["attributes"].items()}
     model = kind(**parameters)
     for name, value in attributes.items():
         if not _may_be_set(kind, name, parameters):
-            raise ValueError(f"{name} is no attribute of {kind.__name__}")
+            raise ValueError(f"{name} is not an attribute of {kind.__name__}")
         vars(model)[name] = value
     return model
 
@@ -277,15 +279,15 @@ def _may_be_set(kind: Any, name: str, parameters: dict[str, Any]) -> bool:
 
 
 def find(path: str) -> Any:
-    """The class of this package that `path`, such as learn.online.state.State, names."""
+    """The class of this package with this path, such as learn.online.state.State."""
     path = MOVED.get(path, path)
     home, _, name = path.rpartition(".")
     if not HOME.fullmatch(home) or name.startswith("_"):
-        raise ValueError(f"{path!r} names no class of rosenblatt")
+        raise ValueError(f"{path!r} is not a class of rosenblatt")
     module = import_module(f"rosenblatt.{home}")
     kind = getattr(module, name)
     if not isinstance(kind, type) or kind.__module__ != module.__name__:
-        raise ValueError(f"{path!r} names no class of rosenblatt")
+        raise ValueError(f"{path!r} is not a class of rosenblatt")
     return kind
 
 

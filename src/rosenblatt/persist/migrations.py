@@ -1,4 +1,4 @@
-"""What version 0.1 wrote into model files, and what it is now: models of every version keep loading."""
+"""Converts what version 0.1 wrote into model files, so that models of every version can be loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rosenblatt.learn.online.companions import (
     Votes,
 )
 
-# Classes, by their path at the time.
+# Paths of classes: then and now.
 MOVED = {
     "data.reading.Contents": "data.formats.reading.Contents",
     "data.reading.Reading": "data.formats.reading.Reading",
@@ -52,25 +52,25 @@ MOVED = {
 }
 
 Fields = dict[str, Any]
-# What machines with a budget counted, in this order.
+# The counters of machines with a budget, in their former order.
 BUDGET_COUNTS = (Count.SUPPORT, Count.SHRINKAGE, Count.MISTAKES, Count.UPDATES, Count.VIOLATIONS, Count.LOSS)
 
 
 def migrated(path: str, fields: Fields) -> tuple[str, Fields]:
-    """The class that a record is of now, and its fields."""
+    """The present class of a record, and its fields."""
     if path in CHANGED:
         fields = CHANGED[path](dict(fields))
     return MOVED.get(path, path), fields
 
 
 def _tally(fields: Fields) -> Fields:
-    """Counts have new places at the end."""
+    """Add the counters that were appended since."""
     fields["tally"] = np.concatenate([fields["tally"], np.zeros(max(len(Count) - fields["tally"].size, 0))])
     return fields
 
 
 def _machine(fields: Fields) -> Fields:
-    """All in one record: `total` held the sums of an average or the debts of a penalty, `spread` a covariance."""
+    """Split into parts: `total` held the sums of an average or the debts of a penalty, `spread` a covariance."""
     fields = _tally(fields)
     total, total_b = fields.pop("total"), fields.pop("total_b")
     spread, spread_b = fields.pop("spread"), fields.pop("spread_b")
@@ -87,7 +87,7 @@ def _machine(fields: Fields) -> Fields:
 
 
 def _state(fields: Fields) -> Fields:
-    """What a machine could not know: what its sums were for, and the bias step of votes."""
+    """Set what only the state tells: the purpose of a machine's sums, and the bias step of votes."""
     for machine in fields["machines"]:
         if machine.average is not None and fields["keep"] != "average":
             machine.debt, machine.average = L1Debt(*machine.average.arrays), None

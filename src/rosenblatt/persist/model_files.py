@@ -1,9 +1,9 @@
-"""Model files: safetensors, with the model as JSON in its header and a SHA-256 over all of it.
+"""Model files: safetensors, with the model as JSON in its header and a SHA-256 of the whole file.
 
-Loading runs no code from the file. The digest covers every byte of the file, its own 64 digits taken as zeros, so
-that no altered file is accepted; it is a seal against damage, not a signature against forgery. A forged file can
-therefore hold any numbers, but only in arrays that fit together (`consistency`): compiled code never reads outside
-them.
+Loading runs no code from the file. The digest covers every byte of the file, with its own 64 digits as zeros, so that
+any damage is detected; it is not a signature, and does not prevent forgery. A forged file can therefore hold any
+numbers, but only in arrays of consistent shapes (`estimators.base.state_checks`), so that compiled code never reads
+outside them.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ LONGEST_HEADER = 100_000_000  # safetensors' own limit
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model, fitted or not, to a file that is safe to load.
 
-    The file holds the parameters, the report and all that `partial_fit` needs to go on. It is written under another
-    name and renamed when it is complete: a kill or a full disk leaves what was there before.
+    The file holds the parameters, the report and everything that `partial_fit` needs to continue. It is written under
+    a temporary name and renamed when it is complete: after a kill or with a full disk the old file is intact.
 
     Parameters
     ----------
     model : estimator of rosenblatt
-        One that holds a function, such as a `learning_rate` that is called, is refused.
+        A model that holds a function, such as a callable `learning_rate`, is refused.
     path : path
 
     Raises
     ------
     FileError
-        If the model cannot be held by a file, or the file cannot be written.
+        If the model cannot be stored, or the file cannot be written.
 
     Examples
     --------
@@ -59,11 +59,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def to_bytes(model: Any) -> bytes:
     """The model file, as bytes."""
     if not is_ours(model):
-        raise FileError(f"only estimators of rosenblatt are saved, and {type(model).__name__} is none")
+        raise FileError(f"only estimators of rosenblatt can be saved, got {type(model).__name__}")
     try:
-        model._check_whole()  # what could not be loaded is not saved
+        model._check_whole()  # a file that could not be loaded is not written
     except Exception as error:
-        raise FileError(f"this {type(model).__name__} is not as `fit` leaves it: {error}") from error
+        raise FileError(f"this {type(model).__name__} is not in a state that `fit` can produce: {error}") from error
     arrays = Arrays()
     try:
         header = {"sha256": BLANK, "format": FORMAT, "library": __version__, **describe(model, arrays)}
@@ -71,7 +71,7 @@ def to_bytes(model: Any) -> bytes:
     except (RecursionError, ValueError) as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"this {type(model).__name__} holds too much within itself: {error}") from error
+        raise FileError(f"this {type(model).__name__} is nested too deeply: {error}") from error
     text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     blank = bytes(safetensors.numpy.save(arrays.stored, metadata={"rosenblatt": text}))
     at = _digest_place(blank, BLANK)
@@ -94,7 +94,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     FileError
-        If the file is missing, damaged or no model; `NewerFormatError` if a newer rosenblatt wrote it.
+        If the file is missing, damaged or not a model; `NewerFormatError` if a newer rosenblatt wrote it.
 
     Examples
     --------
@@ -105,12 +105,12 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     rosenblatt.load(path)
     ... except rosenblatt.FileError as error:
     ...     print(error.what)
-    no model file of rosenblatt: its header is missing
+    not a rosenblatt model file: its header is missing
     """
     try:
         with open(path, "rb") as file:
             begin = _beginning(file)
-            _header(begin)  # a large file of another kind is not read to its end
+            _header(begin)  # refuses a large file of another kind without reading it to its end
             data = begin + file.read()
         return from_bytes(data)
     except OSError as error:
@@ -120,7 +120,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def is_model(path: str | os.PathLike[str]) -> bool:
-    """Whether the file says of itself that it is a model file, whole or not."""
+    """Whether the file has the header of a model file, complete or not."""
     try:
         with open(path, "rb") as file:
             return "rosenblatt" in _header(_beginning(file))["__metadata__"]
@@ -141,9 +141,9 @@ def from_bytes(data: bytes) -> Any:
         about = json.loads(header["__metadata__"]["rosenblatt"])
         version, digest = about["format"], about["sha256"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise FileError("no model file of rosenblatt: its header says nothing of one") from error
+        raise FileError("not a rosenblatt model file: its header describes no model") from error
     if not isinstance(version, int) or version < 1:
-        raise FileError(f"no model file of rosenblatt: its format is {version!r}")
+        raise FileError(f"not a rosenblatt model file: its format is {version!r}")
     if version > FORMAT:
         raise NewerFormatError(
             f"written in format {version} by rosenblatt {about.get('library')}; "
@@ -151,7 +151,7 @@ def from_bytes(data: bytes) -> Any:
         )
     at = _digest_place(data, digest)
     if hashlib.sha256(data[:at] + BLANK.encode() + data[at + 64 :]).hexdigest() != digest:
-        raise FileError("altered or damaged: its SHA-256 is not the one it was written with")
+        raise FileError("altered or damaged: its SHA-256 does not match")
     try:
         check_depth(about)
         arrays = Arrays(safetensors.numpy.load(data))
@@ -161,29 +161,29 @@ def from_bytes(data: bytes) -> Any:
         return model
     except FileError:
         raise
-    except Exception as error:  # a forged file may be wrong in any way: each is the same error to the user
+    except Exception as error:  # a forged file may be wrong in any way; all give the same error
         raise FileError(f"not a model that rosenblatt wrote: {error}") from error
 
 
 def _header(data: bytes) -> dict[str, Any]:
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(len(data) - 8, LONGEST_HEADER):
-        raise FileError("no model file of rosenblatt: its header is missing")
+        raise FileError("not a rosenblatt model file: its header is missing")
     try:
         header = json.loads(data[8 : 8 + length])
     except (ValueError, RecursionError) as error:
-        raise FileError("no model file of rosenblatt: its header cannot be read") from error
+        raise FileError("not a rosenblatt model file: its header cannot be read") from error
     if not isinstance(header, dict):
-        raise FileError("no model file of rosenblatt: its header cannot be read")
+        raise FileError("not a rosenblatt model file: its header cannot be read")
     return header
 
 
 def _digest_place(data: bytes, digest: Any) -> int:
-    """Where the 64 digits of the digest stand: in JSON within JSON, before anything that the model holds."""
+    """The offset of the 64 digits of the digest: in JSON within JSON, before any content of the model."""
     if not (isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)):
-        raise FileError("no model file of rosenblatt: its SHA-256 is missing")
+        raise FileError("not a rosenblatt model file: its SHA-256 is missing")
     before = rb"{\"sha256\":\""
     found = data.find(before + digest.encode())
     if found < 0:
-        raise FileError("no model file of rosenblatt: its SHA-256 is missing")
+        raise FileError("not a rosenblatt model file: its SHA-256 is missing")
     return found + len(before)

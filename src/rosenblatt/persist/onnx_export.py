@@ -1,4 +1,4 @@
-"""Linear models as ONNX, which other runtimes can run."""
+"""Exports linear models as ONNX, for other runtimes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ OPSET, IR, PRODUCER = 17, 8, "rosenblatt"
 def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a linear model as ONNX.
 
-    The graph takes `X`, rows of the type that the model was trained in, and gives `scores`, those of
-    `decision_function` (of `predict` for regression), and for classes `label`.
+    The input of the graph is `X`, rows of the type that the model was trained on; its outputs are `scores`, as from
+    `decision_function` (`predict` for regression), and for classifiers `label`.
 
     Parameters
     ----------
     model : fitted estimator of rosenblatt with `coef_`
-        One-vs-one and voted models, labels by indicator, and the Mark I are refused.
+        One-vs-one and voted models, multilabel models, and the Mark I are refused.
     path : path
 
     Examples
@@ -54,7 +54,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def is_export(path: str | os.PathLike[str]) -> bool:
-    """Whether the file begins as one that `export_onnx` wrote: an IR version, and who produced it."""
+    """Whether the file begins like one that `export_onnx` wrote: the IR version and the producer."""
     producer = b"\x12" + bytes([len(PRODUCER)]) + PRODUCER.encode()  # field 2 of ONNX's ModelProto
     try:
         with open(path, "rb") as file:
@@ -71,16 +71,18 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
     if hasattr(model, "wiring_"):
         raise FileError(
             f"{type(model).__name__} has no ONNX form: its units compare sums with thresholds that are such sums "
-            "themselves, and a runtime that adds in another order would answer otherwise",
+            "themselves, and a runtime that adds in another order would predict differently",
             path,
         )
     try:
         model._check_whole()
     except Exception as error:
-        raise FileError(f"this {type(model).__name__} is not as `fit` leaves it: {error}", path) from error
+        raise FileError(
+            f"this {type(model).__name__} is not in a state that `fit` can produce: {error}", path
+        ) from error
     coef = np.atleast_2d(coef)
     if getattr(getattr(model, "_kept", None), "scheme", None) == PAIRS or getattr(model, "_by_labels", False):
-        raise FileError("one-vs-one and labels by indicator have no ONNX form here: train multinomial or ovr", path)
+        raise FileError("one-vs-one and multilabel models have no ONNX form here: train multinomial or ovr", path)
     dtype = coef.dtype
     kind = helper.np_dtype_to_tensor_dtype(dtype)
     given = helper.make_tensor_value_info("X", kind, [None, coef.shape[1]])
@@ -96,7 +98,7 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
     if classes is not None:
         names = _names(classes, path)
         constants.append(tensor(names, "classes"))
-        if single:  # the tie rule: the positive class when f > 0
+        if single:  # the tie rule: the positive class if f > 0
             constants.append(tensor(np.zeros(1, dtype), "zero"))
             nodes.append(helper.make_node("Greater", ["scores", "zero"], ["positive"]))
             nodes.append(helper.make_node("Cast", ["positive"], ["code"], to=onnx.TensorProto.INT64))

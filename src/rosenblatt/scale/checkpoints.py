@@ -1,4 +1,4 @@
-"""Checkpoints: a model file after each epoch, from which an interrupted training goes on."""
+"""Checkpoints: a model file after each epoch, from which an interrupted training is resumed."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from rosenblatt.persist.model_files import load, save
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a training is saved after each epoch, and what an earlier one has left there."""
+    """Where training is saved after each epoch, and the model that an earlier run saved there."""
 
     path: Path | None = None
     earlier: Any = None
 
     @classmethod
     def at(cls, path: str | PathLike[str] | None, resume: bool) -> Checkpoint:
-        """The checkpoint at this path; with `resume`, to go on from, if it is there."""
+        """The checkpoint at this path; with `resume`, its model is loaded if it exists."""
         if path is None:
             if resume:
-                raise ValueError("resume needs to know the checkpoint.")
+                raise ValueError("resume needs a checkpoint: give its path.")
             return cls()
         path = Path(path)
         return cls(path, load(path) if resume and path.exists() else None)
 
     @property
     def save(self) -> Callable[[Any], None] | None:
-        """Writes an estimator, where it is asked for."""
+        """Writes an estimator to the checkpoint; None without one."""
         return None if self.path is None else partial(_save, self.path)
 
     def resume(self, estimator: Any) -> Any:
-        """What the earlier training left, if it had the estimator's settings and rows; None where there was none."""
+        """The model of the earlier run, which must have had the same settings and rows; None if there was none."""
         if self.earlier is not None:
             _check_same_training(estimator, self.earlier)
         return self.earlier
 
     @property
     def epochs(self) -> int:
-        """Epochs made before."""
+        """Epochs of the earlier run."""
         return 0 if self.earlier is None else len(self.earlier.report_.epochs)
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """What is wrong with the checkpoint is said with its path."""
+        """Adds the path of the checkpoint to errors about it."""
         try:
             yield
         except FileError as error:
@@ -60,21 +60,21 @@ class Checkpoint:
 
 
 def _check_same_training(estimator: Any, earlier: Any) -> None:
-    """Refuse a checkpoint of other settings or other rows; the budget of epochs may differ."""
-    mine, theirs = estimator.get_params(), earlier.get_params()
-    differ = [name for name in mine if name != "max_epochs" and not _equal(mine[name], theirs.get(name))]
+    """Refuse a checkpoint with other settings or other rows; the limit of epochs may differ."""
+    now, then = estimator.get_params(), earlier.get_params()
+    differ = [name for name in now if name != "max_epochs" and not _equal(now[name], then.get(name))]
     if type(earlier) is not type(estimator) or differ:
-        what = f"{differ[0]}={theirs[differ[0]]!r}" if differ and differ[0] in theirs else type(earlier).__name__
+        what = f"{differ[0]}={then[differ[0]]!r}" if differ and differ[0] in then else type(earlier).__name__
         raise FileError(f"a checkpoint of another training, with {what}: train without resume")
     if getattr(earlier, "_contents", None) != estimator._contents:
         raise FileError("a checkpoint of training on other rows: train without resume")
 
 
-def _equal(mine: Any, theirs: Any) -> bool:
-    """Whether two parameters are the same; of random states, whether they go on in the same way."""
-    if callable(mine) or callable(theirs):
-        return mine is theirs
-    return _plain(mine) == _plain(theirs)
+def _equal(a: Any, b: Any) -> bool:
+    """Whether two parameters are equal; for random states, whether they continue in the same way."""
+    if callable(a) or callable(b):
+        return a is b
+    return _plain(a) == _plain(b)
 
 
 def _plain(value: Any) -> tuple[Any, dict[str, bytes]]:

@@ -1,14 +1,14 @@
-"""Shards on a Dask cluster: the one place that knows Dask.
+"""Shards on a Dask cluster: the only module that imports Dask.
 
-Dask schedules, transports, restarts and is deployed anywhere; what is added here is what training needs beyond that.
+Dask schedules, transports and restarts tasks; this module adds what training needs beyond that.
 
-- A task carries the name of a shard, not its rows: the worker reads them, and keeps them while they fit.
-- The weights of a round travel once to the cluster, as the result of a task that can be run again anywhere.
-- A task prefers the worker that has the shard, and goes to any other when that one is dead. (Dask moves it, but for
-  the moment when no worker is left: then it would wait for the dead ones, not for new ones, and is sent again.)
-- A shard that is late, whose worker failed, or whose answer does not hold (`scale.shard_answer_checks`), is sent again
-  elsewhere, three attempts in all.
-- Answers are fetched one by one, in the order of the shards: the driver holds one part and the sums at a time.
+- A task carries the name of a shard, not its rows: the worker reads them, and keeps them in memory while they fit.
+- The weights of a round are sent to the cluster once, as the result of a task that can be rerun anywhere.
+- A task prefers the worker that holds the shard, and runs on any other if that one is dead. (Dask moves it, except
+  when no worker is left: it would then wait for the dead ones rather than new ones, so the task is sent again.)
+- A shard that is late, whose worker failed, or whose answer is invalid (`scale.shard_answer_checks`), is sent again to
+  another worker, up to three attempts.
+- Answers are fetched one by one, in the order of the shards: the driver holds one answer and the sums at a time.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from rosenblatt.estimators.base.state_checks import is_number
 from rosenblatt.scale.shard_answer_checks import Check, accepted
 from rosenblatt.scale.shards import AskExamples, HeldShard, Shard, Store, TimedAnswer
 
-ATTEMPTS, DEATHS = 3, 12  # that a shard fails, and that workers die under it
+ATTEMPTS, DEATHS = 3, 12  # limits per shard and round: attempts, and deaths of workers
 SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
-TICK = 0.5  # seconds between two looks at the clock
+TICK = 0.5  # seconds between two checks of the deadlines
 NO_PAGES: dict[str, Any] = {
     f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
-}  # which need no certificate
-PASSING = (OSError, MemoryError, FileError, KilledWorker, FutureCancelledError)  # may go well elsewhere
+}  # dashboards, which do not ask for a certificate
+PASSING = (OSError, MemoryError, FileError, KilledWorker, FutureCancelledError)  # may succeed on another worker
 
 
 @contextmanager
 def connected(
     address: str | None = None, workers: int | None = None, tls: dict[str, Path | None] | None = None
 ) -> Iterator[Any]:
-    """A client of the cluster at this address, or of one of so many processes of this machine, for as long.
+    """A client of the cluster at this address, or of a temporary one with this many processes on this machine.
 
-    Whoever reaches a scheduler can run code on its workers. One that is started here talks TLS, with a certificate made
-    for this run and held in memory alone, so that no other user of this machine does; `tls` has the files "ca", "cert"
-    and "key" for a scheduler elsewhere.
+    Anyone who can connect to a scheduler can run code on its workers. A scheduler started here uses TLS, with a
+    certificate that is made for this run and held in memory only, so that no other user of this machine can connect;
+    `tls` has the files "ca", "cert" and "key" for a scheduler elsewhere.
     """
     if address is None:
         with dask.config.set(NO_PAGES), _local(workers) as cluster, Client(cluster) as client:
@@ -69,7 +69,9 @@ def connected(
     try:
         client = Client(address, security=None if tls is None else _credentials(tls))
     except (OSError, ValueError, TypeError) as error:
-        raise ConnectionError(f"There is no Dask scheduler at {address} that answers us: {error}.") from error
+        raise ConnectionError(
+            f"There is no Dask scheduler at {address} that accepts the connection: {error}."
+        ) from error
     with client:
         yield client
 
@@ -81,11 +83,11 @@ def _credentials(tls: dict[str, Path | None]) -> Any:
 
 
 def _local(workers: int | None) -> Any:
-    """Processes of this machine that only their own client can talk to."""
+    """Processes on this machine that only their own client can connect to."""
     try:
         security = Security.temporary()
     except ImportError as error:
-        raise ImportError("Workers of this machine need cryptography: pip install 'rosenblatt[cluster]'") from error
+        raise ImportError("Workers on this machine need cryptography: pip install 'rosenblatt[cluster]'") from error
     return LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
@@ -101,17 +103,17 @@ def _local(workers: int | None) -> Any:
 
 
 class AbsentError(Exception):
-    """A worker does not have the rows of a shard, and was not told how to make them."""
+    """A worker does not hold the rows of a shard, and was not sent the recipe to make them."""
 
 
 def absent() -> Any:
-    """The recipe of a shard that was sent by name alone."""
+    """The recipe of a shard that was sent by name only."""
     raise AbsentError
 
 
 @dataclass(frozen=True)
 class WorkerAnswer:
-    """An answer, or what went wrong, and which worker gave it, after how many seconds."""
+    """An answer or an error, the worker that gave it, and the seconds it took."""
 
     value: Any
     error: Exception | None
@@ -120,25 +122,25 @@ class WorkerAnswer:
 
 
 def shared_with_workers(blob: bytes) -> bytes:
-    """What all tasks of a round need: the result of a task, so that it can be had again if its worker dies."""
+    """What all tasks of a round need, as the result of a task, so that Dask can recompute it if its worker dies."""
     return blob
 
 
 def run_on_worker(shard: Shard, blob: bytes, memory: int | None, held: dict[str, Any]) -> WorkerAnswer:
-    """Put the question to a shard, on a worker."""
+    """Ask a question about a shard, on a worker."""
     began, worker = time.perf_counter(), get_worker()
     if isinstance(shard, HeldShard) and held:
         shard = replace(shard, recipe=partial(shard.recipe, held))  # type: ignore[call-arg]
     value, wrong = None, None
     try:
         value = pickle.loads(blob)(shard, store_of(worker, memory))
-    except Exception as error:  # whoever asked decides what becomes of it
+    except Exception as error:  # the driver decides how to handle it
         wrong = error
     return WorkerAnswer(value, wrong, str(worker.address), time.perf_counter() - began)
 
 
 def store_of(worker: Any, memory: int | None) -> Store:
-    """The rows that a worker holds, for as long as it lives; half of its memory unless it is said."""
+    """The rows that a worker holds during its lifetime; up to half of its memory by default."""
     limit = memory if memory is not None else (worker.memory_manager.memory_limit or 1 << 32) // 2
     store: Store = vars(worker).setdefault("rosenblatt_store", Store(limit))
     store.limit = limit
@@ -150,10 +152,10 @@ def store_of(worker: Any, memory: int | None) -> Store:
 
 @dataclass
 class ShardInFlight:
-    """A shard under way."""
+    """A shard that is being processed."""
 
     future: Any = None
-    number: int = 0  # of the launch: news of earlier ones is no news
+    number: int = 0  # of the launch: events of earlier ones are ignored
     attempts: int = 0
     deaths: int = 0
     since: float = 0.0
@@ -163,7 +165,7 @@ class ShardInFlight:
 
 
 class Cluster:
-    """Shards worked on by the workers of a Dask client.
+    """Processes shards on the workers of a Dask client.
 
     Parameters
     ----------
@@ -171,15 +173,15 @@ class Cluster:
     memory : int, optional
         Bytes of rows that each worker keeps; half of its memory by default.
     deadline : float, optional
-        Seconds that a shard may take before it is sent elsewhere. By default ten times the median, as often as the
-        shards outnumber the threads, and at least 60.
+        Seconds that a shard may take before it is sent to another worker. By default ten times the median, multiplied
+        by the number of shards per thread, and at least 60.
     """
 
     def __init__(self, client: Any, memory: int | None = None, deadline: float | None = None) -> None:
         if not isinstance(client, Client):
             raise TypeError(f"client must be a dask.distributed.Client, got {type(client).__name__}.")
         if deadline is not None and not deadline > 0:
-            raise ValueError(f"deadline is a number of seconds above 0, got {deadline!r}.")
+            raise ValueError(f"deadline must be a number of seconds above 0, got {deadline!r}.")
         self.client, self.memory, self.deadline = client, memory, deadline
         self.homes: dict[str, str] = {}
         self.times: dict[type, list[float]] = {}
@@ -192,16 +194,16 @@ class Cluster:
         return max(1, sum(self.threads().values()))
 
     def threads(self) -> dict[str, int]:
-        """The threads of each worker that is alive."""
+        """The number of threads of each live worker."""
         return dict(self._ask(self.client.nthreads))
 
     def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
-        """The answer of each shard that passes the check, in their order."""
-        trip = Round(self, question, shards, check)
+        """The answer of each shard, checked, in the order of the shards."""
+        current = Round(self, question, shards, check)
         try:
-            yield from trip.answers()
+            yield from current.answers()
         finally:
-            trip.end()
+            current.end()
 
     def limit(self, kind: type, shards: int, threads: int) -> float:
         """Seconds until a shard is late."""
@@ -214,7 +216,7 @@ class Cluster:
         return max(SHORTEST_DEADLINE, TIMES_THE_MEDIAN * statistics.median(times) * rounds)
 
     def placed(self, shards: Sequence[Shard]) -> dict[str, str]:
-        """A worker for each shard: the one that has it, if that lives and is not overburdened, else an idle one."""
+        """A worker for each shard: the one that holds it, if it is alive and not overloaded, else the least loaded."""
         alive = self.threads()
         threads = {name: count for name, count in alive.items() if name not in self.slow} or alive
         if not threads:
@@ -233,10 +235,10 @@ class Cluster:
         return found
 
     def submit(self, function: Any, *args: Any, home: str | None = None) -> Any:
-        """A task that prefers a worker, and is bound to none.
+        """Submit a task that prefers a worker, but is not bound to it.
 
-        Where a worker is known to be slow, the task is bound to all others instead: to Dask the slow one, from which
-        tasks were taken back, looks idle, and it would steal them.
+        If some workers are known to be slow, the task is bound to all others instead: a slow worker whose tasks were
+        cancelled looks idle to Dask, which would move tasks to it again.
         """
         workers, loose = ([] if home is None else [home]), home is not None
         if self.slow:
@@ -253,7 +255,7 @@ class Cluster:
             )
 
     def _ask(self, what: Any, *args: Any, **settings: Any) -> Any:
-        """Ask the client for something, as long as it has a scheduler."""
+        """Call the client; a lost scheduler is an error with a remedy."""
         if self.client.status not in ("running", "connecting"):
             raise lost()
         try:
@@ -265,17 +267,18 @@ class Cluster:
 
 
 def lost() -> ConnectionError:
-    """The scheduler is not there any more."""
+    """The error for a scheduler that has disappeared."""
     return ConnectionError(
-        "The scheduler of the cluster is gone. With a checkpoint, training goes on from its last epoch: resume=True."
+        "The scheduler of the cluster is gone. With a checkpoint, training can continue from its last epoch: "
+        "resume=True."
     )
 
 
 class Round:
-    """One question on its way to all shards and back."""
+    """One question to all shards, and their answers."""
 
     def __init__(self, cluster: Cluster, question: Any, shards: Sequence[Shard], check: Check) -> None:
-        known = isinstance(question, AskExamples)  # about rows that a worker that was asked before holds as examples
+        known = isinstance(question, AskExamples)  # workers that were asked before hold the examples
         self.cluster, self.shards, self.check = cluster, shards, check
         self.kind = type(question.question if known else question)
         self.blob = dumps(question, protocol=5)
@@ -283,14 +286,14 @@ class Round:
         self.flights = [ShardInFlight() for _ in shards]
         self.ready: set[int] = set()
         self.reached: set[str] = set()
-        self.sent, self.bare = None, 0.0  # the weights on the cluster; since when there is no worker
+        self.sent, self.bare = None, 0.0  # the weights on the cluster; the time since which there is no worker
         homes = cluster.placed(shards)
         for i, shard in enumerate(shards):
             self.flights[i].whole = not known or shard.name not in cluster.homes
             self.flights[i].home = homes.get(shard.name)
             self._launch(i)
 
-    # -- out -----------------------------------------------------------------------------------------------------------
+    # -- sending shards ------------------------------------------------------------------------------------------------
 
     def _launch(self, i: int) -> None:
         flight, shard = self.flights[i], self.shards[i]
@@ -311,13 +314,13 @@ class Round:
         self._listen(i)
 
     def _listen(self, i: int) -> None:
-        """Be told when the shard is ready."""
+        """Put an event into the queue when the shard is ready."""
         self.ready.discard(i)
         number = self.flights[i].number
         self.flights[i].future.add_done_callback(lambda _: self.events.put((i, number)))
 
     def _again(self, i: int, error: BaseException) -> None:
-        """Send a shard elsewhere, if it has attempts left."""
+        """Send a shard to another worker, if it has attempts left."""
         flight = self.flights[i]
         flight.attempts += 1
         if flight.attempts >= ATTEMPTS:
@@ -327,7 +330,7 @@ class Round:
         others = [name for name in self.cluster.threads() if name not in flight.avoid | self.cluster.slow]
         flight.home = others[i % len(others)] if others else None
         self.cluster.sent_again += 1
-        self.sent = None  # what it needs may be held by the very worker that is in trouble
+        self.sent = None  # the weights may be held by the failing worker
         self._drop(i)
         self._launch(i)
 
@@ -339,17 +342,17 @@ class Round:
         flight.future = None
 
     def end(self) -> None:
-        """Nobody waits any more."""
+        """Cancel what is still running."""
         for flight in self.flights:
             if flight.future is not None and self.cluster.client.status == "running":
                 flight.future.cancel()
             flight.future = None
         self.sent = None
 
-    # -- and back ------------------------------------------------------------------------------------------------------
+    # -- receiving answers ---------------------------------------------------------------------------------------------
 
     def answers(self) -> Iterator[Any]:
-        """The answer of each shard, in their order, whoever is ready first."""
+        """The answer of each shard, in the order of the shards."""
         for i in range(len(self.shards)):
             while True:
                 done = self._fetched(i) if i in self.ready else None
@@ -359,11 +362,11 @@ class Round:
             yield done.value
 
     def _wait(self) -> None:
-        """Take note of one piece of news, or of the time."""
+        """Process one event, or check the deadlines if there is none."""
         try:
             i, number = self.events.get(timeout=TICK)
         except queue.Empty:
-            self._look_at_the_clock()
+            self._check_deadlines()
             return
         flight = self.flights[i]
         if number != flight.number or flight.future is None:
@@ -376,12 +379,12 @@ class Round:
         else:
             self._failed(i, FutureCancelledError(flight.future.key, "the cluster forgot it"))
 
-    def _look_at_the_clock(self) -> None:
+    def _check_deadlines(self) -> None:
         if self.cluster.client.status not in ("running", "connecting"):
             raise lost()
         alive, now = self.cluster.threads(), time.monotonic()
         limit = self.cluster.limit(self.kind, len(self.shards), sum(alive.values()))
-        if not alive:  # nobody is late where nobody is
+        if not alive:  # with no workers, deadlines pause
             self.bare = self.bare or now
             if now - self.bare > ATTEMPTS * limit:
                 raise ConnectionError(f"The cluster has had no worker for {now - self.bare:.0f} s.")
@@ -398,21 +401,21 @@ class Round:
                 self._orphaned(i, sorted(alive))
 
     def _late(self, i: int, limit: float) -> None:
-        """A shard took too long: whoever has it is slow."""
+        """A shard took too long: mark its worker as slow, and send it to another."""
         flight, name = self.flights[i], self.shards[i].name
         for worker, keys in self.cluster._ask(self.cluster.client.processing).items():
-            if flight.future.key in keys:  # perhaps not where it was sent
+            if flight.future.key in keys:  # Dask may have moved it
                 flight.home = worker
         if flight.home is not None:
             self.cluster.slow.add(flight.home)
         self._again(i, TimeoutError(f"{name}: {ATTEMPTS} attempts took longer than their deadline of {limit:.0f} s."))
 
     def _orphaned(self, i: int, alive: list[str]) -> None:
-        """A worker died with a shard, which is no fault of the shard, unless it happens again and again."""
+        """A worker died: send its shard to another. Only repeated deaths count as a fault of the shard."""
         flight, name = self.flights[i], self.shards[i].name
         flight.deaths += 1
         if flight.deaths >= DEATHS:
-            raise ConnectionError(f"{name}: the workers that were to learn from it died, {DEATHS} times in a row.")
+            raise ConnectionError(f"{name}: the workers that processed it died {DEATHS} times.")
         flight.home = alive[i % len(alive)]
         self.cluster.sent_again += 1
         self._drop(i)
@@ -427,11 +430,11 @@ class Round:
         if not isinstance(error, PASSING):
             raise error
         if isinstance(error, KilledWorker):
-            error = ConnectionError(f"{self.shards[i].name}: each worker that learned from it died, {ATTEMPTS} times.")
+            error = ConnectionError(f"{self.shards[i].name}: the workers that processed it died {ATTEMPTS} times.")
         self._again(i, error)
 
     def _fetched(self, i: int) -> WorkerAnswer | None:
-        """The answer of a shard that is ready; None if it was lost on the way, and is under way again."""
+        """The answer of a shard that is ready; None if it was lost, and the shard was sent again."""
         flight, cluster = self.flights[i], self.cluster
         limit, patience = cluster.limit(self.kind, len(self.shards), 1), TICK
         while True:
@@ -439,14 +442,14 @@ class Round:
                 done: WorkerAnswer = flight.future.result(timeout=min(patience, limit))
                 break
             except TimeoutError:
-                if flight.future.status != "finished":  # its worker died with it: Dask makes it again, or we do
+                if flight.future.status != "finished":  # its worker died: Dask recomputes it, or we send it again
                     self._listen(i)
                     return None
-                patience *= 2  # it is large, or the network slow
+                patience *= 2  # the answer is large, or the network slow
                 if patience > 2 * limit:
                     self._late(i, limit)
                     return None
-            except Exception as error:  # its worker died after it was ready, and it went wrong elsewhere
+            except Exception as error:  # its worker died after it was ready, and recomputing it failed
                 self._failed(i, error)
                 return None
         try:
@@ -467,9 +470,9 @@ class Round:
         return done
 
     def _checked(self, done: Any, shard: Shard) -> None:
-        """Raise what went wrong on the worker, or is wrong with its answer."""
+        """Raise the error of the worker, or an error for an invalid answer."""
         if not (isinstance(done, WorkerAnswer) and isinstance(done.worker, str) and is_number(done.seconds)):
-            raise FileError(f"a worker answered with {type(done).__name__}, which is no answer of ours", shard.name)
+            raise FileError(f"a worker answered with {type(done).__name__} instead of a WorkerAnswer", shard.name)
         if done.error is not None:
             raise done.error
         accepted(done.value, self.check, shard, done.worker)
@@ -480,10 +483,10 @@ class Round:
 
 @dataclass(frozen=True)
 class CollectionBlock:
-    """How to make one block of a collection: its part of the graph, run where the block is needed.
+    """The recipe for one block of a collection: its part of the graph, run where the block is needed.
 
-    What the cluster holds of a collection (`persist`) stands in the graph as futures. They do not travel within a
-    record: a task gets them as `held`, beside it, and Dask brings what they stand for.
+    Parts of a collection that the cluster already holds (`persist`) are futures in the graph. Futures cannot be sent
+    inside a record: a task gets them as the separate argument `held`, and Dask replaces them by their results.
     """
 
     parts: tuple[tuple[dict[Any, Any], Any], ...]  # a graph, and the key of the block in it
@@ -494,7 +497,7 @@ class CollectionBlock:
         return made[0] if len(made) == 1 else tuple(made)
 
     def packed(self) -> tuple[CollectionBlock, dict[str, Any]]:
-        """The block without its futures, and these, by name."""
+        """The block without its futures, and the futures by name."""
         futures = {
             str(key): value for graph, _ in self.parts for key, value in graph.items() if isinstance(value, Future)
         }
@@ -506,7 +509,7 @@ class CollectionBlock:
 
 
 def _filled(graph: dict[Any, Any], held: dict[str, Any]) -> dict[Any, Any]:
-    """The graph with what the cluster holds of it."""
+    """The graph with its futures replaced by their results."""
     return {
         key: held[str(key)] if str(key) in held else value.result() if isinstance(value, Future) else value
         for key, value in graph.items()
@@ -514,30 +517,33 @@ def _filled(graph: dict[Any, Any], held: dict[str, Any]) -> dict[Any, Any]:
 
 
 def collection_shards(source: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
-    """A shard for each block of a collection, and how it is read."""
+    """One shard per block of a collection, and how it is read."""
     if not isinstance(source, tuple):
         if not hasattr(source, "columns"):
-            raise TypeError("A Dask array of rows comes with one of labels, as a pair: fit(model, (X, y)).")
+            raise TypeError("A Dask array of rows needs one of labels, given as a pair: fit(model, (X, y)).")
         return _shards([source]), make_reading("", format="parquet", **settings)
     if settings:
-        raise ValueError(f"{sorted(settings)} say how files are read; a pair of collections is rows and labels.")
+        raise ValueError(
+            f"{sorted(settings)} are settings of how files are read; they do not apply to a pair of collections."
+        )
     X, y = source
     if hasattr(X, "rechunk"):
         X = X.rechunk({1: -1})
     known = hasattr(X, "chunks") and not any(math.isnan(size) for size in X.chunks[0])
     if known and hasattr(y, "rechunk"):
         if y.shape != (X.shape[0],):
-            raise ValueError(f"Labels of shape {y.shape} do not go with rows of shape {X.shape}.")
+            raise ValueError(f"Labels of shape {y.shape} do not match rows of shape {X.shape}.")
         y = y.rechunk((X.chunks[0],))
     how = Reading("arrays", n_features=int(X.shape[1]), zero_based=True, multilabel=False)
     return _shards([X] if y is None else [X, y]), how
 
 
 def _shards(collections: list[Any]) -> list[HeldShard]:
-    """A shard for each block, with the parts of the graphs that make it."""
+    """One shard per block, with the parts of the graphs that compute it."""
     keys = [_flat(one.__dask_keys__()) for one in collections]
     if len({len(one) for one in keys}) != 1:
-        raise ValueError(f"Rows and labels are cut differently: {' and '.join(str(len(one)) for one in keys)} blocks.")
+        counts = " and ".join(str(len(one)) for one in keys)
+        raise ValueError(f"Rows and labels are divided differently: {counts} blocks.")
     graphs = [dict(one.__dask_graph__()) for one in collections]
     name = "-".join(str(getattr(one, "name", None) or one._name) for one in collections)
     return [

@@ -1,7 +1,7 @@
 """The rows of files as a source of examples, piece by piece.
 
-Pieces are parsed, or read from the cache and shuffled, on the other core while the one before is learned from:
-`FileRows.tasks` yields what makes them.
+Pieces are parsed, or read from the cache and shuffled, in another thread while the solver learns from the previous
+one: `FileRows.tasks` yields the functions that make them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.row_cache import DAMAGED, CachedBlock, RowCache, read_blocks
 
 Array = np.ndarray[Any, Any]
-AT_ONCE = 16  # blocks read together, where they follow each other
+AT_ONCE = 16  # consecutive blocks that are read together
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class ExampleEncoder:
 
     how: Reading
     classes: Array | None  # None for regression
-    shares: Array | None  # one weight a class
+    shares: Array | None  # one weight per class
     n_features: int
 
     def size(self, contents: Contents) -> int:
-        """How many rows have a weight."""
+        """The number of rows with a weight above 0."""
         return contents.rows if self.shares is None else int(np.array(contents.counts)[self.shares > 0].sum())
 
     def mass(self, contents: Contents) -> float:
@@ -46,11 +46,11 @@ class ExampleEncoder:
         return float(contents.rows) if self.shares is None else float(np.dot(contents.counts, self.shares))
 
     def facts(self, contents: Contents, dtype: Any = np.float64) -> Facts:
-        """What is true of all rows of these contents."""
+        """Counts and sizes over all rows of these contents."""
         masses = None
         if contents.counts and not self.how.multilabel and self.classes is not None:
             masses = np.array(contents.counts, dtype=np.float64) * (1.0 if self.shares is None else self.shares)
-        every = self.shares is None or bool(self.shares.all())  # else the longest row may be one that is left out
+        every = self.shares is None or bool(self.shares.all())  # else the longest row may have weight 0
         return Facts(
             self.n_features,
             self.classes,
@@ -77,7 +77,7 @@ class ExampleEncoder:
         """Labels as codes, or as numbers for regression."""
         if self.classes is None:
             return labels.astype(np.float64)
-        if names is not None:  # codes in the order in which names were first seen
+        if names is not None:  # codes in the order of first occurrence
             return np.searchsorted(self.classes, np.array(names)).astype(np.int32)[labels]
         if labels.dtype.kind == "O":
             labels = labels.astype(str if self.classes.dtype.kind == "U" else self.classes.dtype)
@@ -88,7 +88,7 @@ class ExampleEncoder:
         return codes
 
     def of_piece(self, piece: RowBlock) -> Examples:
-        """Examples of a piece as it was parsed."""
+        """Examples of a parsed piece."""
         if self.how.multilabel:
             truth = encode_target(piece, self.how)
         else:
@@ -98,13 +98,13 @@ class ExampleEncoder:
         return self.examples(rows, truth, reach)
 
     def of_blocks(self, blocks: CachedBlock, cache: RowCache, order: Array | None) -> Examples:
-        """Examples of blocks of the cache that were joined, their rows in this order."""
+        """Examples of joined blocks of the cache, with their rows in this order."""
         values, columns, lengths, labels, counts = blocks
-        columns -= np.uint32(cache.shift)  # one below becomes the highest
+        columns -= np.uint32(cache.shift)  # −1 wraps around to the largest number
         if columns.max(initial=0) >= self.n_features:
             raise FileError(DAMAGED, cache.path)
         if self.classes is None and cache.names is not None:
-            raise ValueError("The labels are names, and what is to be learned is numbers.")
+            raise ValueError("The labels are names, but a regressor needs numbers.")
         if self.how.multilabel:
             counts = counts if counts.size else np.ones(lengths.size, np.uint32)
             starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
@@ -130,21 +130,21 @@ class ExampleEncoder:
 
 
 def example_encoder(wanted: RowsWanted, contents: Contents) -> ExampleEncoder:
-    """How these rows become examples for an estimator that wants this of them."""
+    """The encoder of these rows for an estimator with these requirements."""
     how, d, weights = contents.how, contents.how.n_features, wanted.class_weight
     assert d is not None
     if not wanted.classes:
         if how.multilabel or (contents.labels is not None and isinstance(contents.labels[0], str)):
-            raise ValueError(f"{wanted.name} learns numbers, and the labels are names or sets.")
+            raise ValueError(f"{wanted.name} learns numbers, but the labels are names or sets.")
         return ExampleEncoder(how, None, None, d)
     if how.multilabel:
         if not wanted.several:
             raise ValueError(f"{wanted.name} learns one class per row; these have several labels.")
         if weights is not None:
-            raise ValueError("class_weight weighs classes; rows with several labels have none.")
+            raise ValueError("class_weight does not apply to rows with several labels.")
         return ExampleEncoder(how, np.arange(len(how.labels or ())), None, d)
     if contents.labels is None:
-        raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
+        raise ValueError("There are too many different labels for classes: use a regressor for numbers.")
     classes = np.array(contents.labels)
     check_labels(classes, classes)
     if classes.size < 2:
@@ -154,45 +154,45 @@ def example_encoder(wanted: RowsWanted, contents: Contents) -> ExampleEncoder:
         raise ValueError(f'class_weight="balanced" needs rows of every class; {classes[counts == 0][0]!r} has none.')
     shares = class_weights(weights, classes, np.arange(classes.size), counts)
     if shares is not None and not shares.any():
-        raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
+        raise ValueError("class_weight is zero on every row: there is nothing to learn from.")
     if shares is not None and not shares.all() and wanted.radius:
-        raise ValueError("class_weight leaves out a class, whose rows would still be measured for max‖x‖.")
+        raise ValueError("class_weight leaves out a class, but the rows of that class would still count for max‖x‖.")
     return ExampleEncoder(how, classes, shares, d)
 
 
 def strange_label(label: Any) -> ValueError:
-    """That the label is none of the classes."""
+    """The error for a label that is not one of the classes."""
     label = label.item() if isinstance(label, np.generic) else label
-    return ValueError(f"The label {label!r} is none of the classes that were given.")
+    return ValueError(f"The label {label!r} is not one of the given classes.")
 
 
 class FileRows:
-    """The rows of a source, as often as they are asked for."""
+    """The rows of a source, for any number of passes."""
 
     contents: Contents
 
-    def tasks(self, taught: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
-        """What makes the examples of a pass, piece by piece."""
+    def tasks(self, encoder: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """Functions that make the examples of a pass, piece by piece."""
         raise NotImplementedError
 
 
 @dataclass
 class ParsedRows(FileRows):
-    """Rows that are parsed anew each time, in the order of the file."""
+    """Rows that are parsed again in each pass, in the order of the file."""
 
     source: Any
     contents: Contents
     size: int
-    longest: int  # bytes of a line
+    longest: int  # the maximum number of bytes per line
 
-    def tasks(self, taught: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
-        """What makes the examples of a pass, piece by piece."""
+    def tasks(self, encoder: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """Functions that make the examples of a pass, piece by piece."""
         for task in parse_tasks(self.source, self.contents.how, self.size, self.longest):
-            yield partial(_parsed, task, taught)
+            yield partial(_parsed, task, encoder)
 
 
-def _parsed(task: Callable[[], RowBlock], taught: ExampleEncoder) -> Examples:
-    return taught.of_piece(task())
+def _parsed(task: Callable[[], RowBlock], encoder: ExampleEncoder) -> Examples:
+    return encoder.of_piece(task())
 
 
 @dataclass
@@ -205,40 +205,40 @@ class CachedRows(FileRows):
     def __post_init__(self) -> None:
         self.contents = self.cache.contents
 
-    def tasks(self, taught: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
-        """What makes the examples of a pass, piece by piece."""
+    def tasks(self, encoder: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
+        """Functions that make the examples of a pass, piece by piece."""
         if order is not None:
             for pool in order.pools(epoch):
-                yield partial(self._shuffled, pool, epoch, taught)
+                yield partial(self._shuffled, pool, epoch, encoder)
             return
         count = self.cache.table.shape[0]
         for begin in range(0, count, AT_ONCE):
-            yield partial(self._in_turn, np.arange(begin, min(begin + AT_ONCE, count)), taught)
+            yield partial(self._in_turn, np.arange(begin, min(begin + AT_ONCE, count)), encoder)
 
-    def _in_turn(self, numbers: Array, taught: ExampleEncoder) -> Examples:
-        return taught.of_blocks(read_blocks(self.cache, numbers), self.cache, None)
+    def _in_turn(self, numbers: Array, encoder: ExampleEncoder) -> Examples:
+        return encoder.of_blocks(read_blocks(self.cache, numbers), self.cache, None)
 
-    def _shuffled(self, pool: ShufflePool, epoch: int, taught: ExampleEncoder) -> Examples:
+    def _shuffled(self, pool: ShufflePool, epoch: int, encoder: ExampleEncoder) -> Examples:
         order = pool.order.piece(epoch, 0, pool.order.size)
-        return taught.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
+        return encoder.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
 
 
 @dataclass
 class PassFacts:
-    """What a first scan would have told, gathered in the only pass."""
+    """The counts that a first scan would have found, collected during the only pass."""
 
     classes: Array | None
     rows: int = 0
     counts: Any = 0
 
     def add(self, examples: Examples) -> None:
-        """Take note of a piece."""
+        """Count a piece."""
         self.rows += examples.target.shape[0]
         if self.classes is not None:
             self.counts = self.counts + np.bincount(examples.target, minlength=self.classes.size)
 
     def contents(self, rows: FileRows) -> Contents:
-        """What was found."""
+        """The contents with these counts."""
         if not self.rows:
             raise FileError(
                 "expected rows, found none", expand_paths(rows.source)[0] if isinstance(rows, ParsedRows) else None
@@ -252,32 +252,32 @@ class FileSource:
     """The rows of files, for the training loop."""
 
     rows: FileRows
-    taught: ExampleEncoder
+    encoder: ExampleEncoder
     in_turn: bool  # whether rows are visited in the order of the file
-    seed: int = 0  # of the order, where they are not
+    seed: int = 0  # of the shuffled order
     whole = False
 
     @property
     def lasting(self) -> bool:
-        """Whether a scan costs no more parsing."""
+        """Whether a scan needs no parsing."""
         return isinstance(self.rows, CachedRows)
 
     @property
     def facts(self) -> Facts:
-        """What is true of all rows."""
-        return self.taught.facts(self.rows.contents)
+        """Counts and sizes over all rows."""
+        return self.encoder.facts(self.rows.contents)
 
     @property
     def described(self) -> dict[str, Any]:
-        """By what an estimator remembers the files."""
+        """The fitted attributes of an estimator that describe the files."""
         return {"reading_": self.rows.contents.how, "_contents": self.rows.contents}
 
     def parts(self, epoch: int) -> Iterator[Examples]:
-        """The rows of a pass, in its order; a pass over rows that nobody counted counts them."""
+        """The rows of a pass, in its order; if the rows have not been counted yet, the pass counts them."""
         order = None
         if isinstance(self.rows, CachedRows) and not self.in_turn:
             order = Blocks(self.rows.cache.bounds, self.seed)
-        census = None if self.rows.contents.rows else PassFacts(self.taught.classes)
+        census = None if self.rows.contents.rows else PassFacts(self.encoder.classes)
         for examples in self._pieces(order, epoch):
             if census is not None:
                 census.add(examples)
@@ -286,8 +286,8 @@ class FileSource:
             self.rows.contents = census.contents(self.rows)
 
     def _pieces(self, order: Blocks | None, epoch: int) -> Iterator[Examples]:
-        """Pieces that have rows, none of them held on to; nothing is read ahead any more at the end."""
-        pieces = ahead(self.rows.tasks(self.taught, order, epoch), workers=2 if order is None else 1)
+        """The pieces that have rows; no reference to them is kept, and reading ahead stops at the end."""
+        pieces = ahead(self.rows.tasks(self.encoder, order, epoch), workers=2 if order is None else 1)
         with closing(pieces):  # type: ignore[type-var]
             for piece in pieces:
                 if piece.size:

@@ -1,4 +1,4 @@
-"""`fit`: any online learner, from files of any size, in bounded memory."""
+"""`fit`: trains any online learner from files of any size, in bounded memory."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from rosenblatt.scale.row_cache import cached, fresh
 
 Array = np.ndarray[Any, Any]
 LEAST_MEMORY = 160_000_000
-PIECE = 1 << 24  # bytes of text learned from at once, where no cache is made
+PIECE = 1 << 24  # bytes of text per piece, if there is no cache
 
 
 # -- from files to a source ------------------------------------------------------------------------------------------
 
 
 def _given(contents: Contents, classes: Array) -> Contents:
-    """The contents with the classes that were given, in which all labels must be."""
+    """The contents with the given classes, which must include all labels."""
     if contents.how.multilabel:
-        raise ValueError("classes are for rows with one label, and these have several.")
+        raise ValueError("classes applies to rows with one label, but these have several.")
     found = dict(zip(contents.labels or (), contents.counts, strict=True))
     if contents.labels is None and contents.rows:
-        raise ValueError("There are too many different labels for classes: these are numbers, for a regressor.")
+        raise ValueError("There are too many different labels for classes: use a regressor for numbers.")
     if contents.how.format == "svmlight" and classes.dtype.kind in "biuf":
         classes = classes.astype(np.float64)  # as labels are read
     names = classes.tolist()
@@ -56,19 +56,19 @@ def _given(contents: Contents, classes: Array) -> Contents:
 
 
 def _unscanned(wanted: RowsWanted, how: Reading, named: bool) -> Contents | None:
-    """What is known without a first scan, where that is enough for a single pass; the pass itself counts the rows."""
+    """What is known without a first scan, if it suffices for a single pass, which then counts the rows; else None."""
     numbers = not wanted.classes and how.format == "svmlight"
     if not (how.known and how.format in ("svmlight", "text") and (named or numbers)):
         return None
     if isinstance(wanted.class_weight, str):
         return None
     if how.multilabel is None:
-        how = replace(how, multilabel=False)  # a row with several labels is refused when it comes
+        how = replace(how, multilabel=False)  # a row with several labels will be refused
     return None if how.multilabel else Contents(how, 0, 0, 0.0, None, (), False)
 
 
 def _rows(source: Any, how: Reading, wanted: RowsWanted, memory: int, known: Contents | None) -> FileRows:
-    """Rows to be learned from: parsed as they are needed for a single pass in their order, else from the cache."""
+    """The rows to learn from: parsed on the fly for a single pass in file order, else from the cache."""
     size, longest = min(CHUNK_BYTES, memory // 32), max_line_bytes(memory)
     if not wanted.once:
         return CachedRows(cached(source, how, size, longest))
@@ -78,14 +78,14 @@ def _rows(source: Any, how: Reading, wanted: RowsWanted, memory: int, known: Con
     if known is not None:
         return ParsedRows(source, known, min(PIECE, longest), longest)
     ready = with_layout(source, how, size)
-    seen = Inventory()
+    inventory = Inventory()
     pieces = ahead(preview_tasks(source, ready, size, longest))
     with closing(pieces):  # type: ignore[type-var]
         for piece in pieces:
-            seen.add(piece) if isinstance(piece, RowBlock) else seen.add_preview(piece)
-    if not seen.rows:
+            inventory.add(piece) if isinstance(piece, RowBlock) else inventory.add_preview(piece)
+    if not inventory.rows:
         raise FileError("expected rows, found none", expand_paths(source)[0])
-    return ParsedRows(source, seen.contents(seen.complete_reading(ready)), min(PIECE, longest), longest)
+    return ParsedRows(source, inventory.contents(inventory.complete_reading(ready)), min(PIECE, longest), longest)
 
 
 # -- training --------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def _rows(source: Any, how: Reading, wanted: RowsWanted, memory: int, known: Con
 
 @dataclass
 class FileOpener:
-    """Opens a source of files when it is known what an estimator wants of it."""
+    """Opens a source of files once the requirements of the estimator are known."""
 
     source: Any
     how: Reading
@@ -114,7 +114,7 @@ class FileOpener:
         return self.opened
 
     def size(self) -> tuple[int, int]:
-        """Rows of a pass, and no shards."""
+        """The rows per pass, and 0 shards."""
         assert self.opened is not None
         return self.opened.rows.contents.rows, 0
 
@@ -129,7 +129,7 @@ def training(
     classes: Any = None,
     **settings: Any,
 ) -> Iterator[Progress]:
-    """`fit`, step by step: yields how far it is after each piece of rows."""
+    """`fit`, step by step: yields its progress after each piece of rows."""
     limit = in_bytes(memory)
     if limit < LEAST_MEMORY:
         raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
@@ -164,49 +164,50 @@ def fit(
 ) -> Any:
     r"""Train an online learner from files of any size, on one machine or on many.
 
-    Without shards the result is the one of `estimator.fit` on the same rows in memory, to the bit, if the order is one
-    that a file can give: "cyclic", or "blocks", which is also what "shuffle" means here. Several passes, shuffled
-    ones, whatever needs max‖x‖ (the bias step "radius", objectives, trees of classes, networks), shards and standard
-    input go through a binary cache, beside the file or in the folder ROSENBLATT_CACHE, which is used again until a
-    file changes. A single pass of others in the order of the file needs none, and its report tells no errors.
+    Without shards the result is identical, to the bit, to that of `estimator.fit` on the same rows in memory with the
+    order "cyclic" or "blocks"; "shuffle" means "blocks" here. A binary cache, next to the file or in the folder
+    ROSENBLATT_CACHE, is used for several or shuffled passes, for everything that needs max‖x‖ (the bias step "radius",
+    objectives, trees of classes, networks), for shards and for standard input; it is reused until a file changes. Any
+    other single pass, in the order of the file, needs no cache, and its report does not count errors.
 
-    With shards every pass is made over each of them from the same weights, and the results are mixed: iterative
+    With shards every epoch makes one pass over each shard from the same weights, and mixes the results: iterative
     parameter mixing (McDonald, Hall and Mann 2010),
 
-        w ← Σ_i μ_i w_i          μ_i = 1/S, or by the mistakes of shard i
+        w ← Σ_i μ_i w_i          μ_i = 1/S, or in proportion to the mistakes of shard i
 
-    to the same bits for any number of threads or workers.
+    with the same bits for any number of threads or workers.
 
     Parameters
     ----------
     estimator : online learner of rosenblatt
-        Fitted in place. A vote and a pocket need all rows at once and are refused; so are learners with kernels, duals
-        and the batch solver, each with the reason. In shards only planes can be mixed.
+        Fitted in place. Learners that need all rows at once are refused with the reason: votes, pockets, kernels,
+        duals and the batch solver. With shards the learner must be linear.
     source : path, pattern of paths, sequence of paths, or "-"
         As for `rosenblatt.read`. In shards also a Dask DataFrame with its column `label`, a pair of Dask arrays
         (rows, dense or sparse, and labels), or a pair of arrays in memory.
     shards : int, optional
-        Into how many parts of about equal size rows are cut: files are dealt out, and cut up where there are fewer
-        than shards. By default there is one, and with a `client` one for each file; a Dask collection has one for
-        each of its blocks or partitions.
+        The number of parts, of about equal size, into which rows are divided: files are distributed over shards, and
+        divided if there are fewer files than shards. The default is one, and with a `client` one per file; a Dask
+        collection has one per block or partition.
     n_jobs : int, default=1
-        Threads of this process that learn from shards.
+        The number of threads of this process that learn from shards.
     client : dask.distributed.Client, optional
-        A cluster whose workers learn from shards (extra `cluster`). They read the files themselves, by the same paths.
+        A cluster whose workers learn from shards (extra `cluster`). They read the files themselves, from the same
+        paths.
     mixing : {"uniform", "mistakes"}, default="uniform"
     memory : str or int, optional
-        What training may take beside the model, "256MB" by default; on a cluster what each worker may keep of its
-        shards between passes, half of its memory by default.
+        The memory that training may use in addition to the model, "256MB" by default; on a cluster, the memory in which
+        each worker may keep its shards between passes, half of its memory by default.
     deadline : float, optional
-        Seconds after which a shard that a worker is not through with is given to another; by default ten times what
-        shards take, and at least 60. After three attempts the run ends.
+        Seconds after which an unfinished shard is sent to another worker; by default ten times the median time of a
+        shard, and at least 60. After three attempts the run ends.
     checkpoint : path, optional
         A model file that is written after each epoch.
     resume : bool, default=False
-        Go on from the checkpoint, if it is there, to exactly the model of an uninterrupted run.
+        Continue from the checkpoint, if it exists, to exactly the model of an uninterrupted run.
     classes : array-like, optional
-        All classes to expect, whether or not they are in the files; another label is refused. With `n_features` and
-        `zero_based` too, a single pass in the order of an svmlight file needs no first scan.
+        All classes to expect, whether or not they occur in the files; any other label is refused. If `n_features` and
+        `zero_based` are also given, a single pass in the order of an svmlight file needs no first scan.
     **settings
         How to read: see `Reading`.
 
@@ -253,11 +254,11 @@ def steps(estimator: Any, source: Any, **how: Any) -> Iterator[Progress]:
     from rosenblatt.scale import sharded_source
 
     if how["shards"] is None and how["client"] is None and how["n_jobs"] != 1:
-        raise ValueError("n_jobs threads learn from shards: say into how many shards the rows are cut.")
-    aside = sharded_source.is_collection(source) or sharded_source.is_arrays(source)
-    if how["shards"] not in (None, 1) or how["client"] is not None or aside:
+        raise ValueError("n_jobs is the number of threads that learn from shards: give shards too.")
+    not_files = sharded_source.is_collection(source) or sharded_source.is_arrays(source)
+    if how["shards"] not in (None, 1) or how["client"] is not None or not_files:
         if how.pop("classes", None) is not None:
-            raise ValueError("classes are found by the workers that read the shards: leave classes as it is.")
+            raise ValueError("With shards, classes are found by the workers that read them: leave out classes.")
         return sharded_source.training(estimator, source, **how)
     for name in ("shards", "n_jobs", "client", "mixing", "deadline"):
         how.pop(name)

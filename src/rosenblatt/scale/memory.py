@@ -1,4 +1,4 @@
-"""Memory that was freed goes back to the system, not to the C library's reserve."""
+"""Returns freed memory to the system instead of leaving it to the C library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def give_back() -> None:
-    """Give the system the memory that was freed, which the C library keeps for each thread that had some."""
+    """Return freed memory to the system; the C library would keep it for the thread that used it."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
         if trim is not None:

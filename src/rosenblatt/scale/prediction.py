@@ -1,4 +1,4 @@
-"""Models on files and collections of any size: answers written shard by shard, and how often they are right."""
+"""Prediction and scoring on files and collections of any size, shard by shard."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Array = np.ndarray[Any, Any]
 
 
 def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
-    """As the training file was read, but for what is said of this one; by what is said where the model knows nothing.
+    """The reading of the training file with these settings changed; only the settings if the model has no reading.
 
-    What the columns mean, how many features there are and how text is cut stays as it was learned.
+    The meaning of columns, the number of features and the tokenisation of text stay as in training.
     """
     if not hasattr(model, "n_features_in_"):
-        raise ValueError(f"This {type(model).__name__} was saved before it was trained: it can say nothing of rows.")
+        raise ValueError(f"This {type(model).__name__} was saved before it was trained, and cannot predict.")
     known: Reading | None = getattr(model, "reading_", None)
     if known is not None:
         kind = settings.get("format") or _kind(known, expand_paths(source)[0])
         if format_family(kind) != format_family(known.format):
-            raise ValueError(f"The model learned from {known.format}, and {kind} cannot take its place.")
+            raise ValueError(f"The model was trained on {known.format}, and cannot read {kind}.")
         return replace(known, **{**settings, "format": kind})
     how = make_reading(source, **settings)
     if format_family(how.format) != "table":
@@ -54,9 +54,9 @@ def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
 
 
 def _kind(known: Reading, path: str) -> str:
-    """The format that a file's name tells, if it can take the place of the one that was learned from."""
-    told = format_by_name(path)
-    return told if told is not None and format_family(told) == format_family(known.format) else known.format
+    """The format by the file's name, if it is of the same family as that of training; else that of training."""
+    named = format_by_name(path)
+    return named if named is not None and format_family(named) == format_family(known.format) else known.format
 
 
 def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[RowBlock]:
@@ -67,12 +67,12 @@ def _pieces(shard: Shard, model: Any, how: Reading, store: Store) -> Iterator[Ro
             yield piece
 
 
-# -- what is asked of a shard ----------------------------------------------------------------------------------------
+# -- questions to a shard --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class WritePredictions:
-    """Predict the rows of shards, each into a file of its own."""
+    """Predict the rows of shards, with one output file per shard."""
 
     model: bytes  # pickled
     how: Reading
@@ -80,7 +80,7 @@ class WritePredictions:
     scores: bool
 
     def __call__(self, shard: Shard, store: Store) -> tuple[str, int]:
-        """The file and its rows."""
+        """The file and the number of its rows."""
         model, path, rows = pickle.loads(self.model), self.paths[shard.name], 0
         pa = tables.import_pyarrow(path)
         with replace_atomically(path) as file:
@@ -97,12 +97,12 @@ class WritePredictions:
         return path, rows
 
     def _columns(self, model: Any, piece: RowBlock) -> dict[str, Any]:
-        said = model.predict(piece.X)
-        if said.ndim == 2:
-            names = np.array(getattr(getattr(model, "reading_", None), "labels", None) or range(said.shape[1]))
-            columns: dict[str, Any] = {"prediction": [names[np.flatnonzero(row)].tolist() for row in said]}
+        predicted = model.predict(piece.X)
+        if predicted.ndim == 2:
+            names = np.array(getattr(getattr(model, "reading_", None), "labels", None) or range(predicted.shape[1]))
+            columns: dict[str, Any] = {"prediction": [names[np.flatnonzero(row)].tolist() for row in predicted]}
         else:
-            columns = {"prediction": said.astype(object) if said.dtype.kind == "U" else said}
+            columns = {"prediction": predicted.astype(object) if predicted.dtype.kind == "U" else predicted}
         if self.scores and hasattr(model, "decision_function"):
             values = model.decision_function(piece.X)
             if values.ndim == 1:
@@ -113,7 +113,7 @@ class WritePredictions:
 
 @dataclass(frozen=True)
 class ScoreCounts:
-    """How a model does: rows, those that are right, and for numbers what R² is made of."""
+    """The counts for a score: rows and correct predictions, and for regression the sums for R²."""
 
     rows: int = 0
     right: int = 0
@@ -122,41 +122,41 @@ class ScoreCounts:
     missed: float = 0.0  # Σ (y − ŷ)²
 
     def joined(self, other: ScoreCounts) -> ScoreCounts:
-        """Both together (Chan, Golub, LeVeque 1979)."""
+        """The counts of both (Chan, Golub, LeVeque 1979)."""
         rows = self.rows + other.rows
         if not rows:
             return self
-        apart = other.mean - self.mean
+        difference = other.mean - self.mean
         return ScoreCounts(
             rows,
             self.right + other.right,
-            self.mean + apart * other.rows / rows,
-            self.spread + other.spread + apart * apart * self.rows * other.rows / rows,
+            self.mean + difference * other.rows / rows,
+            self.spread + other.spread + difference * difference * self.rows * other.rows / rows,
             self.missed + other.missed,
         )
 
 
 @dataclass(frozen=True)
 class ScorePredictions:
-    """Hold predictions against labels."""
+    """Compare predictions with labels."""
 
     model: bytes  # pickled
     how: Reading
 
     def __call__(self, shard: Shard, store: Store) -> ScoreCounts:
-        """How the model does on a shard."""
+        """The counts for a shard."""
         model, total = pickle.loads(self.model), ScoreCounts()
         for piece in _pieces(shard, model, self.how, store):
             truth = encode_target(piece, self.how)
             if truth is None:
                 raise FileError("expected labels to compare with, found none", shard.name)
-            said = model.predict(piece.X)
+            predicted = model.predict(piece.X)
             if hasattr(model, "classes_"):
-                right = said == truth if said.ndim == 1 else (said == truth).all(axis=1)
+                right = predicted == truth if predicted.ndim == 1 else (predicted == truth).all(axis=1)
                 total = total.joined(ScoreCounts(piece.rows, int(np.count_nonzero(right))))
             else:
                 y = truth.astype(np.float64)
-                spread, missed = float(((y - y.mean()) ** 2).sum()), float(((y - said) ** 2).sum())
+                spread, missed = float(((y - y.mean()) ** 2).sum()), float(((y - predicted) ** 2).sum())
                 total = total.joined(ScoreCounts(piece.rows, 0, float(y.mean()), spread, missed))
         return total
 
@@ -168,16 +168,16 @@ def _check_answer(paths: dict[str, str], answer: Any, shard: Shard) -> None:
 
 def _check_tally(tally: Any, shard: Shard) -> None:
     must(isinstance(tally, ScoreCounts) and is_count(tally.rows) and is_count(tally.right), "numbers of rows")
-    must(tally.right <= tally.rows, "no more rows that are right than rows")
+    must(tally.right <= tally.rows, "at most as many correct rows as rows")
     amounts = (tally.mean, tally.spread, tally.missed)
     must(all(isinstance(one, int | float) and not math.isnan(one) for one in amounts), "sums that are numbers")
 
 
-# -- what users call -------------------------------------------------------------------------------------------------
+# -- public functions ------------------------------------------------------------------------------------------------
 
 
 def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
-    """A shard for each file or block, and how it is read."""
+    """One shard per file or block, and how it is read."""
     if is_collection(source) or is_arrays(source):
         alone = not isinstance(source, tuple) and not hasattr(source, "columns")
         groups, how = groups_of((source, None) if alone else source, None, client, settings)
@@ -191,7 +191,7 @@ def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tu
 
 
 def _carried(model: Any) -> bytes:
-    """What answers take of a model: not what only training needs."""
+    """The pickled model, without what only training needs."""
     lean = copy.copy(model)
     for name in ("_state", "report_"):
         vars(lean).pop(name, None)
@@ -210,7 +210,7 @@ def predict(
     deadline: float | None = None,
     **settings: Any,
 ) -> list[Path]:
-    r"""Write predictions as Parquet, a file for each file, block or partition of the source.
+    r"""Write predictions as Parquet, one file per file, block or partition of the source.
 
     Parameters
     ----------
@@ -218,10 +218,10 @@ def predict(
     source : path, pattern of paths, sequence of paths, or collection
         As for `fit`; a Dask array of rows needs no labels.
     output : path
-        A folder, made if it is not there; on a cluster one that all workers see. Its files are part-00000.parquet and
-        so on, in the order of the source, a row a row, each replaced whole or not at all.
+        A folder, created if it does not exist; on a cluster one that all workers can access. Its files are
+        part-00000.parquet and so on, in the order of the source, with one row per row; each is replaced atomically.
     scores : bool, default=False
-        Whether to write scores beside the predictions.
+        Whether to write scores in addition to the predictions.
     n_jobs, client, memory, deadline, **settings
         As for `fit`.
 

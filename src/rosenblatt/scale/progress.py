@@ -1,4 +1,4 @@
-"""How far a training is, for whoever watches it."""
+"""The progress of a training, for display."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rosenblatt.learn.epochs import EpochRecord, PartOfEpoch
 
 @dataclass(frozen=True)
 class Progress:
-    """How far training is.
+    """The progress of a training.
 
     Attributes
     ----------
     epoch : int
-        The pass that is under way, from 1.
+        The current pass, from 1.
     rows, total : int
-        Rows visited in this pass, and rows of a pass; 0 where nobody counted them before.
+        Rows visited in this pass, and rows per pass; 0 if they have not been counted.
     updates : int
         Updates in this pass so far.
     seconds : float
@@ -26,7 +26,7 @@ class Progress:
     record : EpochRecord or None
         Of the pass, at its end.
     done, shards : int
-        Shards that this pass is through with, and all of them; 0 where there are none.
+        Shards finished in this pass, and all shards; 0 if there are none.
     """
 
     epoch: int
@@ -44,7 +44,8 @@ def followed(
 ) -> Iterator[Progress]:
     """The steps of a training as progress.
 
-    `size` tells the rows of a pass and the number of shards, once they are known; `epochs` were made before.
+    `size` returns the rows per pass and the number of shards, once they are known; `epochs` is the number of epochs
+    made before.
     """
     began, epoch, rows, updates, done = time.perf_counter(), epochs + 1, 0, 0, 0
     for step in steps:

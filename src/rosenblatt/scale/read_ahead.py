@@ -1,4 +1,4 @@
-"""Work that runs ahead of whoever needs its results, on other cores, in order and never far ahead."""
+"""Runs tasks in threads ahead of the consumer of their results, in order and with a limit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def ahead(tasks: Iterable[Callable[[], T]], workers: int = 2, depth: int = 1) -> Iterator[T]:
-    """The results of `tasks`, in order. At most `workers` are at work, and `depth` more results wait or are in use.
+    """The results of `tasks`, in order. At most `workers` tasks run, and `depth` more results wait or are in use.
 
-    A task that raises, or `tasks` itself, raises here in its turn. When the iterator is closed, the work stops.
+    An error in a task, or in `tasks` itself, is raised here in its place. Closing the iterator stops the work.
     """
     stop, room = threading.Event(), threading.Semaphore(workers + depth)
     results: queue.SimpleQueue[Future[T] | None] = queue.SimpleQueue()
@@ -41,7 +41,7 @@ def ahead(tasks: Iterable[Callable[[], T]], workers: int = 2, depth: int = 1) ->
             while (result := results.get()) is not None:
                 value = result.result()
                 if not first:
-                    room.release()  # whoever asks for this one is about to let go of the one before
+                    room.release()  # asking for this result releases the one before
                 first = False
                 del result
                 yield value
@@ -51,4 +51,4 @@ def ahead(tasks: Iterable[Callable[[], T]], workers: int = 2, depth: int = 1) ->
             room.release()
             feeder.join()
             if isinstance(tasks, Generator):
-                tasks.close()  # an error that is on its way holds on to them, and they to open files
+                tasks.close()  # a pending error keeps a reference to the generator, and it to open files

@@ -1,11 +1,11 @@
-"""A compact binary copy of a source, from which later passes read: blocks of rows, and a footer that tells of them.
+"""A compact binary copy of a source, from which later passes read: blocks of rows, and a footer that describes them.
 
     magic · block · block · … · table of blocks · footer (JSON) · its length · its SHA-256 · magic
 
-A block holds the values (in single precision where that loses nothing), the columns, the lengths of rows and the
-labels. Where blocks begin is a rule of `learn.orders`, so that a shuffled pass over the file visits rows in the same
-order as one in memory. The footer says of which files the cache is a copy; when one of them has changed since, or
-may have, the cache is made anew. Each block carries a checksum.
+A block holds the values (in single precision if that is lossless), the columns, the lengths of rows and the labels.
+`learn.orders` defines where blocks begin, so that a shuffled pass over the file visits rows in the same order as one
+in memory. The footer lists the files that the cache is a copy of; if one of them has changed since, or may have, the
+cache is rebuilt. Each block has a checksum.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from rosenblatt.scale.read_ahead import ahead
 
 Array = np.ndarray[Any, Any]
 MAGIC = b"rbcache2"
-RACY = 2_000_000_000  # ns: a file that changed so shortly before it was read may change again unseen
-OFFSET, ROWS, STORED, LABELS, SINGLE, CHECK = range(6)
-DAMAGED = "expected a whole cache, found a damaged one: delete it"
+RACY = 2_000_000_000  # ns: a file changed this shortly before it was read may change again unnoticed
+ROWS, STORED, LABELS, SINGLE, CHECK = range(1, 6)  # columns of the table, after the offset
+DAMAGED = "expected a valid cache, found a damaged one: delete it"
 
 
 @dataclass(frozen=True)
 class RowCache:
-    """A cache that is known to be good."""
+    """A valid cache."""
 
     path: Path
     contents: Contents
-    names: tuple[str, ...] | None  # where labels are names: of each code, as stored
-    shift: int  # what is to be taken from columns, as stored
-    table: Array  # one row a block
+    names: tuple[str, ...] | None  # the name of each stored code, if labels are names
+    shift: int  # to be subtracted from stored columns
+    table: Array  # one row per block
 
     @property
     def bounds(self) -> Array:
@@ -61,17 +61,17 @@ class CachedBlock(NamedTuple):
     """Rows as they are stored."""
 
     values: Array
-    columns: Array  # empty where rows are dense
+    columns: Array  # empty if rows are dense
     lengths: Array
     labels: Array  # float64, or int32 codes of names
-    label_counts: Array  # empty where each row has one
+    label_counts: Array  # empty if each row has one label
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
 class _Writer:
-    """Cuts pieces into blocks and writes them."""
+    """Divides pieces into blocks and writes them."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file, self.at = file, 0
@@ -105,10 +105,10 @@ class _Writer:
             self._put(self.pending)
 
     def _block(self, piece: RowBlock) -> CachedBlock:
-        """The piece, its names as codes in the order in which they were first seen."""
+        """The piece, with names as codes in the order of first occurrence."""
         labels = piece.labels
         if labels is None:
-            raise FileError("expected a label in every row, found a table without its column")
+            raise FileError("expected a label in every row, found a table without a label column")
         if labels.dtype.kind == "O":
             for name in labels:
                 self.codes.setdefault(name, len(self.codes))
@@ -137,7 +137,7 @@ class _Writer:
 
 
 def _joined(a: CachedBlock, b: CachedBlock) -> CachedBlock:
-    """Both, one after the other; where one has several labels a row, both are counted."""
+    """The rows of both; if one block has label counts, the result does too."""
     counts = [block.label_counts for block in (a, b)]
     if counts[0].size or counts[1].size:
         counts = [
@@ -177,7 +177,7 @@ def _cut(block: CachedBlock, starts: Array, label_starts: Array, first: int, end
 
 
 def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None) -> RowCache:
-    """Copy a source into a cache at `path`, in one pass; parsing runs ahead on the other core."""
+    """Copy a source into a cache at `path`, in one pass; parsing runs in other threads."""
     paths = expand_paths(source)
     plain = [one for one in paths if one != STDIN]
     taken, before = time.time_ns(), file_stamps(plain)
@@ -220,7 +220,7 @@ FOREIGN = "expected a cache of rosenblatt, found something else"
 
 
 def load_cache(path: Path) -> RowCache:
-    """The cache at `path`, if it is a whole one."""
+    """The cache at `path`; an error if it is not valid."""
     return _loaded(path)[0]
 
 
@@ -239,7 +239,7 @@ def _loaded(path: Path) -> tuple[RowCache, dict[str, Any]]:
             file.seek(footer["table"])
             index = file.read(max(size - 48 - length - footer["table"], 0))
         if hashlib.sha256(index + text).digest() != tail[8:40]:
-            raise FileError("expected a whole cache, found a damaged one", path)
+            raise FileError("expected a valid cache, found a damaged one", path)
         contents = decode(footer["contents"], Arrays())
         names = None if footer["names"] is None else tuple(footer["names"])
         cache = RowCache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
@@ -257,7 +257,7 @@ def _loaded(path: Path) -> tuple[RowCache, dict[str, Any]]:
 
 
 def _fits_together(cache: RowCache) -> bool:
-    """Whether what a cache says of its rows is consistent: whoever made it may have meant harm."""
+    """Whether the footer is consistent with the table of blocks: the file may be malicious."""
     about, names, table = cache.contents, cache.names, cache.table
     if not isinstance(about, Contents) or not isinstance(about.how, Reading):
         return False
@@ -283,7 +283,7 @@ def _fits_together(cache: RowCache) -> bool:
 
 
 def _in_order(labels: tuple[Any, ...] | None, names: bool) -> bool:
-    """Whether these can be the labels of rows: sorted, each once, names or finite numbers."""
+    """Whether these are valid labels: sorted, unique, names or finite numbers."""
     if labels is None:
         return True
     fine = (isinstance(label, str) if names else math.isfinite(label) for label in labels)
@@ -291,7 +291,7 @@ def _in_order(labels: tuple[Any, ...] | None, names: bool) -> bool:
 
 
 def _within(cache: RowCache, end: int) -> bool:
-    """Whether all blocks lie where blocks can lie."""
+    """Whether all blocks lie within the part of the file that holds blocks."""
     least, most = [0, 1, 0, -1, 0], [end, end, end, end, 1]
     if not ((least <= cache.table[:, :CHECK]) & (cache.table[:, :CHECK] <= most)).all():
         return False
@@ -302,13 +302,13 @@ def _within(cache: RowCache, end: int) -> bool:
 
 
 def _settled(how: Reading, asked: Reading) -> bool:
-    """Whether a reading is the one that was asked for, but for what only the rows tell."""
-    told = {name: getattr(asked, name) for name in ("n_features", "zero_based", "multilabel", "labels")}
-    return replace(how, **told) == asked
+    """Whether a reading is the requested one, except for what only the rows determine."""
+    found = {name: getattr(asked, name) for name in ("n_features", "zero_based", "multilabel", "labels")}
+    return replace(how, **found) == asked
 
 
 def place(source: Any, how: Reading) -> Path:
-    """Where the cache of a source stands: beside the file if that can be, else in a folder of the user's."""
+    """The path of the cache of a source: next to the file if its folder is writable, else in `cache_folder`."""
     paths = [os.path.abspath(one) for one in expand_paths(source)]
     key = json.dumps([paths, encode(how, Arrays(), "reading")])
     name = f"{Path(paths[0]).name}.{hashlib.sha256(key.encode()).hexdigest()[:8]}.rbcache"
@@ -319,7 +319,7 @@ def place(source: Any, how: Reading) -> Path:
 
 
 def fresh(source: Any, how: Reading) -> RowCache | None:
-    """The cache of a source, if there is one and no file has changed since it was made."""
+    """The cache of a source, if there is one and no file has changed since; else None."""
     path = place(source, how)
     if not path.exists():
         return None
@@ -333,16 +333,16 @@ def fresh(source: Any, how: Reading) -> RowCache | None:
 
 
 def cached(source: Any, how: Reading, size: int, longest: int | None = None) -> RowCache:
-    """The cache of a source: the one that is there if it is fresh, else a new one."""
+    """The cache of a source: the existing one if it is up to date, else a new one."""
     return fresh(source, how) or convert(source, how, place(source, how), size, longest)
 
 
 def read_blocks(cache: RowCache, numbers: Array) -> CachedBlock:
-    """These blocks, each checked, as one; nothing of the file is held beside them."""
+    """These blocks, checked and joined."""
     table = cache.table[numbers]
-    rows, stored, single = int(table[:, 1].sum()), int(table[:, 2].sum()), bool(table[:, 4].all())
-    several = bool((table[:, 3] >= 0).any())
-    labels = int(np.where(table[:, 3] < 0, table[:, 1], table[:, 3]).sum())
+    rows, stored, single = int(table[:, ROWS].sum()), int(table[:, STORED].sum()), bool(table[:, SINGLE].all())
+    several = bool((table[:, LABELS] >= 0).any())
+    labels = int(np.where(table[:, LABELS] < 0, table[:, ROWS], table[:, LABELS]).sum())
     whole = CachedBlock(
         room(stored, np.float32 if single else np.float64),
         room(0 if cache.contents.dense else stored, np.uint32),
@@ -355,8 +355,8 @@ def read_blocks(cache: RowCache, numbers: Array) -> CachedBlock:
         with open(cache.path, "rb", buffering=0) as file:
             for number in numbers:
                 for k, part in enumerate(_read_block(cache, file.fileno(), number)):
-                    count = part.size if k < 4 or not several else int(cache.table[number, 1])
-                    whole[k][ends[k] : ends[k] + count] = part if part.size else 1  # no counts: one label a row
+                    count = part.size if k < 4 or not several else int(cache.table[number, ROWS])
+                    whole[k][ends[k] : ends[k] + count] = part if part.size else 1  # no counts: one label per row
                     ends[k] += count
     except OSError as error:
         raise FileError(os_error_message("read", error), cache.path) from error
@@ -387,9 +387,9 @@ def _read_block(cache: RowCache, file: int, number: int) -> CachedBlock:
 
 
 def _sound(block: CachedBlock, cache: RowCache) -> bool:
-    """Whether rows and labels are where the numbers say; a checksum tells damage, not who wrote the block.
+    """Whether lengths, counts and labels are consistent; a checksum detects damage, but not a malicious file.
 
-    Columns are compared with the number of features where it is known (`Taught.of_blocks`).
+    Columns are checked against the number of features in `ExampleEncoder.of_blocks`.
     """
     values, _, lengths, labels, counts = block
     if lengths.sum(dtype=np.uint64) != values.size or (counts.size and counts.sum(dtype=np.uint64) != labels.size):

@@ -1,7 +1,7 @@
-"""What must hold of the answer of a shard before it reaches the model: see `estimators.base.state_checks`.
+"""Checks of the answer of a shard before it reaches the model: see `estimators.base.state_checks`.
 
-A worker may have broken memory, another version of a library, or code of its own. What it answers is therefore checked
-like a model file, and an answer that does not hold is an error that names the shard and the worker.
+A worker may have faulty memory, another version of a library, or modified code. Its answers are therefore checked
+like a model file, and an invalid answer is an error that names the shard and the worker.
 """
 
 from __future__ import annotations
@@ -32,45 +32,45 @@ LABELS = (str, bytes, int, float, np.generic)
 
 
 def accepted(answer: Any, check: Check, shard: Shard, worker: str) -> Any:
-    """The answer of a shard, if it holds."""
+    """The answer of a shard; an error if it is not valid."""
     try:
         check(answer, shard)
-    except Exception as error:  # it may be wrong in any way: each is the same error to the user
+    except Exception as error:  # it may be wrong in any way; all give the same error
         raise FileError(f"the answer of {worker} cannot be used: {error}", shard.name) from error
     return answer
 
 
 def _is_amount(value: Any) -> bool:
-    """Whether this is a number that is not below 0; sums of squares may overflow to infinity, which is no fault."""
+    """Whether this is a number that is at least 0, possibly infinite, because sums of squares may overflow."""
     return isinstance(value, int | float | np.integer | np.floating) and bool(value >= 0)
 
 
 def _finite(array: Array) -> bool:
-    """Whether there is neither NaN nor infinity: the extremes, which take no room, tell."""
+    """Whether there is neither NaN nor infinity: the extremes show it without another array."""
     return not array.size or bool(math.isfinite(array.min()) and math.isfinite(array.max()))
 
 
-# -- what shards hold ------------------------------------------------------------------------------------------------
+# -- the contents of shards ------------------------------------------------------------------------------------------
 
 
-def check_survey(seen: Any, shard: Shard) -> None:
-    """What columns hold."""
-    must(isinstance(seen, dict) and all(isinstance(name, str) for name in seen), "columns by their names")
-    for one in seen.values():
+def check_survey(columns: Any, shard: Shard) -> None:
+    """Check the answer to `AskColumns`."""
+    must(isinstance(columns, dict) and all(isinstance(name, str) for name in columns), "columns by their names")
+    for one in columns.values():
         must(isinstance(one, ColumnSurvey) and is_count(one.numbers) and is_count(one.total, one.numbers), "a column")
         must(isinstance(one.whole, bool) and isinstance(one.rounded, bool), "what numbers a column holds")
         must(one.first is None or (isinstance(one.first, tuple) and len(one.first) == 3), "where the first name is")
 
 
 def check_vocabulary(columns: Sequence[str], found: Any, shard: Shard) -> None:
-    """The names in these columns."""
-    must(isinstance(found, dict) and set(found) == set(columns), "the columns that were asked for")
+    """Check the answer to `AskNames`, for these columns."""
+    must(isinstance(found, dict) and set(found) == set(columns), "the requested columns")
     for words in found.values():
         must(isinstance(words, set) and all(isinstance(word, str) for word in words), "names that are text")
 
 
 def check_found(found: Any, shard: Shard) -> None:
-    """What a shard holds."""
+    """Check the answer to `AskContents`."""
     must(isinstance(found, ShardContents) and isinstance(found.single, bool), "what the shard holds")
     held = found.contents
     must(isinstance(held, Contents) and isinstance(held.how, Reading), "what the shard holds")
@@ -83,19 +83,19 @@ def check_found(found: Any, shard: Shard) -> None:
     must(len(labels) == len(held.counts) and all(is_count(count) for count in held.counts), "a number for each label")
 
 
-# -- what they learned -----------------------------------------------------------------------------------------------
+# -- the results of passes and scans ---------------------------------------------------------------------------------
 
 
 def check_answered(
     question: Any, sizes: Sequence[int], places: dict[str, int], features: int, answered: Any, shard: Shard
 ) -> None:
-    """The answer to a question about the examples of a shard."""
+    """Check the answer to a question about the examples of a shard."""
     must(isinstance(answered, TimedAnswer) and _is_amount(answered.reading), "an answer")
     CHECKS[type(question)](question, answered.value, sizes[places[shard.name]], features)
 
 
 def _check_part(question: OnePass, part: Any, rows: int, features: int) -> None:
-    """One pass, from the weights of the question on."""
+    """Check the result of one pass, which started from the weights of the question."""
     start = question.solver.state
     must(isinstance(part, ShardResult) and isinstance(part.machines, tuple), "what was learned")
     must(len(part.machines) == len(part.losses) == len(start.machines), f"{len(start.machines)} machines")
@@ -111,14 +111,14 @@ def _check_part(question: OnePass, part: Any, rows: int, features: int) -> None:
 
 
 def _check_pass(machine: Machine, begin: Machine, keep: str, features: int) -> None:
-    """A machine that can be mixed with others that began alike."""
+    """Check that a machine can be mixed with others that began in the same state."""
     check_machine(machine, begin.intercept.size, features, begin.covariance is not None)
     must(machine.coef.dtype == begin.coef.dtype, f"weights of {begin.coef.dtype}")
     must(type(machine.covariance) is type(begin.covariance), "the same covariance")
     must(machine.average is not None or keep != "average", "the sums of an average")
-    must(machine.debt is not None or begin.debt is None, "the debts of a penalty")  # they may come with the first pass
+    must(machine.debt is not None or begin.debt is None, "the debts of a penalty")  # the first pass may create them
     must(all(map(_finite, (*machine.arrays, machine.tally, machine.moves))), "finite weights, found NaN or infinity")
-    must(all(machine.tally[k] >= begin.tally[k] for k in (Count.CLOCK, Count.UPDATES)), "counts that do not fall")
+    must(all(machine.tally[k] >= begin.tally[k] for k in (Count.CLOCK, Count.UPDATES)), "counts that do not decrease")
     if machine.covariance is not None:
         diagonal = machine.covariance.variances
         arrays = machine.covariance.arrays if diagonal is None else (diagonal,)

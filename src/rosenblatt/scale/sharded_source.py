@@ -1,7 +1,7 @@
-"""Training in shards: the same learners, mixed after every pass (`learn.mixing`), by threads or on a cluster.
+"""Training in shards: the same learners, mixed after every pass (`learn.mixing`), in threads or on a cluster.
 
-An engine puts a question to every shard and gives the answers in the order of the shards. `Threads` is one, Dask's
-workers (`scale.dask_cluster`) are another; nothing else differs between them, so the bits do not either.
+An engine asks every shard a question and returns the answers in the order of the shards. `Threads` is one engine, the
+workers of Dask (`scale.dask_cluster`) are another; everything else is shared, so results are identical to the bit.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ MEMORY = "256MB"
 
 
 class Engine(Protocol):
-    """Where shards are worked on."""
+    """What processes shards."""
 
     sent_again: int
     bytes_moved: int
 
     @property
     def slots(self) -> int:
-        """How many shards are worked on at once."""
+        """How many shards are processed in parallel."""
 
     def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
-        """The answer of each shard that passes the check, in their order."""
+        """The answer of each shard, checked, in the order of the shards."""
 
 
 class Threads:
-    """Shards worked on by threads of this process; compiled code lets them run side by side."""
+    """Processes shards in threads of this process; they run in parallel because compiled code releases the GIL."""
 
     sent_again = bytes_moved = 0
 
@@ -79,26 +79,26 @@ class Threads:
 
     @property
     def slots(self) -> int:
-        """How many shards are worked on at once."""
+        """How many shards are processed in parallel."""
         return self._slots
 
     def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
-        """The answer of each shard that passes the check, in their order."""
+        """The answer of each shard, checked, in the order of the shards."""
         answers = ahead((partial(question, shard, self.store) for shard in shards), workers=self._slots)
         with closing(answers):  # type: ignore[type-var]
             for shard, answer in zip(shards, answers, strict=True):
                 yield accepted(answer, check, shard, "this process")
 
 
-# -- what the shards hold --------------------------------------------------------------------------------------------
+# -- the contents of shards ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ShardedRows:
-    """A source, cut into shards, and what they hold together."""
+    """A source divided into shards, and the contents of all of them."""
 
     shards: list[Shard]
-    sizes: list[int]  # rows of each
+    sizes: list[int]  # the number of rows of each
     contents: Contents
     asked: Reading
     shift: int
@@ -107,25 +107,25 @@ class ShardedRows:
 
 
 def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
-    """The reading with what is true of the columns of all tables."""
+    """The reading completed with the layout of the columns of all tables."""
     if how.format not in TABLES or how.layout is not None:
         return how
     names = [group.name for group in groups]
-    seen = tables.merge_surveys(list(zip(names, engine.round(AskColumns(how), groups, check_survey), strict=True)))
-    target = tables.find_label_column(how.label, list(seen), names[0])
-    columns = tuple(tables.categorical_columns(seen, target))
+    survey = tables.merge_surveys(list(zip(names, engine.round(AskColumns(how), groups, check_survey), strict=True)))
+    target = tables.find_label_column(how.label, list(survey), names[0])
+    columns = tuple(tables.categorical_columns(survey, target))
     words: dict[str, set[str]] = {name: set() for name in columns}
     if columns and how.categorical == "onehot":
         for found in engine.round(AskNames(how, columns), groups, partial(check_vocabulary, columns)):
             for name in columns:
                 words[name] |= found[name]
     hashed = (how.n_features or HASHED_FEATURES) if how.categorical == "hash" else 0
-    layout = tables.build_layout(seen, target, words, hashed, names[0])
+    layout = tables.build_layout(survey, target, words, hashed, names[0])
     return replace(how, layout=layout, n_features=layout.n_features)
 
 
 def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: int | None) -> ShardedRows:
-    """Look through all groups once, side by side, and cut them into shards."""
+    """Scan all groups once, in parallel, and divide them into shards."""
     asked = laid_out(engine, groups, how)
     found: list[ShardContents] = list(engine.round(AskContents(asked), groups, check_found))
     parts = [one.contents for one in found]
@@ -154,27 +154,27 @@ def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: in
 
 
 class ShardSource:
-    """Shards, for the training loop: their rows are never here, questions go to them."""
+    """Shards as a source for the training loop: questions are sent to the shards, and their rows are not read here."""
 
     whole, lasting = False, True
 
     def __init__(self, engine: Engine, cut: ShardedRows, wanted: RowsWanted) -> None:
-        taught = example_encoder(wanted, cut.contents)
+        encoder = example_encoder(wanted, cut.contents)
         self.engine, self.cut = engine, cut
-        self.opening = ShardOpener(taught, cut.asked, cut.shift, cut.single).named()
+        self.opening = ShardOpener(encoder, cut.asked, cut.shift, cut.single).named()
         self.places = {shard.name: k for k, shard in enumerate(cut.shards)}
-        self.facts = taught.facts(cut.contents, self.opening.dtype)
+        self.facts = encoder.facts(cut.contents, self.opening.dtype)
         self.sizes, self.reading = tuple(cut.sizes), 0.0
         self.described: dict[str, Any] = {"_contents": cut.contents}
         if cut.contents.how.format != "arrays":
             self.described["reading_"] = cut.contents.how
 
     def parts(self, epoch: int) -> Iterator[Any]:
-        """Rows of shards do not travel."""
-        raise TypeError("Shards are asked, not read.")
+        """Not available: the rows of shards are not sent."""
+        raise TypeError("The rows of shards cannot be read; ask questions instead.")
 
     def ask(self, question: Any) -> Iterator[Any]:
-        """The answer of each shard, in their order."""
+        """The answer of each shard, in the order of the shards."""
         check = partial(check_answered, question, self.cut.sizes, self.places, self.facts.n_features)
         answers = self.engine.round(AskExamples(self.opening, question, self.places), self.cut.shards, check)
         with closing(answers):  # type: ignore[type-var]
@@ -183,7 +183,7 @@ class ShardSource:
                 yield answered.value
 
     def spent(self) -> ShardCosts:
-        """What shards have cost so far."""
+        """The costs of the shards so far."""
         return ShardCosts(self.engine.sent_again, self.engine.bytes_moved, self.reading, self.engine.slots)
 
 
@@ -191,7 +191,7 @@ class ShardSource:
 
 
 def is_collection(source: Any) -> bool:
-    """Whether the source is a collection of Dask's, or a pair of them; without importing Dask."""
+    """Whether the source is a Dask collection, or a pair of them; without importing Dask."""
     several = source if isinstance(source, tuple) else (source,)
     return any(hasattr(one, "__dask_graph__") for one in several)
 
@@ -202,18 +202,20 @@ def is_arrays(source: Any) -> bool:
 
 
 def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
-    """What is looked through side by side, and how it is read."""
+    """The groups of rows that are scanned in parallel, and how they are read."""
     if is_collection(source):
         from rosenblatt.scale.dask_cluster import collection_shards
 
         if shards is not None:
             raise ValueError(
-                "A collection of Dask's has a shard for each of its blocks: repartition it, without shards."
+                "A Dask collection has one shard per block: leave out shards, and repartition the collection instead."
             )
         return collection_shards(source, settings)
     if is_arrays(source):
         if client is not None:
-            raise ValueError("Arrays in memory stay here: give the cluster files, or dask.array.from_array(X, chunks).")
+            raise ValueError(
+                "Arrays in memory are not sent to a cluster: give it files, or dask.array.from_array(X, chunks)."
+            )
         X, y = source
         if len(X.shape) != 2:
             raise FileError(f"X must be a table of rows and columns, got an array of {len(X.shape)} dimensions.")
@@ -221,7 +223,7 @@ def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, 
         return list(array_shards(X, y, shards or 1)), how
     paths = expand_paths(source)
     if any(readable_once(path) for path in paths):
-        raise ValueError("Standard input and pipes cannot be cut into shards: give files.")
+        raise ValueError("Standard input and pipes cannot be divided into shards: give files.")
     how = make_reading(source, **settings)
     return list(file_groups(paths, shards or len(paths))), how
 
@@ -234,15 +236,15 @@ def _threads(n_jobs: int, memory: str | int | None) -> Threads:
 
 
 def make_engine(client: Any, n_jobs: int, memory: str | int | None, deadline: float | None) -> Engine:
-    """Where shards are worked on: the workers of a client, or threads of this process."""
+    """The engine that processes shards: the workers of a client, or threads of this process."""
     if not (isinstance(n_jobs, int) and n_jobs >= 1):
-        raise ValueError(f"n_jobs is a number of threads, at least 1, got {n_jobs!r}.")
+        raise ValueError(f"n_jobs must be a number of threads, at least 1, got {n_jobs!r}.")
     if client is None:
         return _threads(n_jobs, memory)
     from rosenblatt.scale.dask_cluster import Cluster
 
     if n_jobs != 1:
-        raise ValueError("n_jobs are threads of this process; the workers of a cluster have their own.")
+        raise ValueError("n_jobs sets the threads of this process; the workers of a cluster have their own.")
     return Cluster(client, None if memory is None else in_bytes(memory), deadline)
 
 
@@ -260,11 +262,11 @@ def training(
     resume: bool = False,
     **settings: Any,
 ) -> Iterator[Progress]:
-    """`fit` in shards, step by step: yields how far it is after each shard."""
+    """`fit` in shards, step by step: yields its progress after each shard."""
     if shards is not None and not (isinstance(shards, int) and shards >= 1):
-        raise ValueError(f"shards is a whole number, at least 1, got {shards!r}.")
+        raise ValueError(f"shards must be a whole number, at least 1, got {shards!r}.")
     if mixing not in MIXINGS:
-        raise ValueError(f"mixing is one of {MIXINGS}, got {mixing!r}.")
+        raise ValueError(f"mixing must be one of {MIXINGS}, got {mixing!r}.")
     point = Checkpoint.at(checkpoint, resume)
     engine, opened = make_engine(client, n_jobs, memory, deadline), list[ShardSource]()
 
@@ -284,10 +286,10 @@ def training(
 
 
 def _fits(engine: Threads, cut: ShardedRows) -> None:
-    """Refuse shards that are too large for the memory that was granted."""
+    """Refuse shards that are too large for the allowed memory."""
     needed = int(cut.heaviest * engine.slots)
     if needed > engine.store.limit:
         raise ValueError(
-            f"The largest of {len(cut.shards)} shards takes {cut.heaviest / 1e6:,.0f}MB, and {engine.slots} are "
-            f"learned from at once: more than {engine.store.limit / 1e6:,.0f}MB. Cut more shards, or grant more memory."
+            f"The largest of {len(cut.shards)} shards takes {cut.heaviest / 1e6:,.0f}MB, and {engine.slots} are in "
+            f"memory at once: more than {engine.store.limit / 1e6:,.0f}MB. Use more shards, or allow more memory."
         )

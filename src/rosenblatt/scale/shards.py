@@ -1,9 +1,9 @@
-"""Shards: the parts that rows are cut into, by name, and what is asked of one where its rows are.
+"""Shards: the parts into which rows are divided, and the questions that are asked of a shard where its rows are.
 
-A shard carries its name and how to get at its rows, never the rows of a file; whoever works on it opens it, through a
-`Store` that keeps the rows of some shards in memory and forgets those that were used longest ago. A question (`Pass`,
-`Look`, …) is a small record that is called with a shard, the store and the payload of the round; so threads and
-the workers of a cluster run the very same code.
+A shard holds its name and how to get its rows, never the rows of a file; the worker that processes it opens it through
+a `Store`, which keeps the rows of the most recently used shards in memory. A question (`AskContents`, `AskExamples`,
+…) is a small record that is called with a shard and the store, so that threads and the workers of a cluster run the
+same code.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ TABLES = ("csv", "tsv", "parquet", "arrow")
 
 
 class Store:
-    """Rows of shards, at most `limit` bytes of them: those used longest ago go first."""
+    """The rows of shards, at most `limit` bytes: a least-recently-used cache."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.held = limit, 0
-        self.kept: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
+        self.entries: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
         self.lock = threading.Lock()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What stands under this key, made where it does not."""
+        """The value of this key, which is made if it is not stored."""
         with self.lock:
-            if key in self.kept:
-                self.kept.move_to_end(key)
-                return self.kept[key][0]
+            if key in self.entries:
+                self.entries.move_to_end(key)
+                return self.entries[key][0]
         value = make()
         size = size_of(value)
         with self.lock:
-            if size <= self.limit and key not in self.kept:
-                self.kept[key] = (value, size)
+            if size <= self.limit and key not in self.entries:
+                self.entries[key] = (value, size)
                 self.held += size
                 while self.held > self.limit:
-                    self.held -= self.kept.popitem(last=False)[1][1]
+                    self.held -= self.entries.popitem(last=False)[1][1]
         return value
 
     def drop(self, key: Any) -> None:
-        """Forget what stands under this key."""
+        """Remove this key."""
         with self.lock:
-            self.held -= self.kept.pop(key, (None, 0))[1]
+            self.held -= self.entries.pop(key, (None, 0))[1]
 
 
 def size_of(value: Examples | RowBlock | ShardContents) -> int:
-    """The bytes that rows take, or what is said of them."""
+    """The size in bytes of rows, or of a description of them."""
     if isinstance(value, ShardContents):
         return 1000
     if isinstance(value, Examples):
@@ -87,7 +87,7 @@ def size_of(value: Examples | RowBlock | ShardContents) -> int:
 
 @dataclass(frozen=True)
 class FileShard:
-    """Rows of files: all of them, or one of several parts of equal length."""
+    """The rows of files: all of them, or one of several parts of equal length."""
 
     name: str
     paths: tuple[str, ...]
@@ -100,41 +100,41 @@ class FileShard:
             yield from tables.batches(path, how.format, CHUNK_BYTES, how.header)
 
     def contents(self, how: Reading, store: Store) -> Contents:
-        """What the files hold; a binary copy of them is made on the way."""
+        """The contents of the files; their cache is made if needed."""
         try:
             return cached(list(self.paths), how, CHUNK_BYTES).contents
         except FileError as error:
             if error.what != NO_ROWS:
                 raise error if error.path is not None else FileError(error.what, self.name) from error
-            return Inventory().contents(how)  # a file without rows is no reason to stop
+            return Inventory().contents(how)  # a file without rows is not an error
 
     def pieces(self, how: Reading, store: Store) -> Iterator[RowBlock]:
         """The rows, as they are read."""
         yield from row_blocks(list(self.paths), how)
 
-    def examples(self, taught: ExampleEncoder, asked: Reading, shift: int) -> Examples:
-        """The rows, as they are learned from."""
+    def examples(self, encoder: ExampleEncoder, asked: Reading, shift: int) -> Examples:
+        """The rows as examples."""
         cache = cached(list(self.paths), asked, CHUNK_BYTES)
         ends = cache.bounds
         first, end = (int(ends[-1]) * k // self.parts for k in (self.part, self.part + 1))
         low, high = int(np.searchsorted(ends, first, side="right")) - 1, int(np.searchsorted(ends, end))
         rows = cut(read_blocks(cache, np.arange(low, high)), first - int(ends[low]), end - int(ends[low]))
-        return taught.of_blocks(rows, replace(cache, shift=shift), None)
+        return encoder.of_blocks(rows, replace(cache, shift=shift), None)
 
     def key(self) -> Any:
-        """What rows are held under: other files, or files that have changed, are other rows."""
+        """The key of the rows in a store, which changes when a file does."""
         return self.name, file_stamps(self.paths)
 
 
 @dataclass(frozen=True)
 class HeldShard:
-    """Rows that somebody holds or can make: a block of arrays, or a partition of a frame."""
+    """Rows in memory, or computed by a recipe: a block of arrays, or a partition of a frame."""
 
     name: str
     recipe: Callable[[], Any]  # → (X, y), or a pandas frame
 
     def piece(self, how: Reading, store: Store) -> RowBlock:
-        """The rows, which stay in the store."""
+        """The rows, kept in the store."""
         made: RowBlock = store.get((self.name, how), lambda: self._made(how))
         return made
 
@@ -151,14 +151,14 @@ class HeldShard:
         frame = self.recipe()
         with tables.arrow_errors_as_file_errors(self.name):
             table = tables.import_pyarrow(self.name).Table.from_pandas(frame, preserve_index=False)
-            table.validate(full=True)  # before anything follows its offsets
+            table.validate(full=True)  # before its offsets are used
             table = table.combine_chunks()
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         columns = {name: c.chunk(0) if hasattr(c, "chunk") else c for name, c in columns.items()}
         yield tables.Batch(self.name, 1, columns, table.num_rows, False)
 
     def contents(self, how: Reading, store: Store) -> Contents:
-        """What the rows hold."""
+        """The contents of the rows."""
         piece, facts = self.piece(how, store), Inventory()
         if how.n_features is not None and piece.X.shape[1] != how.n_features:
             raise FileError(f"expected {how.n_features:,} features, found {piece.X.shape[1]:,}", self.name)
@@ -167,11 +167,11 @@ class HeldShard:
         return facts.contents(facts.complete_reading(how), reach, not sp.issparse(piece.X))
 
     def pieces(self, how: Reading, store: Store) -> Iterator[RowBlock]:
-        """The rows, as they are held."""
+        """The rows, in one piece."""
         yield self.piece(how, store)
 
     def key(self) -> Any:
-        """What rows are held under."""
+        """The key of the rows in a store."""
         return self.name
 
 
@@ -185,7 +185,7 @@ def _rows_of(X: Any, name: str) -> Any:
     kind = np.float32 if X.dtype == np.float32 else np.float64
     if sp.issparse(X):
         return sp.csr_matrix(_sound(X, name)).astype(kind, copy=False)
-    if hasattr(X, "to_scipy_sparse"):  # of the package sparse
+    if hasattr(X, "to_scipy_sparse"):  # from the package `sparse`
         return sp.csr_matrix(_sound(X.to_scipy_sparse(), name)).astype(kind, copy=False)
     rows = np.ascontiguousarray(X, dtype=kind)
     if rows.ndim != 2:
@@ -217,17 +217,17 @@ def _reach(piece: RowBlock, name: str) -> float:
         raise FileError(str(error), name) from error
 
 
-# -- what is asked of a shard ----------------------------------------------------------------------------------------
+# -- questions to a shard --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class AskColumns:
-    """What the columns of tables hold."""
+    """The types of the columns of tables."""
 
     how: Reading
 
     def __call__(self, shard: Shard, store: Store) -> dict[str, tables.ColumnSurvey]:
-        """Look through the tables of a shard."""
+        """Scan the tables of a shard."""
         return tables.survey_columns(shard.batches(self.how))
 
 
@@ -245,26 +245,26 @@ class AskNames:
 
 @dataclass(frozen=True)
 class ShardContents:
-    """What a shard holds."""
+    """The contents of a shard."""
 
     contents: Contents
-    single: bool  # in single precision
+    single: bool  # whether values are in single precision
 
 
 @dataclass(frozen=True)
 class AskContents:
-    """What shards hold."""
+    """The contents of shards."""
 
     how: Reading
 
     def __call__(self, shard: Shard, store: Store) -> ShardContents:
-        """Look through a shard; of one that is held, once: its rows need not be there a second time."""
+        """Scan a shard; a `HeldShard` only once, because its rows may have been dropped by then."""
         if isinstance(shard, FileShard):
             return ShardContents(shard.contents(self.how, store), False)
-        found: ShardContents = store.get((self.how, "holds", shard.key()), lambda: self._looked(shard, store))
+        found: ShardContents = store.get((self.how, "holds", shard.key()), lambda: self._scanned(shard, store))
         return found
 
-    def _looked(self, shard: HeldShard, store: Store) -> ShardContents:
+    def _scanned(self, shard: HeldShard, store: Store) -> ShardContents:
         contents = shard.contents(self.how, store)
         return ShardContents(contents, bool(shard.piece(self.how, store).X.dtype == np.float32))
 
@@ -273,32 +273,32 @@ class AskContents:
 class ShardOpener:
     """How shards become examples, the same for all of them."""
 
-    taught: ExampleEncoder
-    asked: Reading  # before anything was known: the name of the binary copy
+    encoder: ExampleEncoder
+    asked: Reading  # as given, before anything was known: it identifies the cache
     shift: int
     single: bool
     digest: str = ""
 
     def named(self) -> ShardOpener:
-        """The opening with a digest of itself, by which examples are held."""
+        """The opener with a digest of itself, which is part of the key of examples."""
         return replace(self, digest=hashlib.sha256(pickle.dumps(replace(self, digest=""))).hexdigest()[:16])
 
     def key(self, shard: Shard) -> Any:
-        """What the examples of a shard are held under."""
+        """The key of a shard's examples in a store."""
         return self.digest, shard.key()
 
     def examples(self, shard: Shard, store: Store) -> tuple[Examples, float]:
-        """The examples of a shard, and the seconds that it took to read them."""
+        """The examples of a shard, and the seconds it took to read them."""
         began = time.perf_counter()
         made: Examples = store.get(self.key(shard), lambda: self._made(shard, store))
         return made, time.perf_counter() - began
 
     def _made(self, shard: Shard, store: Store) -> Examples:
         if isinstance(shard, FileShard):
-            return shard.examples(self.taught, self.asked, self.shift)
+            return shard.examples(self.encoder, self.asked, self.shift)
         piece = shard.piece(self.asked, store)
-        store.drop((shard.name, self.asked))  # its examples take its place
-        return self.taught.of_piece(replace(piece, X=piece.X.astype(self.dtype, copy=False)))
+        store.drop((shard.name, self.asked))  # replaced by its examples
+        return self.encoder.of_piece(replace(piece, X=piece.X.astype(self.dtype, copy=False)))
 
     @property
     def dtype(self) -> Any:
@@ -308,24 +308,24 @@ class ShardOpener:
 
 @dataclass(frozen=True)
 class TimedAnswer:
-    """The answer of a shard, and the seconds that it took to read its rows."""
+    """The answer of a shard, and the seconds it took to read its rows."""
 
     value: Any
     reading: float
 
     @property
     def nbytes(self) -> int:
-        """What it takes to send it, where that counts."""
+        """Its size when sent, for answers that are large."""
         return int(getattr(self.value, "nbytes", 0))
 
 
 @dataclass(frozen=True)
 class AskExamples:
-    """A question about the examples of shards, which a worker that was asked before holds."""
+    """A question about the examples of shards."""
 
     opening: ShardOpener
     question: Question
-    places: dict[str, int]  # of each shard in the order of mixing
+    places: dict[str, int]  # the position of each shard in the order of mixing
 
     def __call__(self, shard: Shard, store: Store) -> TimedAnswer:
         """Ask a shard."""
@@ -337,7 +337,7 @@ class AskExamples:
 
 
 def file_groups(paths: Sequence[str], shards: int) -> list[FileShard]:
-    """Files dealt out, in their order, to as many groups as there are shards, or one a file if there are fewer."""
+    """The files, in their order, in as many groups as there are shards, or one per file if there are fewer files."""
     count = min(shards, len(paths))
     bounds = [len(paths) * k // count for k in range(count + 1)]
     groups = [tuple(paths[a:b]) for a, b in itertools.pairwise(bounds)]
@@ -350,7 +350,7 @@ def paths_of(shards: Sequence[Shard]) -> list[str]:
 
 
 def cut_up(groups: Sequence[FileShard], rows: Sequence[int], shards: int) -> tuple[list[Shard], list[int]]:
-    """The shards of groups that hold so many rows, and the rows of each; none is empty."""
+    """Groups with these numbers of rows, divided into shards, and the number of rows of each; none is empty."""
     found: list[Shard] = []
     sizes: list[int] = []
     for k, (group, count) in enumerate(zip(groups, rows, strict=True)):
@@ -366,7 +366,7 @@ def cut_up(groups: Sequence[FileShard], rows: Sequence[int], shards: int) -> tup
 
 @dataclass(frozen=True)
 class ArraySlice:
-    """Rows of arrays in memory."""
+    """A slice of arrays in memory."""
 
     X: Any
     y: Any
@@ -379,7 +379,7 @@ class ArraySlice:
 
 
 def array_shards(X: Any, y: Any, shards: int) -> list[HeldShard]:
-    """Arrays in memory, cut into shards of equal length."""
+    """Arrays in memory, divided into shards of equal length."""
     check_buffers(X, "X")
     check_buffers(y, "y")
     X = sp.csr_matrix(well_formed(X)) if sp.issparse(X) else np.asarray(X)
