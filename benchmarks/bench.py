@@ -1,9 +1,9 @@
-"""rosenblatt beside its peers, in one run: `make bench`.
+"""rosenblatt compared with its peers, in one run: `make bench`.
 
-Same data, same dtype, warm. Data sets that are not made here come from the folder that ROSENBLATT_DATA names; without
-it those rows are left out, and it is said.
+Same data, same dtype, warm. Data sets that are not generated here are read from the folder that ROSENBLATT_DATA names;
+without it those rows are left out, with a note.
 
-    python benchmarks/bench.py [section …] [--write]     # --write: the figures go into README and docs
+    python benchmarks/bench.py [section …] [--write]     # --write: update the figures in README and docs
 """
 
 from __future__ import annotations
@@ -39,5 +39,5 @@ if __name__ == "__main__":
         sys.exit(f"no section {unknown[0]!r}: {', '.join(SECTIONS)}")
     for name in wanted:
         SECTIONS[name]()
-        if "--write" in sys.argv:  # after each section: a run that is broken off leaves what it has measured
+        if "--write" in sys.argv:  # after each section, so that an interrupted run keeps its measurements
             tables.write_figures()

@@ -1,7 +1,7 @@
 """Training in shards, on Dask workers and in process: speed, overhead, quality, and the time to an accuracy.
 
-`python benchmarks/bench_cluster.py [rows of a shard]`; 8 shards of 250,000 rows unless told. Workers are processes of
-this machine, one thread each. `python benchmarks/bench_cluster.py plan` prints the table of docs/cluster.md.
+`python benchmarks/bench_cluster.py [rows per shard]`; by default 8 shards of 250,000 rows. Workers are processes on
+this machine with one thread each. `python benchmarks/bench_cluster.py plan` prints the tables of docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHARDS, EPOCHS = 8, 5
 
 
 def write_block(folder: Path, rows: int) -> tuple[Any, Any]:
-    """Text-like rows, saved for workers to load; a tenth more rows are kept for a test."""
+    """Save text-like rows for workers to load, and a tenth more rows as a test set."""
     held = max(rows // 10, 1000)
     X, y = datasets.text_like(rows + held)
     sp.save_npz(folder / "X.npz", X[:rows], compressed=False)
@@ -40,7 +40,7 @@ def load_labels(folder: str, block: int) -> Any:
 
 
 def collection(folder: Path, rows: int, features: int) -> tuple[Any, Any]:
-    """A Dask array of sparse blocks, and one of labels, which workers load themselves."""
+    """A Dask array of sparse blocks and one of labels, which the workers load themselves."""
     import dask
     import dask.array as da
 
@@ -54,7 +54,7 @@ def collection(folder: Path, rows: int, features: int) -> tuple[Any, Any]:
 
 
 def epoch_of(model: Any) -> float:
-    """The best epoch after the first, in which rows are read."""
+    """The fastest epoch after the first, which also reads the rows."""
     return min(record.seconds for record in model.report_.epochs[1:])
 
 
@@ -81,7 +81,7 @@ def speed(folder: Path, rows: int, kinds: tuple[str, ...] = ("here", "one", "two
         for kind, workers in (("one", 1), ("two", 2)):
             if kind in kinds:
                 ways[kind] = {"client": stack.enter_context(Client(stack.enter_context(cluster(workers))))}
-        for _ in range(3):  # in turns, so that all meet the same neighbours
+        for _ in range(3):  # interleaved, so that all have the same load on the machine
             for kind in kinds:
                 best[kind] = min(best[kind], learn(**ways[kind]))
     return best
@@ -101,7 +101,7 @@ def scaling(folder: Path, rows: int) -> None:
 
 
 def overhead(folder: Path, rows: int) -> None:
-    """What the engine costs where an epoch takes a second."""
+    """The overhead of the engine for epochs of about a second."""
     best = speed(folder, rows, ("here", "one"))
     work = f"an epoch of {SHARDS * rows:,} text-like rows, {SHARDS} shards, cached"
     _over(f"{work}: 1 worker against fit in process", best, "≤ 15 % for epochs of a second or more")
@@ -113,7 +113,7 @@ def _over(work: str, best: dict[str, float], goal: str) -> None:
 
 
 def quality() -> None:
-    """Test accuracy with 8 shards beside the averaged perceptron of one machine, rows in a random order."""
+    """Test accuracy with 8 shards compared with the averaged perceptron on one machine, rows in random order."""
     import rosenblatt
 
     for name, found in (("20 Newsgroups", datasets.news()), ("MNIST", datasets.mnist())):
@@ -138,7 +138,7 @@ def quality() -> None:
 
 
 def sooner(folder: Path, rows: int) -> None:
-    """Seconds until a test accuracy, beside scikit-learn's SGD handed from block to block.
+    """Seconds to reach a test accuracy, compared with scikit-learn's SGD passed from block to block.
 
     That is what dask_ml's `Incremental` does: one `partial_fit` after another, each on the worker of its block.
     """
@@ -171,7 +171,7 @@ def sooner(folder: Path, rows: int) -> None:
         goal, _ = max(score for _, score in theirs), blocks.clear()
         reached = next(seconds for seconds, score in theirs if score >= goal)
         for _ in training(AveragedPerceptron(max_epochs=1, random_state=0), source, client=client):
-            pass  # rows are read, as those of the peer were
+            pass  # reads the rows, as the peer has already done
         ours, lost, model = float("nan"), 0.0, AveragedPerceptron(max_epochs=30, random_state=0)
         began = time.perf_counter()
         for step in training(model, source, client=client):
@@ -203,12 +203,13 @@ def _partial_fit(model: Any, X: Any, y: Any) -> Any:
 
 
 def plan(rows: int = 50_000) -> None:
-    """Bytes and seconds of a pass, by the model of docs/cluster.md, and beside what 1 and 2 workers were seen to do."""
+    """Bytes and seconds per pass: predicted by the model of docs/cluster.md, and measured with 1 and 2 workers."""
     from distributed import Client, LocalCluster
 
     import rosenblatt
 
-    print("| features | workers | moved a pass | seen | a pass | predicted |\n|---|---|---|---|---|---|")
+    columns = "features | workers | moved per pass, predicted | measured | time per pass, measured | predicted"
+    print(f"| {columns} |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_block(folder, rows)
@@ -220,7 +221,7 @@ def plan(rows: int = 50_000) -> None:
             source = collection(folder, rows, features)
             alone = rosenblatt.AveragedPerceptron(max_epochs=4, random_state=0)
             rosenblatt.fit(alone, source, memory="4GB")
-            rate = rate or epoch_of(alone) / (SHARDS * rows)  # seconds a row, of a core
+            rate = rate or epoch_of(alone) / (SHARDS * rows)  # seconds per row on one core
             for workers in (1, 2):
                 with (
                     LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0") as local,
@@ -228,22 +229,22 @@ def plan(rows: int = 50_000) -> None:
                 ):
                     model = rosenblatt.AveragedPerceptron(max_epochs=4, random_state=0)
                     rosenblatt.fit(model, source, client=client)
-                told, seen = model.report_.sharding, epoch_of(model)
+                sharding, measured = model.report_.sharding, epoch_of(model)
                 moved = features * (4 * workers + 12 * SHARDS)
                 share = SHARDS * rows * rate / workers + features * (4 * workers + 12 * SHARDS) / BANDWIDTH
                 share += SHARDS * features * MIXING + OVERHEAD * SHARDS
                 print(
-                    f"| {features:,} | {workers} | {moved / 1e6:,.1f} MB | {told.bytes_moved / 4e6:,.1f} MB | "
-                    f"{seen:.2f} s | {share:.2f} s |",
+                    f"| {features:,} | {workers} | {moved / 1e6:,.1f} MB | {sharding.bytes_moved / 4e6:,.1f} MB | "
+                    f"{measured:.2f} s | {share:.2f} s |",
                     flush=True,
                 )
         assert rate is not None
-        print(f"\na row of {X.nnz / rows:.0f} values costs {1e6 * rate:.2f} µs of a core\n")
+        print(f"\na row of {X.nnz / rows:.0f} values takes {1e6 * rate:.2f} µs on one core\n")
         far(rate)
 
 
 def far(rate: float, rows: float = 1e9, features: float = 1e6, workers: int = 100, network: float = 1.25e9) -> None:
-    """A pass that nobody measured here, by the same model: float32 rows of 63 values, one shard per worker."""
+    """The prediction of the same model for a large cluster: float32 rows of 63 values, one shard per worker."""
     learning, moved = rows * rate / workers, features * (4 + 12) * workers
     lines = [
         ("rows in the memory of a worker", f"{rows * 63 * 8 / workers / 1e9:.1f} GB"),
@@ -254,13 +255,13 @@ def far(rate: float, rows: float = 1e9, features: float = 1e6, workers: int = 10
     ]
     total = learning + moved / network + MIXING * features * workers + OVERHEAD * workers
     lines.append(("a pass", f"{total:.1f} s, {100 * learning / total:.0f} % of it learning"))
-    lines.append(("a pass of one core, were the memory there", f"{rows * rate / 60:.0f} min"))
+    lines.append(("a pass on one core with enough memory", f"{rows * rate / 60:.0f} min"))
     print("| | |\n|---|---|\n" + "\n".join(f"| {name} | {value} |" for name, value in lines))
 
 
-BANDWIDTH = 5e8  # assumed: bytes a second between processes of one machine, with their pickling
-MIXING = 1.5e-8  # measured, 13 to 22 ns: seconds a feature of one part, in the driver
-OVERHEAD = 5.5e-3  # measured, 4.4 to 6.7 ms: seconds a task, from passes over shards of ten rows
+BANDWIDTH = 5e8  # assumed: bytes per second between processes of one machine, including pickling
+MIXING = 1.5e-8  # measured, 13 to 22 ns: seconds per feature and shard, in the driver
+OVERHEAD = 5.5e-3  # measured, 4.4 to 6.7 ms: seconds per task, from passes over shards of ten rows
 
 
 def run(rows: int = 250_000) -> None:

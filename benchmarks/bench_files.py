@@ -1,4 +1,4 @@
-"""Reading and training from files, against scikit-learn and Vowpal Wabbit, on made-up text-like rows."""
+"""Reading and training from files, compared with scikit-learn and Vowpal Wabbit, on generated text-like rows."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ SPEAKS = (
     "path, memory, small = sys.argv[1], sys.argv[2], sys.argv[3]\n"
     "def make(epochs): return rosenblatt.Perceptron(max_epochs=epochs, order='cyclic')\n"
     "for epochs in (1, 2): rosenblatt.fit(make(epochs), small, memory=memory)\n"
-    "def peak():\n"  # of this program alone: ru_maxrss begins with that of whoever started it
+    "def peak():\n"  # of this program alone: ru_maxrss includes that of the parent process
     "    return next(int(line.split()[1]) for line in open('/proc/self/status') if line.startswith('VmHWM')) / 1e3\n"
     "before = peak()\n"
-    "def timed(epochs, **told):\n"
+    "def timed(epochs, **given):\n"
     "    began = time.perf_counter()\n"
-    "    model = rosenblatt.fit(make(epochs), path, memory=memory, **told)\n"
+    "    model = rosenblatt.fit(make(epochs), path, memory=memory, **given)\n"
     "    return time.perf_counter() - began, [record.seconds for record in model.report_.epochs], model.coef_.size\n"
-    "told = min(timed(1, classes=[-1, 1], n_features=50_001, zero_based=False)[0] for _ in range(2))\n"
-    "untold = min(timed(1)[0] for _ in range(2))\n"
+    "given = min(timed(1, classes=[-1, 1], n_features=50_001, zero_based=False)[0] for _ in range(2))\n"
+    "scanned = min(timed(1)[0] for _ in range(2))\n"
     "several, passes, size = timed(4)\n"
-    "print(told, untold, several - sum(passes[1:]), min(passes), peak() - before, size * 8 / 1e6)\n"
+    "print(given, scanned, several - sum(passes[1:]), min(passes), peak() - before, size * 8 / 1e6)\n"
 )
 
 
 def write_rows(path: Path, megabytes: float, vw: Path | None = None, seed: int = 0) -> int:
-    """Made-up rows of some 75 values out of 50,000 features, as svmlight and as Vowpal Wabbit's text."""
+    """Generated rows of about 75 values out of 50,000 features, as svmlight and as Vowpal Wabbit's text."""
     rng = np.random.default_rng(seed)
     w, written, rows = rng.normal(size=50_001), 0, 0
     words = np.array([f"{k / 10000:.4f}" for k in range(10001)])
@@ -50,7 +50,7 @@ def write_rows(path: Path, megabytes: float, vw: Path | None = None, seed: int =
                 lines.append(f"{label} {text}\n")
                 others.append(f"{label} | {text}\n")
             block = "".join(lines)
-            repeats = 1 if megabytes < 20 else 10  # making rows up takes longer than learning from them
+            repeats = 1 if megabytes < 20 else 10  # generating rows takes longer than learning from them
             for _ in range(repeats):
                 svm.write(block)
                 other.write("".join(others)) if vw else None
@@ -59,12 +59,12 @@ def write_rows(path: Path, megabytes: float, vw: Path | None = None, seed: int =
 
 
 def parsing(folder: Path, megabytes: float = 200) -> None:
-    """Parse svmlight on one core, fully checked, in a process that has done nothing else."""
+    """Parse svmlight on one core, with all checks, in a new process."""
     with get_context("spawn").Pool(1) as pool:
         size, ours, peer, same = pool.apply(_parsed, (folder, megabytes))
-    told = "identical arrays" if same else "ARRAYS DIFFER"
+    verdict = "identical arrays" if same else "ARRAYS DIFFER"
     say(
-        f"parse svmlight, {size:,.0f} MB, {told}",
+        f"parse svmlight, {size:,.0f} MB, {verdict}",
         f"{size / ours:,.0f} MB/s",
         f"load_svmlight_file {size / peer:,.0f} MB/s",
         f"{peer / ours:.1f} ×",
@@ -73,7 +73,7 @@ def parsing(folder: Path, megabytes: float = 200) -> None:
 
 
 def _parsed(folder: Path, megabytes: float) -> tuple[float, float, float, bool]:
-    """Megabytes, our seconds and the peer's, and whether both found the same."""
+    """Megabytes, our seconds, the peer's seconds, and whether the results are equal."""
     from sklearn.datasets import load_svmlight_file
 
     import rosenblatt
@@ -94,21 +94,24 @@ def _parsed(folder: Path, megabytes: float) -> tuple[float, float, float, bool]:
 
 
 def training(folder: Path, megabytes: float = 2000) -> None:
-    """One pass from a file, against Vowpal Wabbit's text input, and later passes from the cache."""
+    """One pass from a file, compared with Vowpal Wabbit's text input, and later passes from the cache."""
     path, vw, small = folder / "train.svm", folder / "train.vw", folder / "small.svm"
     write_rows(small, 1)
     write_rows(path, megabytes, vw)
-    time.sleep(2.5)  # a file that has just been written is not trusted to stay
+    time.sleep(2.5)  # the cache of a file that was modified just before is not reused
     size = path.stat().st_size / 1e6
     out = subprocess.run(
         [sys.executable, "-c", SPEAKS, str(path), "256MB", str(small)], capture_output=True, text=True, check=True
     )
-    told, untold, first, later, peak, model = map(float, out.stdout.split())
+    given, scanned, first, later, peak, model = map(float, out.stdout.split())
     theirs = _vowpal(vw)
     for file in folder.iterdir():
         file.unlink()
     peer = f"Vowpal Wabbit {theirs:.2f} s" if theirs else "Vowpal Wabbit left out: it did not run"
-    for what, ours in (("features and classes told, as to the peer", told), ("nothing told: a first scan", untold)):
+    for what, ours in (
+        ("features and classes given, as for the peer", given),
+        ("nothing given: a first scan", scanned),
+    ):
         ratio = f"{theirs / ours:.1f} ×" if theirs else ""
         say(f"train one pass from {size:,.0f} MB of svmlight, {what}", f"{ours:.2f} s", peer, ratio, "≥ 3 ×")
     say(
@@ -139,7 +142,7 @@ def _vowpal(path: Path) -> float | None:
 
 
 def hashing(megabytes: float = 20) -> None:
-    """Text to rows, against HashingVectorizer with the same tokens."""
+    """Text to rows, compared with HashingVectorizer with the same tokens."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     from rosenblatt.data.formats.text import hash_lines

@@ -1,4 +1,4 @@
-"""Epochs, time to an accuracy, memory and start of the perceptron family, beside scikit-learn, LIBLINEAR and snapml."""
+"""Epochs, time to an accuracy, memory and start-up of the perceptron family, compared with its peers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ warnings.filterwarnings("ignore")
 
 
 def epochs() -> None:
-    """The time of an epoch against scikit-learn's, and against reading the memory."""
+    """The time per epoch compared with scikit-learn, and with reading the memory."""
     from sklearn.linear_model import Perceptron as Peer
 
     from rosenblatt import Perceptron
@@ -36,7 +36,7 @@ def epochs() -> None:
         }
 
     def against(read: Callable[[], Any], X: Any, y: Any, **how: Any) -> float:
-        """The best time of `read` over the best epoch alone, without checks and the last look; both in turns."""
+        """The best time of `read` divided by that of an epoch without checks and the final scan; both interleaved."""
         model, best, mine = Perceptron(max_epochs=5, **how), float("inf"), float("inf")
         for _ in range(2 * REPEATS):
             best = min(best, fastest({"read": read}, repeats=3)["read"])
@@ -71,7 +71,7 @@ def _rows(work: str, best: dict[str, float], goal: str) -> None:
 
 
 def accuracy() -> None:
-    """The time to reach a test accuracy, against the fastest peer that gets there."""
+    """The time to reach a test accuracy, compared with the fastest peer that reaches it."""
     from rosenblatt import AveragedPerceptron, PassiveAggressive
 
     head("Time to a test accuracy (fit alone, best of several)")
@@ -107,7 +107,7 @@ def accuracy() -> None:
 
 
 def peers(name: str, X: Any, y: Any, T: Any, u: Any) -> list[tuple[str, Callable[[], Any], Callable[[], float]]]:
-    """Peers with settings that get them to the target soonest, as far as they get there."""
+    """Peers with the settings with which they reach the target fastest, if they reach it."""
     import scipy.sparse as sp
     from sklearn.linear_model import Perceptron, SGDClassifier
     from sklearn.svm import LinearSVC
@@ -139,7 +139,7 @@ def peers(name: str, X: Any, y: Any, T: Any, u: Any) -> list[tuple[str, Callable
     else:
         models["SGD hinge, 5 epochs"] = SGDClassifier(alpha=alpha, max_iter=5, tol=None, random_state=0)
         models["LinearSVC"] = LinearSVC(C=C, random_state=0)
-        # Those that get there with the fewest epochs, of many settings that were tried.
+        # Of many settings that were tried, those that reach the target in the fewest epochs.
         for rule, size, average, count in {
             "20 Newsgroups TF-IDF": (("pa1", 1.0, False, 2), ("pa2", 0.5, False, 1), ("pa2", 0.5, False, 2)),
             "a9a": (("pa1", 0.03, True, 1), ("pa1", 0.01, True, 1), ("pa2", 0.003, True, 1)),
@@ -219,7 +219,7 @@ print(1024 * (peak() - before) - model.coef_.nbytes, size)
 
 
 def memory() -> None:
-    """How much the peak grows during fit, as a share of X."""
+    """The growth of peak memory during fit, as a fraction of X."""
     head("Peak memory of fit above X and the model")
     for kind, dtype, index in (
         ("dense", "float32", "-"),
@@ -238,7 +238,7 @@ def memory() -> None:
 
 
 def start() -> None:
-    """Processor time of the import, and of the first fit in a new process."""
+    """CPU time of the import, and of the first fit in a new process."""
     head("Start, in processor seconds")
 
     def cpu(code: str, **env: str) -> float:

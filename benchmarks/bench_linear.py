@@ -1,7 +1,7 @@
-"""Losses, penalties and margin machines beside their peers, in one run.
+"""Losses, penalties and support vector machines compared with their peers, in one run.
 
-Each learner is given the loosest tolerance, or the fewest epochs, of a ladder with which its objective is within 1e-3
-of the best known one; the time of that fit counts (best of several, interleaved). One thread, float32 rows.
+Each learner gets the loosest tolerance, or the fewest epochs, from a list of settings with which its objective is
+within 1e-3 of the best known; the time of that fit counts (best of several, interleaved). One thread, float32 rows.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tables import head, left_out, say
 
 CLOSE, REPEATS, PATIENCE = 1e-3, 3, 90.0
 
-Fit = Callable[[Any], tuple[Any, Any]]  # a rung of the ladder → coef (K, d), intercept (K,)
+Fit = Callable[[Any], tuple[Any, Any]]  # a setting → coef (K, d), intercept (K,)
 
 
 def rung(fit: Fit, ladder: Sequence[Any], value: Callable[[Any, Any], float], goal: float) -> tuple[Any, float] | None:
-    """The first rung that reaches the goal, and the relative excess there; None when patience ends first."""
+    """The first setting that reaches the goal, and its relative excess; None if the time limit is reached first."""
     began = time.perf_counter()
     for step in ladder:
         excess = value(*fit(step)) / goal - 1.0
@@ -33,7 +33,7 @@ def rung(fit: Fit, ladder: Sequence[Any], value: Callable[[Any, Any], float], go
 
 
 def race(fits: dict[str, tuple[Fit, Sequence[Any]]], value: Callable[[Any, Any], float], goal: float) -> dict[str, Any]:
-    """For each learner: best seconds, rung and excess, or None."""
+    """For each learner: best seconds, setting and excess, or None."""
     reached = {name: rung(fit, ladder, value, goal) for name, (fit, ladder) in fits.items()}
     best = dict.fromkeys(fits, float("inf"))
     for _ in range(REPEATS):
@@ -46,7 +46,7 @@ def race(fits: dict[str, tuple[Fit, Sequence[Any]]], value: Callable[[Any, Any],
 
 
 def show(work: str, results: dict[str, Any], goal: float) -> None:
-    """A row for each peer; the first learner is ours."""
+    """One row per peer; the first learner is ours."""
     ours, *peers = results
     mine = results[ours]
     for peer in peers:
@@ -70,7 +70,7 @@ def show(work: str, results: dict[str, Any], goal: float) -> None:
 
 
 def machines() -> None:
-    """LinearSVM against LIBLINEAR and LinearSVC, hinge loss, the intercept a feature of 1."""
+    """LinearSVM compared with LIBLINEAR and LinearSVC, hinge loss, the intercept as a constant feature 1."""
     from sklearn.svm import LinearSVC
 
     from rosenblatt import LinearSVM
@@ -129,7 +129,7 @@ def machines() -> None:
 
 
 def logistic(alpha: float = 1e-5) -> None:
-    """LinearClassifier(loss="log") against SGDClassifier and LogisticRegression(solver="saga"), text-like."""
+    """LinearClassifier(loss="log") compared with SGDClassifier and LogisticRegression(solver="saga")."""
     from sklearn.linear_model import LogisticRegression, SGDClassifier
 
     from rosenblatt import LinearClassifier

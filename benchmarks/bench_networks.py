@@ -1,7 +1,7 @@
-"""Kernel perceptron and multilayer perceptron on MNIST, beside a NumPy loop and scikit-learn: `run()`.
+"""Kernel perceptron and multilayer perceptron on MNIST, compared with a NumPy loop and scikit-learn: `run()`.
 
-One thread, float32, the same data; processor seconds, interleaved, the best of several. MNIST comes from the folder
-that ROSENBLATT_DATA names; without it the rows are left out, and it is said.
+One thread, float32, the same data; CPU seconds, interleaved, the best of several. MNIST is read from the folder that
+ROSENBLATT_DATA names; without it the rows are left out, with a note.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import datasets
 import numpy as np
 from tables import head, left_out, say
 
-PLACES, ROWS, FEW = 9, 100, 20  # where the NumPy loops are timed, and on how many rows there
+PLACES, ROWS, FEW = 9, 100, 20  # places at which the NumPy loops are timed, and the number of rows there
 
 
 def careful_loop(X: Any, support: Any, coef: Any, sides: Any, rows: range) -> float:
-    """Seconds a row, all ten classes at once: K of the support so far, which lies ready, with x; then who errs."""
+    """Seconds per row, all ten classes at once: K of the support, already in one array, with x; then the errors."""
     began = time.process_time()
     for i in rows:
         f = coef @ (1.0 + support @ X[i]) ** 2
@@ -30,13 +30,13 @@ def careful_loop(X: Any, support: Any, coef: Any, sides: Any, rows: range) -> fl
 
 
 def plain_loop(X: Any, index: list[Any], coef: list[Any], sides: Any, rows: range) -> float:
-    """Seconds a row, one class after the other, f = Σ β_j (1 + x_j·x)² over the rows j with β_j ≠ 0."""
+    """Seconds per row, one class at a time, f = Σ β_j (1 + x_j·x)² over the rows j with β_j ≠ 0."""
     began = time.process_time()
     for k, (mine, beta) in enumerate(zip(index, coef, strict=True)):
         for i in rows:
             f = beta @ (1.0 + X[mine] @ X[i]) ** 2
             if sides[i, k] * f <= 0:
-                pass  # a mistake adds a row; that costs next to nothing
+                pass  # a mistake adds a row, which costs almost nothing
     return (time.process_time() - began) / len(rows)
 
 
@@ -89,15 +89,15 @@ def kernel(data: tuple[Any, Any, Any, Any]) -> None:
     ):
         say(work, f"{ours:.1f} s", f"{loop}: {peer:.0f} s {how}", f"{peer / ours:.1f} ×", goal)
     error = 100 * (1 - model.score(T, u))
-    told = f"{error:.2f} % ({model.report_.updates:,} mistakes)"
-    say("the same: test error", told, "published 2.8 %", f"{error - 2.8:+.2f}", "within 0.3")
+    reached = f"{error:.2f} % ({model.report_.updates:,} mistakes)"
+    say("the same: test error", reached, "published 2.8 %", f"{error - 2.8:+.2f}", "within 0.3")
     here = os.path.dirname(os.path.abspath(__file__))
     out = subprocess.run([sys.executable, "-c", PEAK, here], capture_output=True, text=True, check=True)
     say("the same: peak memory of the process", f"{int(out.stdout) / 1e9:.2f} GB", "", "", "< 4 GB")
 
 
 def network(data: tuple[Any, Any, Any, Any]) -> None:
-    """784-128-10 against scikit-learn's MLPClassifier, the same batches, the same optimiser."""
+    """784-128-10 compared with scikit-learn's MLPClassifier, with the same batches and the same optimiser."""
     from sklearn.neural_network import MLPClassifier
 
     from rosenblatt import MultilayerPerceptron
@@ -106,7 +106,7 @@ def network(data: tuple[Any, Any, Any, Any]) -> None:
     ours, peer, epochs = np.inf, np.inf, 3
     for _ in range(3):
         start = time.process_time()
-        MultilayerPerceptron((128,), max_epochs=1, random_state=0).fit(X, y)  # one epoch, and what is around it
+        MultilayerPerceptron((128,), max_epochs=1, random_state=0).fit(X, y)  # one epoch, with set-up and report
         middle = time.process_time()
         MultilayerPerceptron((128,), max_epochs=1 + epochs, random_state=0).fit(X, y)
         began = time.process_time()
@@ -115,12 +115,12 @@ def network(data: tuple[Any, Any, Any, Any]) -> None:
         middle = time.process_time()
         MLPClassifier((128,), max_iter=1 + epochs, random_state=0).fit(X, y)
         peer = min(peer, (time.process_time() - middle - (middle - began)) / epochs)
-    told = f"MLPClassifier {peer:.2f} s"
-    say("MultilayerPerceptron 784-128-10: an epoch", f"{ours:.2f} s", told, f"{peer / ours:.2f} ×", "≥ 1 ×")
+    other = f"MLPClassifier {peer:.2f} s"
+    say("MultilayerPerceptron 784-128-10: an epoch", f"{ours:.2f} s", other, f"{peer / ours:.2f} ×", "≥ 1 ×")
     model = MultilayerPerceptron((128,), max_epochs=20, random_state=0).fit(X, y)
     theirs = MLPClassifier((128,), max_iter=20, random_state=0).fit(X, y)
-    reached, told = f"{100 * model.score(T, u):.2f} %", f"{100 * theirs.score(T, u):.2f} %"
-    say("the same: test accuracy after 20 epochs", reached, told, "", "≥ 97.5 %")
+    reached, other = f"{100 * model.score(T, u):.2f} %", f"{100 * theirs.score(T, u):.2f} %"
+    say("the same: test accuracy after 20 epochs", reached, other, "", "≥ 97.5 %")
 
 
 def run() -> None:

@@ -1,4 +1,4 @@
-"""The proofs beside their peers: linprog (HiGHS), LinearSVC, SVC, and the time of X @ w and of an epoch.
+"""The proofs compared with linprog (HiGHS), LinearSVC and SVC, and with the time of X @ w and of an epoch.
 
 python benchmarks/bench_prove.py
 """
@@ -20,7 +20,7 @@ warnings.filterwarnings("ignore")
 
 
 def fastest(run: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
-    """The best time of several, and what came out."""
+    """The best time of several runs, and the result."""
     best, found = float("inf"), None
     for _ in range(repeats):
         began = time.perf_counter()
@@ -30,13 +30,13 @@ def fastest(run: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
 
 
 def rows(n: int, d: int, kind: str, seed: int = 0) -> tuple[Any, Any]:
-    """Gaussian rows with a teacher: margin 0.01, 1 % of labels flipped, or also a column that only positives have."""
+    """Gaussian rows labelled by a plane: margin 0.01, 1 % of labels flipped, or also a column only positives have."""
     rng = np.random.default_rng(seed)
     X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
     w /= np.linalg.norm(w)
     y = X @ w > 0
     if kind == "complete":
-        for begin in range(0, n, 100_000):  # piece by piece: no copy of X
+        for begin in range(0, n, 100_000):  # in pieces, without a copy of X
             X[begin : begin + 100_000] += np.outer(np.where(y[begin : begin + 100_000], 0.01, -0.01), w)
         return X, y.astype(int)
     y ^= rng.random(n) < 0.01
@@ -134,7 +134,7 @@ def _margin(model: Any, X: Any, y: Any) -> float:
 
 
 def _peers(X: Any, y: Any, margin: float) -> tuple[str, float, float]:
-    """The quicker of the peers that come to the margin, or else the one that comes nearest."""
+    """The fastest of the peers that reach the margin, or else the one that comes closest."""
     from sklearn.svm import SVC, LinearSVC
 
     found = []

@@ -1,4 +1,4 @@
-"""Data for the benchmarks: made here, or read from the folder that ROSENBLATT_DATA names."""
+"""Data for the benchmarks: generated, or read from the folder that ROSENBLATT_DATA names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 
 def folder(name: str) -> Path | None:
-    """The folder of a data set, or None when it is not there."""
+    """The folder of a data set, or None if it does not exist."""
     root = os.environ.get("ROSENBLATT_DATA")
     path = Path(root) / name if root else None
     return path if path is not None and path.is_dir() else None
@@ -24,8 +24,8 @@ def text_like(n: int = 200_000, d: int = 47_236, length: int = 63, seed: int = 0
     rng = np.random.default_rng(seed)
     share = 1.0 / (np.arange(d) + 2.7)
     edges = np.cumsum(share / share.sum())
-    name = rng.permutation(d).astype(np.int32)  # the rank of a word says nothing of its column
-    lengths = np.maximum(rng.poisson(1.13 * length, n), 1)  # words that come twice count once
+    name = rng.permutation(d).astype(np.int32)  # the rank of a word is unrelated to its column
+    lengths = np.maximum(rng.poisson(1.13 * length, n), 1)  # repeated words count once
     ranks = np.minimum(np.searchsorted(edges, rng.random(lengths.sum())), d - 1)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     X = sp.csr_matrix((np.ones(ranks.size, np.float32), name[ranks], starts), shape=(n, d))
@@ -72,7 +72,7 @@ def a9a() -> tuple[Any, Any, Any, Any] | None:
         return None
     X, y = load_svmlight_file(str(at / "train.svm.gz"), n_features=123, dtype=np.float32)
     T, u = load_svmlight_file(str(at / "test.svm.gz"), n_features=123, dtype=np.float32)
-    for Z in (X, T):  # peers want 32-bit indices
+    for Z in (X, T):  # peers need 32-bit indices
         Z.indices, Z.indptr = Z.indices.astype(np.int32), Z.indptr.astype(np.int32)
     return X, y, T, u
 

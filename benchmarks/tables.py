@@ -1,7 +1,7 @@
-"""The table that every benchmark prints into, and what they all do to be fair.
+"""The tables of the benchmarks, and fair timing.
 
-One thread unless a section says otherwise; runs are interleaved and the best of several counts, since machines are
-noisy. Ratios are what to read.
+One thread unless a section says otherwise; runs are interleaved and the best of several counts, because machines are
+noisy. The ratios matter, not the times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 REPEATS = 5
 ROOT = Path(__file__).parent.parent
 LINES: list[str] = []
-SHORT: list[str] = []  # those that the README shows too
+SHORT: list[str] = []  # the lines that the README shows too
 
 
 def fastest(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, float]:
@@ -38,7 +38,7 @@ def fastest(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[
 
 
 def show(line: str, *, short: bool) -> None:
-    """Print a line, and remember it."""
+    """Print a line, and store it for `write_figures`."""
     LINES.append(line)
     if short:
         SHORT.append(line)
@@ -51,7 +51,7 @@ def say(work: str, ours: str, peer: str, ratio: str, goal: str) -> None:
 
 
 def head(title: str) -> None:
-    """The head of a table."""
+    """The heading of a table."""
     LINES.append(f"\n## {title}\n\n{COLUMNS}")
     print(LINES[-1], flush=True)
 
@@ -60,18 +60,18 @@ COLUMNS = "| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|"
 
 
 def left_out(what: str) -> None:
-    """Say that a row is missing, and why."""
+    """A row that was not measured, with the reason."""
     show(f"| {what} | left out | | | |", short=False)
 
 
 def write_figures() -> None:
-    """Put all tables into docs/benchmarks.md, and the rows with a ratio and a goal where the README has its figures."""
+    """Write all tables to docs/benchmarks.md, and the rows with a ratio and a goal to the README."""
     command = " ".join(["python benchmarks/bench.py", *sys.argv[1:]])
-    told = f"Measured by `{command}` in one run, {os.cpu_count()} cores, Python {platform.python_version()}"
-    page = [f"# Benchmarks\n\n{told}.", *LINES, ""]
+    how = f"Measured by `{command}` in one run, {os.cpu_count()} cores, Python {platform.python_version()}"
+    page = [f"# Benchmarks\n\n{how}.", *LINES, ""]
     (ROOT / "docs" / "benchmarks.md").write_text("\n".join(page), encoding="utf-8")
     readme = ROOT / "README.md"
     begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
     before, rest = readme.read_text(encoding="utf-8").split(begin)
-    block = "\n".join([begin, f"{told} ([all of it](docs/benchmarks.md)):\n", COLUMNS, *SHORT, end])
+    block = "\n".join([begin, f"{how} ([all of it](docs/benchmarks.md)):\n", COLUMNS, *SHORT, end])
     readme.write_text(before + block + rest.split(end)[1], encoding="utf-8")

@@ -13,11 +13,11 @@ def main() -> None:
     X, y = load_digits(return_X_y=True)
     X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
 
-    print(f"{len(X)} handwritten digits of 8 x 8 pixels: {len(X_train)} to learn from, {len(X_test)} to be tested on.")
+    print(f"{len(X)} handwritten digits of 8 x 8 pixels: {len(X_train)} for training, {len(X_test)} for testing.")
     print("Run by make, this writes nothing outside the folder .venv.")
-    print("The first run compiles the loops, which takes some seconds.\n")
+    print("The first run compiles the loops, which takes a few seconds.\n")
 
-    print("epoch  updates  accuracy  test digits it gets wrong")
+    print("epoch  updates  accuracy  misclassified test digits")
     model = Perceptron(keep="average", random_state=0)
     for epoch in range(1, EPOCHS + 1):
         model.partial_fit(X_train, y_train, classes=np.unique(y))
@@ -25,7 +25,7 @@ def main() -> None:
         accuracy = 1 - wrong / len(y_test)
         print(f"{epoch:5}  {model.report_.updates:7,}  {accuracy:8.3f}  {'#' * wrong} {wrong}", flush=True)
 
-    print("\nThe same learner in one call of fit, which stops by itself:\n")
+    print("\nThe same learner in one call of fit, which stops when it converges:\n")
     model = Perceptron(keep="average", random_state=0).fit(X_train, y_train)
     print(model.report_)
     print(f"\ntest accuracy: {model.score(X_test, y_test):.3f}")

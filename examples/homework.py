@@ -1,7 +1,7 @@
 """The lectures' homework: a multinomial perceptron against multinomial logistic regression.
 
-On scikit-learn's handwritten digits, and on 20 Newsgroups where it is at hand (ROSENBLATT_DATA, or scikit-learn's
-folder). Mistakes are those met while learning: rows that the perceptron moved on.
+On scikit-learn's handwritten digits, and on 20 Newsgroups if it is available (ROSENBLATT_DATA, or scikit-learn's
+folder). Mistakes are counted during training: visits on which the perceptron made an update.
 """
 
 import sys
@@ -43,13 +43,13 @@ def main() -> None:
     for name, load in (("digits", digits), ("20 Newsgroups", newsgroups)):
         data = load()
         if data is None:
-            print(f"\n{name}: not at hand (set ROSENBLATT_DATA to the folder that holds it)")
+            print(f"\n{name}: not found (set ROSENBLATT_DATA to the folder that holds it)")
             continue
         X, y, T, u = data
-        print(f"\n{name}: {X.shape[0]:,} rows to learn from, {T.shape[0]:,} to be tested on, {X.shape[1]:,} features")
+        print(f"\n{name}: {X.shape[0]:,} training rows, {T.shape[0]:,} test rows, {X.shape[1]:,} features")
         print(f"{'':45}{'test accuracy':>14}{'seconds':>9}{'epochs':>8}{'mistakes':>10}{'left':>7}")
         for label, model in LEARNERS.items():
-            model.fit(X[::20], y[::20])  # compile, or read the compiled code from disk
+            model.fit(X[::20], y[::20])  # compile, or load the compiled code from disk
             began = time.perf_counter()
             model.fit(X, y)
             seconds, report = time.perf_counter() - began, model.report_
@@ -58,7 +58,7 @@ def main() -> None:
                 f"{label:45}{model.score(T, u):14.4f}{seconds:9.2f}{model.n_iter_:8}{mistakes:>10}{report.errors:7,}",
                 flush=True,
             )
-    print("\nmistakes: updates made while learning; left: training rows wrong in the end.")
+    print("\nmistakes: updates during training; left: training rows that are misclassified at the end.")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Is a logistic regression's estimate finite? The two standard cases of the R package detectseparation.
+"""Is the estimate of a logistic regression finite? The two standard examples of the R package detectseparation.
 
-Reads endometrial.csv and lizards.csv from the folder "separation" inside the folder that the environment variable
-ROSENBLATT_DATA names; without it, a small table of the same kind is used.
+Uses a small table of its own, and endometrial.csv and lizards.csv from the folder "separation" inside the folder that
+the environment variable ROSENBLATT_DATA names, if they exist.
 """
 
 import csv
@@ -16,7 +16,7 @@ TOY = "dose,exposed,ill\n1,0,0\n2,0,0\n3,0,1\n2,0,1\n4,0,0\n3,1,1\n5,1,1\n1,1,1\
 
 
 class Named(np.ndarray):
-    """An array whose columns have names, as a data frame's do."""
+    """An array with column names, like a data frame."""
 
     columns: list[str]
 
@@ -31,7 +31,7 @@ def read(name: str) -> list[dict[str, str]] | None:
     folder = os.environ.get("ROSENBLATT_DATA")
     path = Path(folder or "") / "separation" / name
     if folder is None or not path.is_file():
-        print(f"{name}: not found (ROSENBLATT_DATA names no folder with separation/{name}); left out.\n")
+        print(f"{name}: skipped (ROSENBLATT_DATA names no folder with separation/{name}).\n")
         return None
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
@@ -46,7 +46,7 @@ def tell(title: str, X: Named, y: list[int]) -> None:
     for column, sign in verdict.infinite.items():
         print(f"  the estimate of {column} is {'+' if sign > 0 else '-'}infinity")
     verdict.verify(X, y)
-    print("  verified, exactly\n")
+    print("  verified exactly\n")
 
 
 def endometrial() -> None:
@@ -58,7 +58,7 @@ def endometrial() -> None:
 
 
 def lizards() -> None:
-    """A binomial table: each line counts lizards of two species, and becomes a row of each species it has seen."""
+    """A binomial table: each line counts lizards of two species, and becomes one row per species observed."""
     table = read("lizards.csv")
     if table is None:
         return
@@ -69,7 +69,7 @@ def lizards() -> None:
     for row in table:
         dummies = [float(row[name] == level) for name in factors for level in levels[name]]
         for species, code in (("grahami", 1), ("opalinus", 0)):
-            if float(row[species]) > 0:  # how many there are changes no verdict
+            if float(row[species]) > 0:  # the count does not affect the verdict
                 rows.append(dummies)
                 y.append(code)
     tell("lizards, grahami or opalinus", named(rows, columns), y)
@@ -79,7 +79,7 @@ def toy() -> None:
     table = list(csv.DictReader(TOY.splitlines()))
     columns = ["dose", "exposed"]
     X = named([[float(row[name]) for name in columns] for row in table], columns)
-    tell("a toy table, in which all who were exposed fell ill", X, [int(row["ill"]) for row in table])
+    tell("a toy table, in which everyone exposed fell ill", X, [int(row["ill"]) for row in table])
 
 
 if __name__ == "__main__":
