@@ -52,6 +52,9 @@ def product(A, B):
     return A @ B.T
 
 
+PATIENT = {"tol": 1e-4, "n_iter_no_change": 10}  # of networks, when files of version 0.1 were written
+
+
 # -- the online learners ---------------------------------------------------------------------------------------------
 
 ADDITIVE = {
@@ -111,7 +114,7 @@ CLASSIFIERS = {
     "Pegasos": ("Pegasos", {"alpha": 0.01}, "rounded"),
     "tree": ("HierarchicalPerceptron", {}, "blas"),
     "kernel": ("KernelPerceptron", {"kernel": "poly", "degree": 2, "gamma": 0.125, "coef0": 1.0}, "blas"),
-    "network": ("MultilayerPerceptron", {"hidden_layer_sizes": (4,), "batch_size": 16}, "blas"),
+    "network": ("MultilayerPerceptron", {**PATIENT, "hidden_layer_sizes": (4,), "batch_size": 16}, "blas"),
     "Mark I": ("MarkI", {"n_units": 24, "n_connections": 3}, "exact"),
 }
 TREE = [[0, 1], [2, 3]]
@@ -342,7 +345,7 @@ def objective_cases():
         kind="blas",
     )
     for loss in ("squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"):
-        aim = {"loss": loss, "alpha": 0.0625, "epsilon": 0.5}
+        aim = {"loss": loss, "alpha": 0.0625, "epsilon": 0.5, "solver": "stochastic"}
         yield Case(f"{loss}, numbers", "LinearRegressor", aim, "numbers", stored=True)
         yield Case(
             f"{loss}, numbers, sparse float32", "LinearRegressor", {**aim, "penalty": "l1"}, "numbers", "sparse float32"
@@ -358,19 +361,30 @@ def objective_cases():
     yield Case(
         "early, numbers",
         "LinearRegressor",
-        {"alpha": 0.0625, "early_stopping": True, "n_iter_no_change": 2, "validation_fraction": 0.25, "max_epochs": 8},
+        {
+            "solver": "stochastic",
+            "alpha": 0.0625,
+            "early_stopping": True,
+            "n_iter_no_change": 2,
+            "validation_fraction": 0.25,
+            "max_epochs": 8,
+        },
         "numbers",
         stored=True,
     )
     yield Case(
         "no longer falls, numbers",
         "LinearRegressor",
-        {"alpha": 0.0625, "tol": 0.05, "n_iter_no_change": 2, "max_epochs": 40},
+        {"solver": "stochastic", "alpha": 0.0625, "tol": 0.05, "n_iter_no_change": 2, "max_epochs": 40},
         "numbers",
     )
     for act in ("pieces", "again", "watched", "interrupted", "stopped"):
         yield Case(
-            f"{act}, numbers", "LinearRegressor", {"alpha": 0.0625, "warm_start": act == "again"}, "numbers", act=act
+            f"{act}, numbers",
+            "LinearRegressor",
+            {"solver": "stochastic", "alpha": 0.0625, "warm_start": act == "again"},
+            "numbers",
+            act=act,
         )
     for settings in (
         {"batch_size": 8},
@@ -590,7 +604,7 @@ def network_cases():
         "deep": {"hidden_layer_sizes": (4, 3), "batch_size": 7},
         "still": {"tol": 1.0, "n_iter_no_change": 2, "max_epochs": 20},
     }.items():
-        settings = {"hidden_layer_sizes": (4,), "batch_size": 16, **settings}
+        settings = {**PATIENT, "hidden_layer_sizes": (4,), "batch_size": 16, **settings}
         yield Case(f"network, {name}, two", "MultilayerPerceptron", settings, "two", kind="blas", stored=True)
         yield Case(f"network, {name}, four", "MultilayerPerceptron", settings, "four", "sparse float32", kind="blas")
     for name, settings in {"drawn": {}, "fixed": {"threshold": 1.0, "inhibitory": 0.25}}.items():
@@ -629,17 +643,24 @@ STREAMED = {
     "Pegasos batches": ("Pegasos", {"batch_size": 7, "alpha": 0.01}, "rounded"),
     "tree": ("HierarchicalPerceptron", {}, "blas"),
     "tree average": ("HierarchicalPerceptron", {"keep": "average", "record_errors": True}, "blas"),
-    "network": ("MultilayerPerceptron", {"hidden_layer_sizes": (4,), "batch_size": 33}, "blas"),
+    "network": ("MultilayerPerceptron", {**PATIENT, "hidden_layer_sizes": (4,), "batch_size": 33}, "blas"),
     "network sgd": (
         "MultilayerPerceptron",
-        {"hidden_layer_sizes": (4,), "batch_size": 33, "solver": "sgd", "alpha": 0.1, "record_errors": True},
+        {
+            **PATIENT,
+            "hidden_layer_sizes": (4,),
+            "batch_size": 33,
+            "solver": "sgd",
+            "alpha": 0.1,
+            "record_errors": True,
+        },
         "blas",
     ),
 }
 NUMBERS = {
     "regression": ("PassiveAggressiveRegressor", {"C": 0.1}, "rounded"),
-    "squared": ("LinearRegressor", {"alpha": 0.01}, "rounded"),
-    "tube": ("LinearRegressor", {"loss": "epsilon_insensitive", "alpha": 0.01}, "rounded"),
+    "squared": ("LinearRegressor", {"solver": "stochastic", "alpha": 0.01}, "rounded"),
+    "tube": ("LinearRegressor", {"solver": "stochastic", "loss": "epsilon_insensitive", "alpha": 0.01}, "rounded"),
 }
 
 

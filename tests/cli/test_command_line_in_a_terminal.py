@@ -49,7 +49,7 @@ def test_in_a_terminal(folder):
     ]
     child = pexpect.spawn(sys.executable, arguments, timeout=60, encoding="utf-8", dimensions=(40, 120))
     child.expect("epoch 1: .* mistakes, loss .* rows/s")
-    child.expect("converged|budget")
+    child.expect("separated|budget")
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0

@@ -112,7 +112,7 @@ def test_a_separating_start_is_kept(keep, multiclass):
         model = Perceptron(multiclass=multiclass, keep=keep).fit(
             form, y, coef_init=done.coef_, intercept_init=done.intercept_
         )
-        assert (model.report_.outcome, model.report_.updates, model.n_iter_) == ("converged", 0, 1)
+        assert (model.report_.outcome, model.report_.updates, model.n_iter_) == ("separated", 0, 1)
         assert np.array_equal(model.predict(form), y)
         if keep != "vote":
             assert np.array_equal(model.coef_, done.coef_)
@@ -199,7 +199,7 @@ def test_converged_is_every_row_right(table, estimator, multiclass, order):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = estimator(multiclass=multiclass, order=order, max_epochs=200, random_state=0).fit(X, y)
-    if model.report_.outcome == "converged":
+    if model.report_.outcome == "separated":
         assert model.report_.errors == 0
         assert np.array_equal(model.predict(X), y)
     else:

@@ -46,7 +46,7 @@ def test_separable_data_are_separated_and_then_it_stops(seed):
         warnings.simplefilter("error", ConvergenceWarning)
         model = Perceptron(random_state=seed).fit(X, y)
     assert model.score(X, y) == 1.0
-    assert (model.report_.outcome, model.report_.errors) == ("converged", 0)
+    assert (model.report_.outcome, model.report_.errors) == ("separated", 0)
     # It stops there: only the last epoch makes no update.
     assert [epoch.updates == 0 for epoch in model.report_.epochs] == [False] * (model.n_iter_ - 1) + [True]
     assert model.report_.updates <= model.report_.bound

@@ -28,7 +28,7 @@ def test_fifty_separable_sets_are_separated_fifty_times():
         assert X.shape == (500, 10)
         model = Perceptron(random_state=seed).fit(X, y)  # a warning would be an error: see below
         report = model.report_
-        assert (report.outcome, report.errors) == ("converged", 0)
+        assert (report.outcome, report.errors) == ("separated", 0)
         assert np.array_equal(model.predict(X), y)
         assert report.margin > 0
         assert report.updates <= report.bound
@@ -43,7 +43,7 @@ def test_convergence_is_that_of_the_last_iterate(keep, order):
     X, y = separable(1, n=30, d=2, margin=0.2)
     model = Perceptron(keep=keep, order=order, max_epochs=1000, random_state=0).fit(X, y)
     last = Perceptron(order=order, max_epochs=1000, random_state=0).fit(X, y)
-    assert model.report_.outcome == last.report_.outcome == "converged"
+    assert model.report_.outcome == last.report_.outcome == "separated"
     assert model.n_iter_ == last.n_iter_
     assert model.report_.updates == last.report_.updates
     assert model.report_.bound == pytest.approx(last.report_.bound)
@@ -61,7 +61,7 @@ def test_rows_that_the_order_skips_are_looked_at_before_it_says_converged():
 def test_a_budget_that_ends_on_a_clean_plane_has_converged():
     """The update of the last visit may be the one that was missing."""
     model = Perceptron(order="cyclic", max_epochs=1).fit([[1.0], [-1.0]], [1, 0])
-    assert (model.report_.outcome, model.report_.errors, model.report_.updates) == ("converged", 0, 2)
+    assert (model.report_.outcome, model.report_.errors, model.report_.updates) == ("separated", 0, 2)
 
 
 @pytest.mark.parametrize("keep", ["average", "vote", "pocket"])
@@ -80,7 +80,7 @@ def test_a_pocket_holds_the_clean_plane_once_there_is_one(order):
         X, y = separable(seed, n=10, d=2, margin=0.1)
         if np.unique(y).size == 2:
             report = Perceptron(keep="pocket", order=order, random_state=seed).fit(X, y).report_
-            assert (report.outcome, report.errors) == ("converged", 0)
+            assert (report.outcome, report.errors) == ("separated", 0)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_margin_based_learners_converge_when_every_row_is_right(model):
     X, y = separable(3, n=40, d=2, margin=0.3)
     model.set_params(random_state=0, max_epochs=500).fit(X, y)
     right = np.where(y == "yes", 1, -1) * model.decision_function(X)
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
     assert right.min() > 0
     assert (model.report_.errors, model.report_.bound) == (0, None)
 
@@ -99,7 +99,7 @@ def test_passive_aggressive_does_not_wait_for_margin_one():
     X, y = separable(3, n=40, d=2, margin=0.3)
     model = PassiveAggressive(C=0.01, random_state=0).fit(X, y)
     right = np.where(y == "yes", 1, -1) * model.decision_function(X)
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
     assert 0 < right.min() < 1
 
 
@@ -109,13 +109,13 @@ def test_the_diagonal_second_order_perceptron_says_converged_only_of_a_clean_pla
         X = rng.normal(size=(30, 4))
         y = X @ rng.normal(size=4) > 0
         report = quietly(SecondOrderPerceptron(random_state=seed, max_epochs=200), X, y).report_
-        assert report.outcome != "converged" or report.errors == 0, seed
+        assert report.outcome != "separated" or report.errors == 0, seed
 
 
 def test_regression_converges_when_every_row_is_in_its_tube():
     X = np.arange(6.0)[:, None]
     model = PassiveAggressiveRegressor(epsilon=0.5, order="cyclic").fit(X, 2 * X[:, 0] + 1)
-    assert (model.report_.outcome, model.report_.errors) == ("converged", 0)
+    assert (model.report_.outcome, model.report_.errors) == ("solved", 0)
     assert np.abs(model.predict(X) - (2 * X[:, 0] + 1)).max() <= 0.5 + 1e-12
 
 
@@ -128,7 +128,7 @@ def test_rounding_does_not_keep_a_row_outside_its_tube(dtype, variant):
         X = np.random.default_rng(seed).normal(size=(30, 3)).astype(dtype)
         y = (X @ np.array([1, 2, -1], dtype) + 0.5).astype(dtype)
         report = quietly(PassiveAggressiveRegressor(variant=variant, random_state=seed), X, y).report_
-        assert (report.outcome, report.errors) == ("converged", 0)
+        assert (report.outcome, report.errors) == ("separated", 0)
 
 
 # -- budget ----------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def test_bounds_of_two_classes(rate, tau, bias, update):
     options = {"fit_intercept": bias != "none", "bias_step": "unit" if bias == "none" else bias}
     model = Perceptron(learning_rate=rate, margin=tau, update=update, max_epochs=20_000, random_state=2, **options)
     report = model.fit(X, y).report_
-    assert report.outcome == "converged"
+    assert report.outcome == "separated"
     w, b = model.coef_[0], model.intercept_[0]
     gamma = (sides(y) * (X @ w + b)).min() / np.linalg.norm(w)
     R, eta, most = np.linalg.norm(X, axis=1).max(), rate, max(tau)
@@ -62,7 +62,7 @@ def test_bound_of_multinomial(tau, bias):
         "unit": (2 * (R2 + 1) + 2 * tau) * (W2 + b2) / low**2,
         "radius": (2 * 2 * R2 + 2 * tau) * (W2 + b2 / R2) / low**2,
     }[bias]
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
     assert model.report_.bound == pytest.approx(expected, rel=1e-9)
     assert model.report_.margin == pytest.approx(low / math.sqrt(W2), rel=1e-9)
     assert model.report_.updates <= model.report_.bound
@@ -72,7 +72,7 @@ def test_bound_of_multinomial(tau, bias):
 def test_bounds_of_many_planes_are_summed_and_the_margin_is_the_smallest(multiclass):
     X, y = three_classes()
     model = Perceptron(multiclass=multiclass, random_state=0).fit(X, y)
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
     bounds, margins = [], []
     pairs = [(k, None) for k in range(3)] if multiclass == "ovr" else [(1, 0), (2, 0), (2, 1)]
     for (positive, negative), w, b in zip(pairs, model.coef_, model.intercept_, strict=True):
@@ -90,7 +90,7 @@ def test_bounds_of_many_planes_are_summed_and_the_margin_is_the_smallest(multicl
 def test_the_bound_holds_for_labels_that_every_row_has(bias_step):
     """Where all rows are on one side the bias may be long and w short: |b| ≤ R‖w‖ does not hold."""
     model = Perceptron(bias_step=bias_step, order="cyclic").fit([[0.1], [1.0]], np.ones((2, 2), dtype=int))
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
     assert model.report_.bound is None or model.report_.updates <= model.report_.bound
 
 
@@ -145,7 +145,7 @@ def test_whole_weights_keep_the_bound():
 def test_no_bound_where_none_holds(model, extra):
     X, y = separable(4, n=60, d=3, margin=0.4)
     report = model.set_params(random_state=2).fit(X, y, **extra).report_
-    assert (report.outcome, report.errors, report.bound) == ("converged", 0, None)
+    assert (report.outcome, report.errors, report.bound) == ("separated", 0, None)
 
 
 def test_a_start_at_zero_is_a_start_at_zero():

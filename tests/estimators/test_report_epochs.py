@@ -147,7 +147,7 @@ def test_partial_fit_goes_on_counting():
 def test_the_report_reads_well():
     X, y = [[1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-1.0, 0.0]], [1, -1, 1, -1]
     said = str(Perceptron(fit_intercept=False, order="cyclic").fit(X, y).report_).splitlines()
-    assert said[0] == "converged: the last iterate has every training row on its right side"
+    assert said[0] == "separated: the last iterate has every training row on its right side"
     assert [line.split()[0] for line in said[1:]] == ["epochs", "updates", "errors", "margin", "bound"]
     assert "0 of 4 training rows" in said[3]
     assert "0.707107" in said[4]
@@ -157,7 +157,7 @@ def test_the_report_reads_well():
 def test_the_report_says_what_is_not_known_by_leaving_it_out():
     X, y = overlapping(3, n=60, d=2)
     said = str(quietly(VotedPerceptron(max_epochs=2, random_state=0), X, y).report_)
-    assert said.startswith("stopped by its budget, not converged")
+    assert said.startswith("stopped by its budget")
     assert "of 60 training rows" in said
     assert "margin" not in said
     assert "bound" not in said
@@ -169,11 +169,11 @@ def test_paum_converges_only_above_its_margins():
     X, y = separable(4, n=60, d=3, margin=0.4)
     model = PAUM(margin=(1.0, 30.0), random_state=0).fit(X, y)
     f = model.decision_function(X)
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
     assert (-f[y == "no"]).min() > 1.0
     assert f[y == "yes"].min() > 30.0
     # A plane that has every row right, but not far enough, has not converged: the warning says 0 rows are wrong.
     for epochs in range(1, model.n_iter_):
         early = quietly(PAUM(margin=(1.0, 30.0), max_epochs=epochs, random_state=0), X, y).report_
-        far = early.outcome == "converged"
+        far = early.outcome == "separated"
         assert not far or epochs == model.n_iter_ - 1

@@ -92,7 +92,7 @@ def test_svm_is_its_quadratic_program(loss, C, form, shrinking):
     X, y = blobs()
     model = LinearSVM(loss=loss, C=C, tol=1e-6, shrinking=shrinking, random_state=0).fit(form(X), y)
     best = dual_program(X, y, C, 1.0, loss == "squared_hinge")
-    assert model.report_.outcome == "gap"
+    assert model.report_.outcome == "solved"
     assert 0 <= model.report_.gap <= 1e-6
     assert np.isclose(primal(model, X, y), best, rtol=3e-6)
     assert np.isclose(model.report_.objective, primal(model, X, y), rtol=1e-9)
@@ -169,7 +169,7 @@ def test_empty_rows_and_no_intercept():
         for form in FORMS:
             model = LinearSVM(loss=loss, fit_intercept=False, tol=1e-8).fit(form(X), y)
             assert model.intercept_[0] == 0
-            assert model.report_.outcome == "gap"
+            assert model.report_.outcome == "solved"
     together = LinearSVM(multiclass="crammer_singer", fit_intercept=False, tol=1e-6).fit(
         np.vstack([X, -X]), [0, 1, 2] * 2
     )
@@ -226,7 +226,7 @@ def test_pegasos_comes_near_the_machine(project):
 def test_pegasos_says_how_it_ended():
     X, y = blobs(200)
     model = Pegasos(alpha=0.05, tol=1e-2, n_iter_no_change=2, random_state=0).fit(X, y)
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "stalled"
     slack = np.maximum(0, 1 - signed(y) * model.decision_function(X)).mean()
     norm2 = (model.coef_**2).sum() + (model.intercept_**2).sum()
     assert np.isclose(model.report_.objective, slack + 0.5 * 0.05 * norm2)

@@ -62,7 +62,7 @@ def test_four_rows_through_the_origin_use_the_whole_bound(form):
     assert model.coef_.tolist() == [[1.0, 1.0]]
     assert model.intercept_.tolist() == [0.0]
     report = model.report_
-    assert report.outcome == "converged"
+    assert report.outcome == "separated"
     assert [record.updates for record in report.epochs] == [2, 0]
     assert report.radius == 1.0
     assert report.margin == pytest.approx(1 / math.sqrt(2), rel=1e-7)
@@ -103,7 +103,7 @@ def test_picked_rows(form, last_row):
         model = quietly(Perceptron(learning_rate=0.2, order=picks, max_epochs=1), X, KTH_SIDES, **KTH_START)
         assert model.report_.updates == len(picks)
         np.testing.assert_allclose([*model.coef_[0], *model.intercept_], [w1, w2, b], atol=1e-6)
-    assert (model.report_.outcome, model.report_.errors) == ("converged", 0)
+    assert (model.report_.outcome, model.report_.errors) == ("separated", 0)
     assert model.report_.bound is None  # no bound of this form holds from another start than zero
 
 
@@ -119,7 +119,7 @@ def test_file_order_updates_rows_3_5_and_1(form, last_row):
 
     model = VotedPerceptron(order="cyclic").fit(form(X), KTH_SIDES, coef_init=start[0], intercept_init=start[1])
     assert np.column_stack([model.vectors_, model.intercepts_]).tolist() == [list(step) for step in way]
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
     last = Perceptron(order="cyclic").fit(form(X), KTH_SIDES, coef_init=start[0], intercept_init=start[1])
     assert [*last.coef_[0] / 5, *last.intercept_ / 5] == pytest.approx([0.5, 1.0, 0.2], rel=1e-6)
 
@@ -140,14 +140,14 @@ def test_exercise_two_in_order(form):
     model = VotedPerceptron(order="cyclic").fit(form(X), y, coef_init=[[1, 1]], intercept_init=[-3])
     assert np.column_stack([model.intercepts_, model.vectors_]).tolist() == [list(step) for step in way]
     assert [record.updates for record in model.report_.epochs] == [2, 0]
-    assert model.report_.outcome == "converged"
+    assert model.report_.outcome == "separated"
 
 
 @pytest.mark.parametrize("order", ["first", "worst"])
 def test_exercise_two_by_any_choice_of_a_wrong_row(order):
     X, y = MONS
     model = Perceptron(order=order).fit(X, y, coef_init=[[1, 1]], intercept_init=[-3])
-    assert (model.report_.outcome, model.report_.errors) == ("converged", 0)
+    assert (model.report_.outcome, model.report_.errors) == ("separated", 0)
     slow = twin.train(X, y, twin.Perceptron(), order=order, start=([[1, 1]], [-3]), epochs=99)
     assert model.coef_.tolist() == slow.coef
     assert [record.updates for record in model.report_.epochs] == slow.updates
@@ -234,7 +234,7 @@ def test_zero_one_loss_with_bias_reaches_zero(form):
     X, y = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
     assert (plane([3, 2], 1).decision_function(X) * y > 0).all()
     report = Perceptron(random_state=0).fit(form(X), y).report_
-    assert (report.outcome, report.errors) == ("converged", 0)
+    assert (report.outcome, report.errors) == ("separated", 0)
     assert report.updates <= report.bound
 
 
@@ -275,7 +275,7 @@ def test_xor_by_planes_that_are_learned_one_on_the_other():
     units = [Perceptron(random_state=0).fit(X, target) for target in (either, ~both)]
     hidden = np.column_stack([unit.predict(X) for unit in units]).astype(np.float64)
     out = Perceptron(random_state=0).fit(hidden, y)
-    assert {model.report_.outcome for model in (*units, out)} == {"converged"}
+    assert {model.report_.outcome for model in (*units, out)} == {"separated"}
     assert out.predict(hidden).tolist() == y.tolist()
 
 
@@ -296,7 +296,7 @@ def test_mistakes_to_convergence_on_digits(digits, form, digit, unit, radius):
     X, y = digits
     for bias_step, mistakes in (("unit", unit), ("radius", radius)):
         model = Perceptron(bias_step=bias_step, order="cyclic").fit(form(X), y == digit)
-        assert (model.report_.outcome, model.report_.errors) == ("converged", 0)
+        assert (model.report_.outcome, model.report_.errors) == ("separated", 0)
         assert model.report_.updates == mistakes
         assert mistakes <= model.report_.bound
 
@@ -330,7 +330,7 @@ def test_updates_of_paum_on_digits(digits, units, updates):
     X, y = digits
     tau = units * 5913.0
     model = PAUM(margin=(tau, tau), order="cyclic").fit(X, y == 0)
-    assert (model.report_.outcome, model.report_.updates) == ("converged", updates)
+    assert (model.report_.outcome, model.report_.updates) == ("separated", updates)
     assert (np.where(y == 0, 1, -1) * model.decision_function(X)).min() > tau
 
 

@@ -304,8 +304,8 @@ def test_report_says_how_it_ended(iris):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         done = MultilayerPerceptron(learning_rate_init=0.02, tol=1e-2, random_state=0).fit(X, y)
-    assert done.report_.outcome == "converged"
-    assert "the loss no longer falls" in str(done.report_)
+    assert done.report_.outcome == "stalled"
+    assert "the loss stopped improving" in str(done.report_)
     assert done.n_iter_ == len(done.report_.epochs)
 
 

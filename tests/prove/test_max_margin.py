@@ -266,7 +266,7 @@ def test_classifier():
     X, y = load_iris(return_X_y=True)
     model = MaxMargin().fit(X, y == 0)
     assert (model.coef_.shape, model.intercept_.shape) == ((1, 4), (1,))
-    assert (model.report_.outcome, model.report_.errors) == ("gap", 0)
+    assert (model.report_.outcome, model.report_.errors) == ("solved", 0)
     assert model.report_.margin == max_margin(X, y == 0).margin
     assert model.report_.gap <= 1e-6
     assert model.n_iter_ > 0
@@ -278,7 +278,7 @@ def test_classes_that_are_separable():
     X, y = load_digits(return_X_y=True)
     few = np.isin(y, (0, 2, 4))
     model = MaxMargin().fit(X[few], y[few])
-    assert (model.coef_.shape, model.report_.outcome, model.report_.errors) == ((3, 64), "gap", 0)
+    assert (model.coef_.shape, model.report_.outcome, model.report_.errors) == ((3, 64), "solved", 0)
     assert model.report_.margin == min(one.margin for one in model.certificates_)
     assert (model.predict(X[few]) == y[few]).all()
     assert clone(model).fit(X[few], y[few]).coef_.tolist() == model.coef_.tolist()

@@ -155,8 +155,8 @@ LEARNERS = [
     ("LinearClassifier", {"loss": "hinge", "penalty": "l1", "alpha": 1e-3}),
     ("Pegasos", {}),
     ("PassiveAggressiveRegressor", {}),
-    ("LinearRegressor", {}),
-    ("LinearRegressor", {"loss": "epsilon_insensitive"}),
+    ("LinearRegressor", {"solver": "stochastic"}),
+    ("LinearRegressor", {"solver": "stochastic", "loss": "epsilon_insensitive"}),
 ]
 
 
@@ -218,18 +218,18 @@ def test_a_separable_set_is_separated_within_the_distributed_bound():
     for mixing in MIXINGS:
         for kind in (rosenblatt.Perceptron, rosenblatt.AveragedPerceptron, rosenblatt.PAUM):
             report = fit(kind(random_state=0), (X, y), shards=5, mixing=mixing).report_
-            assert report.outcome == "converged"
+            assert report.outcome == "separated"
             assert report.updates <= report.bound
             assert report.sharding.weighted <= report.bound / 5
             assert report.sharding.weighted >= report.updates / 5 * (1 - 1e-12)
         report = fit(rosenblatt.PassiveAggressive(random_state=0), (X, y), shards=5, mixing=mixing).report_
-        assert (report.outcome, report.errors, report.bound) == ("converged", 0, None)
+        assert (report.outcome, report.errors, report.bound) == ("separated", 0, None)
 
 
 def test_the_budget_may_end_with_every_row_right():
     X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), [1, 0, 1, 0]
     report = fit(rosenblatt.Perceptron(max_epochs=1, fit_intercept=False, order="cyclic"), (X, y), shards=2).report_
-    assert (report.outcome, report.errors) == ("converged", 0)
+    assert (report.outcome, report.errors) == ("separated", 0)
 
 
 def test_a_class_that_one_shard_has_and_a_pair_that_none_has(parts):

@@ -107,7 +107,7 @@ def test_a_run_of_the_lab_equals_a_trace(name):
     told = rosenblatt.trace(points.X, points.y, **settings.parameters(len(points.y)), **settings.initial_plane(2))
     assert [step.row for step in told.updates] == run.rows.tolist()
     assert np.allclose(told.planes()[0][:, 0], run.W)
-    assert run.converged == (told.outcome == "converged")
+    assert run.converged == (told.outcome == "separated")
     assert run.bound == told.bound
 
 
@@ -139,7 +139,7 @@ def test_the_arithmetic_has_the_numbers_of_the_lecture():
         "b ← 0 + 0.2·(−1) = <b>−0.2</b>",
     ):
         assert line in text
-    assert "correct side: converged" in step_lines(run, 3, points.X, points.y, settings, 0.0)
+    assert "correct side: separated" in step_lines(run, 3, points.X, points.y, settings, 0.0)
     assert "no bound" in bound_text(run, 1)
     wide = separable(10, 0.3).X @ np.ones((2, 6))
     y = (wide[:, 0] > np.median(wide[:, 0])).astype(int)

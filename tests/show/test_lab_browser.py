@@ -132,7 +132,7 @@ def test_step_through_cuhk_and_read_its_numbers(visit):
     seen.says("Update 2 of 2")
     seen.says("(1, 1)")
     seen.says("2 updates of at most 2 by the bound.")
-    seen.says("on its correct side: converged")
+    seen.says("on its correct side: separated")
     seen.picture("perceptron")
     seen.page.keyboard.press("Home")
     seen.says("Row 0 makes the first update")
@@ -280,7 +280,7 @@ def test_load_a_csv_and_explain_bad_ones(visit):
     choose(seen.page, "Horizontal", "first two principal components")
     seen.says("The plane is learned from all columns")
     seen.press("End")
-    seen.says("on its correct side: converged")
+    seen.says("on its correct side: separated")
     seen.picture("csv")
     for data, sentence in [
         (b"\n", "The file is empty"),

@@ -49,7 +49,7 @@ def test_cuhk_uses_the_whole_bound():
     run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False, exact=True)
     assert [(step.row, *step.coef[0]) for step in run.updates] == [(0, 1, 0), (1, 1, 1)]
     assert all(isinstance(value, F) for step in run for value in step.coef[0])
-    assert (run.outcome, run.bound, len(run.updates), len(run)) == ("converged", 2, 2, 8)
+    assert (run.outcome, run.bound, len(run.updates), len(run)) == ("separated", 2, 2, 8)
     assert run.angles()[[0, 1]] == pytest.approx([45, 0], abs=1e-9)
     assert run.angles("widest")[-1] == pytest.approx(0, abs=1e-3)
     for k, step in enumerate(run.updates, 1):  # after update k: w·u ≥ kγ and ‖w‖² ≤ kR²
@@ -64,7 +64,7 @@ def test_kth_picks_rows(last):
     run = trace([*KTH[:5], last], KTH_SIDES, order=[4, 2, 0], **options)
     assert [step.row for step in run.updates] == [4, 2, 0]
     assert planes(run) == way
-    assert (run.outcome, run.bound) == ("converged", None)
+    assert (run.outcome, run.bound) == ("separated", None)
     in_order = trace([*KTH[:5], last], KTH_SIDES, **options)
     assert [step.row for step in in_order.updates] == [2, 4, 0]
     assert planes(in_order) == [exactly(0.6, 0.7, 0.2), exactly(0.2, 1.1, 0), exactly(0.5, 1.0, 0.2)]
@@ -79,7 +79,7 @@ def test_mons_exercise_two():
         (2, -2, 0, 4),
         (3, -1, F(5, 2), 3),
     ]
-    assert (run.outcome, run.steps[-1].epoch) == ("converged", 2)
+    assert (run.outcome, run.steps[-1].epoch) == ("separated", 2)
 
 
 def test_mons_problem_1_2_is_one_line_from_both_sides():
@@ -128,7 +128,7 @@ def test_shanahan_zero_one_loss():
     X, y = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
     without = trace(X, y, fit_intercept=False, max_epochs=20, exact=True)
     assert (without.outcome, without.bound) == ("budget", None)
-    assert trace(X, y, exact=True).outcome == "converged"
+    assert trace(X, y, exact=True).outcome == "separated"
     assert not trace(X, y, coef_init=[[3, 2]], intercept_init=[1], exact=True).updates
     seen = verdict.separability_verdict(X, y, fit_intercept=False)
     assert seen.rows == (0, 2)
@@ -325,7 +325,7 @@ def test_regression_and_weights(exact):
     run = trace(X, y, model, exact=exact)
     assert np.allclose(np.array(run.coef, dtype=float), fit(model, X, y).coef_)
     assert not run.binary
-    assert "not converged" in str(run) or "converged" in str(run)
+    assert "not separated" in str(run) or "separated" in str(run)
     weights = [2, 0.5, 0]
     X, y = [[1.0, 1.0], [-1.0, 2.0], [2.0, 2.0]], [1, 0, 0]
     for other in (Perceptron(order="cyclic", max_epochs=5), Perceptron(update="batch", max_epochs=5)):

@@ -103,7 +103,7 @@ class HierarchicalPerceptron(EpochClassifier):
     >>> model.distances_.tolist()[0]
     [0, 2, 4, 4]
     >>> model.report_.outcome, model.report_.tree_distance
-    ('converged', 0.0)
+    ('separated', 0.0)
     """
 
     tree: Any
@@ -172,7 +172,7 @@ class HierarchicalPerceptron(EpochClassifier):
         length = math.sqrt(float(lengths2(kept.coef).sum()))
         outcome = report.outcome
         if outcome == "budget" and (seen.errors == 0 if self.keep == "last" else solver.clean(source)):
-            outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
+            outcome = solver.finished  # the last epoch made updates, but nothing is wrong after it
         far, mass = np.sum(list(source.ask(Distance(kept, solver.state.tree))), axis=0)
         found = {
             **report.__dict__,

@@ -169,7 +169,7 @@ class KernelPerceptron(KernelClassifier):
     >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], ["same", "same", "other", "other"]
     >>> model = KernelPerceptron("poly", degree=2, gamma=1, coef0=1, order="cyclic").fit(X, y)
     >>> model.report_.outcome, model.report_.errors
-    ('converged', 0)
+    ('separated', 0)
     """
 
     keep: str
@@ -248,9 +248,9 @@ class KernelPerceptron(KernelClassifier):
         margin = min((_geometric(one) for one in separators), default=None)
         outcome = report.outcome
         if outcome == "budget" and (errors == 0 if self.keep == "last" else solver.clean(source)):
-            outcome = "converged"  # the last epoch made updates, but nothing is wrong after it
+            outcome = solver.finished  # the last epoch made updates, but nothing is wrong after it
         bound = None
-        if outcome == "converged" and state.whole and self.budget is None:
+        if outcome == "separated" and state.whole and self.budget is None:
             if self.keep != "last":
                 separators = _separators(state.last(), scan_kernel_model(source, state.last())[1])
             bound = self._bound(separators, state)
@@ -376,7 +376,7 @@ class KernelSVM(KernelClassifier):
     n_iter_ : int
         Rounds.
     report_ : Report
-        How the fit ended: "gap" when it was closed, with `gap` itself.
+        How the fit ended: "solved" when its duality gap was closed, with `gap` itself.
 
     References
     ----------
@@ -389,7 +389,7 @@ class KernelSVM(KernelClassifier):
     >>> X, y = [[0, 0], [1, 1], [0, 1], [1, 0]], [-1, -1, 1, 1]
     >>> model = KernelSVM(C=100.0, gamma=1.0).fit(X, y)
     >>> model.predict(X).tolist(), model.report_.outcome, model.report_.gap <= 1e-4
-    ([-1, -1, 1, 1], 'gap', True)
+    ([-1, -1, 1, 1], 'solved', True)
     """
 
     C: float
@@ -444,8 +444,7 @@ class KernelSVM(KernelClassifier):
     def _conclude(self, run: Training, report: Report) -> Report:
         errors, lows = scan_kernel_model(run.source, self._kept)
         margin = min(_geometric(one) for one in _separators(self._kept, lows))
-        outcome = "gap" if report.outcome == "converged" else report.outcome
-        return replace(report, outcome=outcome, errors=errors, margin=margin, gap=run.solver.state.gap)
+        return replace(report, errors=errors, margin=margin, gap=run.solver.state.gap)
 
     def _complaint(self, report: Report) -> str:
         return (

@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rosenblatt.data.examples import Facts
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.online_regressor import OnlineRegressor
@@ -30,6 +31,7 @@ from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]
 RATES = {"optimal", "1/t", "1/sqrt(t)"}
+MOST_BATCH_VALUES = 2_000_000  # stored values of which solver="auto" makes as many passes as it takes
 
 LINEAR: dict[str, Any] = {
     "penalty": [StrOptions({str(name) for name in PENALTIES if name is not None}), None],
@@ -37,7 +39,7 @@ LINEAR: dict[str, Any] = {
     "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     "epsilon": [Interval(Real, 0, None, closed="left")],
     "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions(RATES), callable],
-    "solver": [StrOptions({"stochastic", "batch"})],
+    "solver": [StrOptions({"auto", "stochastic", "batch"})],
     "tol": [Interval(Real, 0, None, closed="left")],
     **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight", "record_errors")},
     "order": [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"],
@@ -87,6 +89,12 @@ class ObjectiveLearner(OnlineLearner):
             'solver="batch" needs all rows for every step: use solver="stochastic"' if self.solver == "batch" else None
         )
 
+    def _solver_for(self, facts: Facts, plan: Plan, state: Any) -> Any:
+        if self.solver != "auto" or facts.stored > MOST_BATCH_VALUES:
+            return self._solver(plan, state)
+        by_row = not isinstance(self.order, str) or self.order != "shuffle" or self.learning_rate != "optimal"
+        return self._solver(plan, state) if by_row else BatchSolver(plan, state)
+
     def _solver(self, plan: Plan, state: Any) -> Any:
         return BatchSolver(plan, state) if self.solver == "batch" else StochasticSolver(plan, state)
 
@@ -94,10 +102,12 @@ class ObjectiveLearner(OnlineLearner):
         plan = self._plan()
         assert isinstance(plan, ObjectivePlan)
         report = super()._conclude(run, report)
+        if report.outcome == "solved" and plan.loss == "perceptron" and not self._kept.coef.any():
+            report = replace(report, outcome="stalled")  # w = 0 has no loss and decides nothing
         return replace(report, objective=check_objective(self._objective(plan, run)))
 
     def _objective(self, plan: ObjectivePlan, run: Training) -> float:
-        if self.solver == "batch" and not plan.loss_class.kinked and not self.early_stopping:
+        if isinstance(run.solver, BatchSolver) and not plan.loss_class.kinked and not self.early_stopping:
             return run.records[-1].loss  # of the very model that is kept
         return stochastic.objective(run.source, plan, self._kept)
 
@@ -110,7 +120,7 @@ class ObjectiveLearner(OnlineLearner):
 
 
 def _takes_pieces(model: Any) -> bool:
-    if model.solver == "stochastic":
+    if model.solver in ("stochastic", "auto"):
         return True
     raise AttributeError('partial_fit is for solver="stochastic": the batch solver needs all rows at once.')
 
@@ -144,9 +154,11 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
         η of the stochastic solver; t counts visits. "optimal" is 1/(α(t + t₀)), t₀ such that no first step overshoots
         (Bottou 2010); without a penalty it falls with the root of the epochs. A callable gets the number of the epoch,
         from 1.
-    solver : {"stochastic", "batch"}, default="stochastic"
+    solver : {"stochastic", "batch", "auto"}, default="stochastic"
         "stochastic": one step a row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
-        zeros. "batch": accelerated proximal gradient with line search, one step an epoch, to any accuracy.
+        zeros. "batch": accelerated proximal gradient with line search, one step an epoch, to any accuracy. "auto":
+        "batch" where `fit` has up to 2·10⁶ stored values and neither a learning rate nor an order is given; else, and
+        in `partial_fit`, "stochastic".
     multiclass : {"auto", "multinomial", "ovr"}, default="auto"
         Of more than two classes: softmax for the log loss, each class against the rest for the others.
     tol : float, default=1e-4
@@ -295,7 +307,8 @@ class LinearRegressor(ObjectiveLearner, OnlineRegressor):
         max(0, |r| − ε).
     epsilon : float, default=0.1
         ε of the Huber and the epsilon-insensitive loss.
-    penalty, alpha, l1_ratio, learning_rate, solver, tol, fit_intercept, order, max_epochs, early_stopping, \
+    solver : {"auto", "stochastic", "batch"}, default="auto"
+    penalty, alpha, l1_ratio, learning_rate, tol, fit_intercept, order, max_epochs, early_stopping, \
 validation_fraction, n_iter_no_change, warm_start, random_state
         As in `LinearClassifier`; held-out rows are scored by R².
 
@@ -332,7 +345,7 @@ validation_fraction, n_iter_no_change, warm_start, random_state
         alpha: float = 1e-4,
         l1_ratio: float = 0.15,
         learning_rate: float | str | Callable[[int], float] = "optimal",
-        solver: str = "stochastic",
+        solver: str = "auto",
         tol: float = 1e-4,
         fit_intercept: bool = True,
         order: str | Sequence[int] = "shuffle",

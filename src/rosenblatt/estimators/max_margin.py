@@ -54,7 +54,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     certificates_ : tuple
         For each plane a `WidestPlane`, or the `Separability` that comes without one. Rows of weight 0 are not counted.
     report_ : Report
-        outcome "gap"; "inseparable" with `witness`, the `Separability` of the first class that is not separable; or
+        outcome "solved"; "inseparable" with `witness`, the `Separability` of the first class that is not separable; or
         "undecided" where no plane in doubles was found for a class, though none is ruled out.
 
     See Also
@@ -70,7 +70,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     >>> from rosenblatt import MaxMargin
     >>> model = MaxMargin().fit([[0.0], [1.0], [3.0]], ["a", "a", "b"])
     >>> model.coef_, model.intercept_, model.report_.margin, model.report_.outcome
-    (array([[1.]]), array([-2.]), 1.0, 'gap')
+    (array([[1.]]), array([-2.]), 1.0, 'solved')
     >>> model.predict([[1.9], [2.1]])
     array(['a', 'b'], dtype='<U1')
     """
@@ -152,7 +152,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     def _report(self, table: LabelledRows, gap: float, seconds: float) -> Report:
         without = [one for one in self.certificates_ if isinstance(one, Separability)]
         refused = [one for one in without if one.separable is False]
-        outcome = "inseparable" if refused else "undecided" if without else "gap" if gap <= self.tol else "budget"
+        outcome = "inseparable" if refused else "undecided" if without else "solved" if gap <= self.tol else "budget"
         scores = check_scores(self._scores(table.X))
         codes = table.codes
         if scores.ndim == 1:

@@ -30,6 +30,7 @@ from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.models import take
 from rosenblatt.learn.network.backpropagation import (
     ACTIVATIONS,
+    PATIENT_EPOCHS,
     Architecture,
     Layer,
     NetworkModel,
@@ -43,7 +44,7 @@ from rosenblatt.learn.online.solver import Plan, errors_in
 from rosenblatt.learn.overflow import all_finite, largest
 
 Array = np.ndarray[Any, Any]
-MOST_EPOCHS = 2_000
+MOST_EPOCHS, MOST_STEPS = 2_000, 10_000
 UNITS_AT_ONCE = 32
 
 
@@ -54,7 +55,8 @@ class NetworkReport(Report):
     Attributes
     ----------
     loss : float
-        The mean loss over the last epoch. "converged" says that it no longer fell; `margin` and `bound` are None.
+        The mean loss over the last epoch. "separated" says that it is small and that every training row is right,
+        "stalled" that it stopped improving; `margin` and `bound` are None.
     """
 
     loss: float = float("nan")
@@ -62,8 +64,8 @@ class NetworkReport(Report):
     def __str__(self) -> str:
         """The report in words."""
         lines = super().__str__().splitlines()
-        if self.outcome == "converged":
-            lines[0] = "converged: the loss no longer falls"
+        if self.outcome == "stalled":
+            lines[0] = "stalled: the loss stopped improving"
         return "\n".join([*lines, f"  loss     {self.loss:.6g}"])
 
 
@@ -83,6 +85,7 @@ NETWORK: dict[str, Any] = {
     "batch_size": [Interval(Integral, 1, None, closed="left")],
     "order": LINEAR["order"],
     "tol": [Interval(Real, 0, None, closed="left")],
+    "n_iter_no_change": [*COMMON["n_iter_no_change"], None],
 }
 
 
@@ -119,10 +122,12 @@ class MultilayerPerceptron(EpochClassifier):
     order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
         In which rows fill the batches: see `Perceptron`.
     max_epochs : int, default=None
-        None: 2·10⁹ stored values or 2,000 epochs, whichever comes first, at least 10.
-    tol : float, default=1e-4
-    n_iter_no_change : int, default=10
-        Stop when within so many epochs the loss did not fall by `tol` (with `early_stopping`: the score did not rise).
+        None: 2·10⁹ stored values or 2,000 epochs (10,000 steps where that is more), whichever comes first, at least 10.
+    tol : float, default=1e-5
+    n_iter_no_change : int or None, default=None
+        Stop when within so many epochs the loss did not fall by `tol` of itself (with `early_stopping`: the score did
+        not rise). None: 10 epochs, or 100 steps where that is more. It also stops when the loss is a fiftieth of that
+        of a guess and every training row is right.
     early_stopping : bool, default=False
         Score each epoch on held-out rows, and return the best epoch's model.
     validation_fraction : float, default=0.1
@@ -170,6 +175,7 @@ class MultilayerPerceptron(EpochClassifier):
     batch_size: int
     order: Any
     tol: float
+    n_iter_no_change: int | None  # type: ignore[assignment]
     record_errors: bool
     _kept: NetworkModel
     _state: NetworkState
@@ -191,8 +197,8 @@ class MultilayerPerceptron(EpochClassifier):
         batch_size: int = 200,
         order: str | Sequence[int] = "shuffle",
         max_epochs: int | None = None,
-        tol: float = 1e-4,
-        n_iter_no_change: int = 10,
+        tol: float = 1e-5,
+        n_iter_no_change: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         record_errors: bool = False,
@@ -206,7 +212,8 @@ class MultilayerPerceptron(EpochClassifier):
         return Plan(rule=PerceptronRule(), order=checked_order(self.order), record_errors=self.record_errors)
 
     def _limit(self, plan: Plan, facts: Facts) -> int:
-        return self.max_epochs or min(MOST_EPOCHS, super()._limit(plan, facts))
+        steps = -(-facts.rows // int(self.batch_size))
+        return self.max_epochs or min(max(MOST_EPOCHS, MOST_STEPS // max(steps, 1)), super()._limit(plan, facts))
 
     def _layers(self) -> list[Layer]:
         given: Any = self.hidden_layer_sizes
@@ -238,6 +245,9 @@ class MultilayerPerceptron(EpochClassifier):
     def _solver(self, plan: Plan, state: NetworkState) -> NetworkSolver:
         patience = math.inf if self.early_stopping else self.n_iter_no_change
         return NetworkSolver(plan, state, self._optimiser(), int(self.batch_size), float(self.tol), patience)
+
+    def _held_out_patience(self) -> float:
+        return self.n_iter_no_change or PATIENT_EPOCHS
 
     def _conclude(self, run: Training, report: Report) -> Report:
         errors, loss = errors_in(run.source, self._kept), report.epochs[run.solver.state.epoch - 1].loss
@@ -509,7 +519,7 @@ n_iter_no_change, record_errors, class_weight, random_state
     >>> y = ["lying"] * 20 + ["standing"] * 20
     >>> model = MarkI(threshold=1.5, random_state=0).fit(bars.reshape(40, 400), y)
     >>> model.report_.outcome, model.report_.errors
-    ('converged', 0)
+    ('separated', 0)
     """
 
     wiring_: RandomWiring

@@ -118,7 +118,7 @@ class Perceptron(OnlineClassifier):
     >>> model.coef_
     array([[1., 1.]])
     >>> model.report_.outcome, model.report_.updates, round(model.report_.bound, 9)
-    ('converged', 2, 2.0)
+    ('separated', 2, 2.0)
     """
 
     learning_rate: float | str | Callable[[int], float]
@@ -365,7 +365,7 @@ class PAUM(Perceptron):
     >>> from rosenblatt import PAUM
     >>> model = PAUM(margin=(0.5, 2.0), order="cyclic").fit([[0.0], [1.0], [3.0]], [0, 0, 1])
     >>> model.report_.outcome
-    'converged'
+    'separated'
     >>> (model.decision_function([[1.0], [3.0]]) * [-1, 1] > [0.5, 2.0]).tolist()
     [True, True]
     """

@@ -81,7 +81,7 @@ class LinearSVM(OnlineClassifier):
     >>> from rosenblatt import LinearSVM
     >>> model = LinearSVM(C=10.0, tol=1e-6, fit_intercept=False).fit([[2.0], [-2.0], [-9.0]], [1, -1, -1])
     >>> float(model.coef_[0, 0].round(4)), 2 in model.support_, model.report_.outcome
-    (0.5, False, 'gap')
+    (0.5, False, 'solved')
     """
 
     C: float
@@ -175,7 +175,7 @@ class LinearSVM(OnlineClassifier):
         shares = ascent.signed()
         support = np.flatnonzero(shares.any(axis=1))
         self.support_, self.dual_coef_ = support, np.ascontiguousarray(shares[support].T)
-        outcome = "gap" if relative <= self.tol else report.outcome
+        outcome = "solved" if relative <= self.tol else "stalled" if report.outcome == "solved" else report.outcome
         return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
 
     def _complaint(self, report: Report) -> str:

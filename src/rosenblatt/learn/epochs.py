@@ -33,7 +33,8 @@ class EpochRecord:
         Mean loss during the pass, each row's taken before its update.
     seconds : float
     converged : bool
-        Whether the last iterate is known to classify every row correctly.
+        Whether the solver was done: the last iterate is known to classify every row correctly, the objective is within
+        its tolerance, or patience ran out; `Report.outcome` says which.
     score : float or None
         Score on the held-out rows, if there are any.
     """
@@ -125,6 +126,7 @@ class Solver:
 
     state: Any  # with seed, epoch, updates and copy(): everything that a later epoch needs
     iterates = False  # whether an epoch is one short iteration of possibly thousands
+    finished = "stalled"  # the outcome once `ending` reports convergence: "separated", "solved" or "stalled"
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Prepare for epochs over this source; `records` are those of the epochs so far."""
@@ -157,19 +159,20 @@ class Solver:
 class Patience:
     """Whether the loss stopped decreasing: for `patience` epochs none was lower than the lowest by `tol`.
 
-    With `relative`, `tol` is a fraction of the lowest loss, and every lower loss becomes the lowest; otherwise only a
-    loss that is lower by at least `tol` does.
+    `tol` is a fraction of the lowest loss. With `cumulative`, only a loss that is lower by it becomes the lowest, so
+    that a slow decrease counts if it adds up to `tol` in time; otherwise every lower loss becomes the lowest.
     """
 
-    def __init__(self, tol: float, patience: float, relative: bool) -> None:
-        self.tol, self.patience, self.relative = tol, patience, relative
+    def __init__(self, tol: float, patience: float, cumulative: bool = False) -> None:
+        self.tol, self.patience, self.cumulative = tol, patience, cumulative
         self.lowest, self.waited = math.inf, 0
 
     def spent(self, loss: float) -> bool:
         """Record the loss of an epoch; returns whether patience has run out."""
-        better = loss < self.lowest - self.tol * (abs(self.lowest) if self.relative else 1.0)
+        first = self.cumulative and math.isinf(self.lowest)
+        better = first or loss < self.lowest - self.tol * abs(self.lowest)
         self.waited = 0 if better else self.waited + 1
-        if better or self.relative:
+        if better or not self.cumulative:
             self.lowest = min(self.lowest, loss)
         return self.waited >= self.patience
 
@@ -191,7 +194,7 @@ class Training:
     rollback : bool
         Whether an interrupted epoch is undone; without it no copy of the state is made.
     outcome : str
-        "budget", "converged" or "early".
+        "budget", "early" or what the solver calls its end: "separated", "solved" or "stalled".
     asked : bool
         Set by the caller, while iterating, to stop the run after the current epoch.
     """
@@ -224,7 +227,7 @@ class Training:
                 self.outcome = "early"
                 break
         if records and records[-1].converged:
-            self.outcome = "converged"
+            self.outcome = solver.finished
         if best is not None and best[2] < len(records):
             self.outcome, solver.state = "early", best[1]
 

@@ -355,6 +355,11 @@ class MixedSolver(Solver):
     def state(self, state: State) -> None:
         self.inner.state = state
 
+    @property
+    def finished(self) -> str:  # type: ignore[override]
+        """As the solver that is mixed."""
+        return self.inner.finished
+
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Delegates to the inner solver."""
         self.inner.begin(source, records)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.companions import (
@@ -51,6 +53,8 @@ MOVED = {
     "prove.certificates.WidestPlane": "prove.exact.certificates.WidestPlane",
 }
 
+# What the solvers that minimise an objective meant by "converged".
+ENDS = {"batch": "solved", "stochastic": "stalled", "adam": "stalled", "sgd": "stalled"}
 Fields = dict[str, Any]
 # The counters of machines with a budget, in their former order.
 BUDGET_COUNTS = (Count.SUPPORT, Count.SHRINKAGE, Count.MISTAKES, Count.UPDATES, Count.VIOLATIONS, Count.LOSS)
@@ -61,6 +65,18 @@ def migrated(path: str, fields: Fields) -> tuple[str, Fields]:
     if path in CHANGED:
         fields = CHANGED[path](dict(fields))
     return MOVED.get(path, path), fields
+
+
+def rename_outcome(model: Any) -> None:
+    """Say of a model how its fit ended by the word for it: once, several endings were "converged" or "gap"."""
+    report = vars(model).get("report_")
+    said = getattr(report, "outcome", None)
+    if said not in ("converged", "gap"):
+        return
+    word = "solved" if said == "gap" or is_regressor(model) else "separated"
+    if said == "converged" and (report.objective is not None or hasattr(model, "solver")):
+        word = ENDS.get(getattr(model, "solver", "stochastic"), "stalled")
+    model.report_ = replace(report, outcome=word)
 
 
 def _tally(fields: Fields) -> Fields:

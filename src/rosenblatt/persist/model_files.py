@@ -20,6 +20,7 @@ from rosenblatt._version import __version__
 from rosenblatt.data.errors import FileError, NewerFormatError
 from rosenblatt.data.safe_writing import os_error_message, replace_atomically
 from rosenblatt.persist.encoding import Arrays, build, check_depth, describe, is_ours
+from rosenblatt.persist.migrations import rename_outcome
 
 FORMAT = 1
 BLANK = "0" * 64
@@ -157,6 +158,7 @@ def from_bytes(data: bytes) -> Any:
         arrays = Arrays(safetensors.numpy.load(data))
         model = build(about["class"], about, arrays)
         model._renew()
+        rename_outcome(model)
         model._check_whole()
         return model
     except FileError:

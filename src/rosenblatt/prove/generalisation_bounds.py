@@ -190,7 +190,7 @@ def _compression_size(model: Any) -> tuple[int | None, str]:
     report = getattr(model, "report_", None)
     orders = ("shuffle", "cyclic", "blocks", "first", "worst")
     if (
-        getattr(report, "outcome", None) == "converged"
+        getattr(report, "outcome", None) == "separated"
         and report is not None
         and _updates_by_single_rows(model, *orders)
     ):

@@ -223,7 +223,7 @@ def fit(
     >>> _ = path.write_text("+1 1:2 2:1\n-1 1:-1 2:1\n+1 1:3\n-1 2:4\n")
     >>> model = rosenblatt.fit(rosenblatt.Perceptron(random_state=0), path)
     >>> model.report_.outcome, model.report_.errors
-    ('converged', 0)
+    ('separated', 0)
     >>> X, y = rosenblatt.read(path, like=model.reading_)
     >>> bool((model.predict(X) == y).all())
     True

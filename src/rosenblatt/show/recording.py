@@ -230,13 +230,13 @@ def record_in_fractions(
             clean = converged or all(
                 no_violations(rows, machine, task) for machine, task in zip(machines, tasks, strict=True) if task.size
             )
-            outcome = "converged" if clean else "budget"
+            outcome = ("separated" if examples.classes is not None else "solved") if clean else "budget"
             break
     kept = [machine.average() if plan.keep == "average" else machine.planes() for machine in machines]
     W, b = np.concatenate([part[0] for part in kept]), np.concatenate([part[1] for part in kept])
     from_zero = not (start[0].any() or start[1].any())
     bound = None
-    if outcome == "converged" and from_zero and scheme == TWO and examples.classes is not None:
+    if outcome == "separated" and from_zero and scheme == TWO and examples.classes is not None:
         bound = _exact_bound(rows, examples, plan, rate, machines[0], radius2)
     return {
         "start": (as_tuples(start[0]), as_tuples(start[1])),

@@ -59,7 +59,7 @@ class Trace:
         Whether the numbers are fractions.
     steps : tuple of Step
     outcome : str
-        "converged", "budget" or "early", as in `Report`.
+        "separated", "solved" (regression: every row in its tube), "budget" or "early", as in `Report`.
     coef, intercept : tuples or None
         The resulting model: the last w, the average or the pocket. None for a voted perceptron.
     bound : number or None
@@ -215,6 +215,8 @@ class Trace:
             if not isinstance(document, dict) or document.pop("format", None) != FORMAT:
                 raise ValueError(f"it is not of format {FORMAT}")
             document = {name: _decode(value) for name, value in document.items()}
+            if document["outcome"] == "converged":  # as version 0.1 said
+                document["outcome"] = "solved" if document["learner"].endswith("Regressor") else "separated"
             steps = tuple(Step(**step) for step in document.pop("steps"))
             stored = cls(**document, steps=steps)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -336,7 +338,7 @@ def trace(
        7      2    2  (0, 1)   +1        1  1 > 0
        8      2    3  (−1, 0)  −1       −1  1 > 0
     <BLANKLINE>
-    converged after 2 updates in 8 steps; the bound allows 2
+    separated after 2 updates in 8 steps; the bound allows 2
     """
     learner = _as_learner(model, settings)
     check_buffers(X, "X")

@@ -90,7 +90,7 @@ def _planes(coef: Any, intercept: Any, bias: bool, name: bool = True) -> str:
 
 def _summary(trace: Trace) -> str:
     updates = len(trace.updates)
-    how = {"converged": "converged", "budget": "not converged", "early": "stopped early"}[trace.outcome]
+    how = {"budget": "not separated", "early": "stopped early"}.get(trace.outcome, trace.outcome)
     text = f"{how} after {updates} update{'' if updates == 1 else 's'} in {len(trace.steps)} steps"
     if trace.bound is not None:
         text += f"; the bound allows {format_number(trace.bound)}"

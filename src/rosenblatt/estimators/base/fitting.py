@@ -134,7 +134,7 @@ def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
         records = EpochRecords.of(before).after(record)
         if record.updates:  # else nothing moved
             check_state(solver.state)
-        publish(estimator, run, began, "converged" if record.converged else "budget", records)
+        publish(estimator, run, began, solver.finished if record.converged else "budget", records)
     except NotFiniteError as error:
         raise located(error, source) from None
 

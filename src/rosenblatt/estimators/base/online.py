@@ -100,6 +100,14 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         """What learns, from this state on."""
         return OnlineSolver(plan, state)
 
+    def _solver_for(self, facts: Facts, plan: Plan, state: Any) -> Any:
+        """What learns from all rows in memory."""
+        return self._solver(plan, state)
+
+    def _held_out_patience(self) -> float:
+        """Epochs without a better score on held-out rows before training stops."""
+        return float(getattr(self, "n_iter_no_change", math.inf))
+
     def _limit(self, plan: Plan, facts: Facts) -> int:
         """Epochs at most."""
         return self.max_epochs or default_epochs(facts.stored, plan.keep)
@@ -178,9 +186,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             source = InMemory(training)
             validation = functools.partial(self._held_out_score, examples=examples, rows=held_out)
         limit = self._limit(plan, whole.facts)
-        run = Training(
-            self._solver(plan, state), source, limit, [], validation, getattr(self, "n_iter_no_change", math.inf)
-        )
+        solver = self._solver_for(whole.facts, plan, state)
+        run = Training(solver, source, limit, [], validation, self._held_out_patience())
         with self._callbacks(limit, X, y, examples) as watch:
             for _ in train(self, run, watch):
                 pass
@@ -193,7 +200,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         """The report after a scan of all rows."""
         plan, solver, source = self._plan(), run.solver, run.source
         if report.outcome == "budget" and solver.clean(source):
-            report = replace(report, outcome="converged")
+            report = replace(report, outcome=solver.finished)
         return scanned(report, plan, solver, source, self._kept)
 
     def _complaint(self, report: Report) -> str:

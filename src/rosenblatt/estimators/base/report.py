@@ -32,10 +32,11 @@ class Report:
     Attributes
     ----------
     outcome : str
-        "converged": the last iterate has y·f above the margin on every training row (for PA and AROW above 0);
-        "budget": the epochs were spent first; "early": stopped by held-out rows or a callback; "gap": a dual method
-        closed its gap; "interrupted": Ctrl-C; "inseparable": no plane separates the rows; "undecided": no
-        plane in doubles was found, though none is ruled out.
+        "separated": the last iterate has y·f above the margin on every training row (for PA and AROW above 0);
+        "solved": the objective is within its duality gap or gradient tolerance; "stalled": it stopped improving, and
+        patience was spent; "budget": the epochs were spent first; "early": stopped by held-out rows or a callback;
+        "interrupted": Ctrl-C; "inseparable": no plane separates the rows; "undecided": no plane in doubles was found,
+        though none is ruled out.
     epochs : sequence of EpochRecord
         It does not change. Of dual methods, whose epochs are many and short, the first hundred, then ever fewer, and
         the last.
@@ -60,8 +61,7 @@ class Report:
     witness : Separability or None
         The proof that no plane separates the rows, where the outcome is "inseparable".
     objective : float or None
-        Mean loss + penalty of the returned model, for learners that minimise one; "converged" then means that it
-        no longer falls.
+        Mean loss + penalty of the returned model, for learners that minimise one.
     sharding : Sharding or None
         How a training in shards went.
     moved : int or None
@@ -91,16 +91,17 @@ class Report:
     def __str__(self) -> str:
         """The report in words."""
         how = {
-            "converged": "converged: the last iterate has every training row on its right side",
-            "budget": "stopped by its budget, not converged",
+            "separated": "separated: the last iterate has every training row on its right side",
+            "solved": "solved: the objective is at its minimum, within tolerance",
+            "stalled": "stalled: the objective stopped improving",
+            "budget": "stopped by its budget",
             "early": "stopped early; the best epoch is the model",
-            "gap": "stopped with its duality gap closed",
             "interrupted": "interrupted; the last whole epoch is the model",
             "inseparable": "no plane separates these rows",
             "undecided": "no plane in doubles was found, and none is ruled out",
         }[self.outcome]
-        if self.objective is not None and self.outcome == "converged":
-            how = "converged: the objective no longer falls"
+        if self.gap is not None and self.outcome == "solved":
+            how = "solved: stopped with its duality gap closed"
         lines = [how, f"  epochs   {self.n_epochs} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
             lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
@@ -182,10 +183,10 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model
                 errors = scans[0].errors
     if errors is None:
         errors = errors_in(source, kept, plan.rule)
-    if _bounded(plan, state) and report.outcome in ("converged", "early", "budget"):
+    if _bounded(plan, state) and report.outcome in ("separated", "early", "budget"):
         last = state.last()
         if state.keep != "last":
-            scans = scan(source, plan.rule, last) if report.outcome == "converged" else []
+            scans = scan(source, plan.rule, last) if report.outcome == "separated" else []
         # A batch of rows M moves w by η|M|/N at most: what is bounded is Σ|M|, by N times as much.
         totals = state.scheme.totals(facts, solver.totals) if plan.batch else np.ones(1)
         bound = _bound(scans, last, plan, state, totals)

@@ -329,6 +329,7 @@ class KernelCache:
 class KernelSolver(Solver):
     """Base of the kernel solvers: all rows are in memory, and a scan counts errors."""
 
+    finished = "separated"
     examples: Examples
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:

@@ -192,6 +192,7 @@ class KernelRows:
 class KernelDualSolver(KernelSolver):
     """Makes rounds until the relative duality gap of every plane is at most `tol`."""
 
+    finished = "solved"
     iterates = True
     state: KernelDualState
 

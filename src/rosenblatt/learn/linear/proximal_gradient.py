@@ -263,6 +263,7 @@ class BatchSolver(LinearSolver):
     F is replaced by tol times the loss's unit where that is larger, because no fraction is small if the minimum is 0.
     """
 
+    finished = "solved"
     plan: ObjectivePlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
@@ -275,6 +276,10 @@ class BatchSolver(LinearSolver):
         W = (machine.coef.T if machine.by_feature else machine.coef).astype(np.float64)
         self.objective = SmoothedObjective(problem, plan, state.scheme, W.shape[1], W.shape[0])
         at = self.objective.point(W, machine.intercept.astype(np.float64) + W @ self.objective.mean)
+        if plan.loss == "perceptron" and not (W.any() or at.c.any()):
+            # At 0 every row is wrong and yet no loss is met: go one step of the perceptron first.
+            by_W, by_c = self.objective.gradient(self.objective.loss(at.scores, 0.0)[1])
+            at = self.objective.point(W - by_W, at.c - by_c)
         self.mu = 1.0 if plan.loss_class.kinked else 0.0
         self.descent = AcceleratedDescent(at, at, min(plan.loss_class.steep, 1.0))
 

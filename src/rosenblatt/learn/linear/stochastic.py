@@ -191,7 +191,7 @@ class StochasticSolver(LinearSolver):
         state, plan = self.state, self.plan
         state.radius2 = max(state.radius2, source.facts.radius2)
         state.bias = 0.0 if plan.bias == "none" else 1.0
-        self.patience = Patience(plan.tol, plan.patience if plan.tol > 0 else math.inf, relative=True)
+        self.patience = Patience(plan.tol, plan.patience if plan.tol > 0 else math.inf)
         steps = state.machines[0].tally[Count.CLOCK] / max(state.epoch, 1)
         for record in records:
             self._spent(record.loss, steps * record.epoch)

@@ -392,6 +392,7 @@ class DualAscent:
 class DualSolver(LinearSolver):
     """Makes passes until the duality gap is closed."""
 
+    finished = "solved"
     iterates = True
     plan: DualPlan
 

@@ -31,6 +31,8 @@ from rosenblatt.learn.schemes import JOINT
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
+PATIENT_EPOCHS, PATIENT_STEPS = 10, 100
+SMALL_LOSS = 0.02  # of that of a guess
 
 
 class Activation(NamedTuple):
@@ -389,21 +391,41 @@ class BackpropagationPass:
 
 
 class NetworkSolver(Solver):
-    """Makes epochs of mini-batches until the loss has not decreased by `tol` for `patience` epochs."""
+    """Makes epochs of mini-batches until the loss has not decreased by `tol` of itself for `patience` epochs.
+
+    Units that start alike must first grow apart, which takes many steps with hardly any decrease: by default patience
+    lasts `PATIENT_STEPS` steps. It also stops when the loss is a fiftieth of that of a guess and a scan finds every
+    row classified correctly.
+    """
 
     state: NetworkState
 
     def __init__(
-        self, plan: Plan, state: NetworkState, optimiser: Optimiser, batch: int, tol: float, patience: float
+        self, plan: Plan, state: NetworkState, optimiser: Optimiser, batch: int, tol: float, patience: float | None
     ) -> None:
         self.plan, self.state, self.optimiser, self.batch = plan, state, optimiser, batch
         self.stopping = tol, patience
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Continue the patience of the epochs so far."""
-        self.patience = Patience(*self.stopping, relative=False)
+        """Take in the losses of the epochs before."""
+        tol, patience = self.stopping
+        if patience is None:
+            steps = -(-source.facts.rows // self.batch)
+            patience = max(PATIENT_EPOCHS, -(-PATIENT_STEPS // max(steps, 1)))
+        self.patience = Patience(tol, patience, cumulative=True)
         for record in records:
             self.patience.spent(record.loss)
+        if records and records[-1].converged:
+            self._separates(source, records[-1].loss)
+
+    def _separates(self, source: Source, loss: float) -> bool:
+        """Whether the loss is small and every row is right; its name for the end is then "separated"."""
+        classes = int(self.state.net.layers[-1].units)
+        guess = np.log(classes) if self.state.net.loss == "cross-entropy" else 0.5 * (1.0 - 1.0 / classes)
+        small = loss <= SMALL_LOSS * guess and self.patience.patience < np.inf
+        found = small and errors_in(source, self.model()) == 0
+        self.finished = "separated" if found else "stalled"
+        return bool(found)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass: a batch may span parts."""
@@ -416,6 +438,7 @@ class NetworkSolver(Solver):
         self.loss = run.end()
 
     def ending(self, source: Source) -> Ending:
-        """The mean loss of the batches, and whether it stopped decreasing."""
+        """The mean loss of the batches, and whether it stopped decreasing or has every row right."""
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
-        return Ending(self.loss, self.patience.spent(self.loss), errors)
+        spent = self.patience.spent(self.loss)
+        return Ending(self.loss, self._separates(source, self.loss) or spent, errors)

@@ -224,6 +224,7 @@ def visit_rows(problem: Problem, piece: Array, plan: Plan, state: TreeState, rep
 class TreeSolver(Solver):
     """Makes passes until every row is classified correctly."""
 
+    finished = "separated"
     state: TreeState
 
     def __init__(self, plan: Plan, state: TreeState) -> None:

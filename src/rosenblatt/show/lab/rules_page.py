@@ -144,9 +144,9 @@ def _result_text(model: Any, wrong: int, n: int) -> str:
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
         return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
-    objective = "its objective stopped decreasing" if isinstance(model, ObjectiveLearner) else ""
     how = {
-        "converged": objective or ("the last w converged" if wrong else "converged"),
-        "gap": "solved to its duality gap",
+        "separated": "the last w separated them" if wrong else "separated",
+        "solved": "solved to its tolerance" if report.gap is None else "solved to its duality gap",
+        "stalled": "its objective stopped decreasing",
     }
     return f"{text}{how[report.outcome]} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."

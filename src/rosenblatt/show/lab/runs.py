@@ -145,11 +145,11 @@ def run_perceptron(X: Array, y: Array, settings: RunSettings) -> Run:
     run = Training(solver, source, model.max_epochs or MOST_RUN_EPOCHS)
     for _ in run:
         pass
-    converged = run.outcome == "converged" or solver.clean(source)
+    converged = run.outcome == "separated" or solver.clean(source)
     kept = solver.model()
     bound = None
     if converged:  # only the bound: a full report counts the errors of the vote, which takes longer than training
-        bound = scanned(unseen("converged", run, run.records, 0.0), plan, solver, source, kept).bound
+        bound = scanned(unseen("separated", run, run.records, 0.0), plan, solver, source, kept).bound
     (history,) = kept.histories
     W, b, _ = history.vectors(TWO)
     known = {(X[i].tobytes(), bool(y[i])): i for i in reversed(range(n))}

@@ -53,8 +53,8 @@ def step_lines(run: Run, k: int, X: Array, y: Array, settings: RunSettings, radi
             by = "" if settings.bias == "unit" else f"·{format_number(shift)}"
             lines.append(f"b ← {format_number(b)} + {eta}({sign}){by} = <b>{format_number(run.b[k])}</b>")
     if k == run.updates:
-        end = "Every row is on its correct side: converged."
-        lines.append(end if run.converged else "Not converged, and it never will if no plane separates the rows.")
+        end = "Every row is on its correct side: separated."
+        lines.append(end if run.converged else "Not separated, and it never will if no plane separates the rows.")
     return "".join(f"<div>{line}</div>" for line in lines)
 
 
