@@ -266,7 +266,7 @@ class Mixer:
             if not any(sums.mass for sums in self.alike):
                 self.by_feature = machine.by_feature
             made = float(machine.tally[Count.UPDATES] - begin.tally[Count.UPDATES])
-            terms = _terms(_turned(machine, self.by_feature), clock)
+            terms = _terms(_in_layout(machine, self.by_feature), clock)
             self.alike[k].add(1.0, clock, terms)
             if self.mixing == "mistakes" and made:
                 self.by_mistakes[k].add(made, clock, terms)
@@ -295,7 +295,7 @@ class Mixer:
         return result
 
     def _machine(self, k: int) -> Machine:
-        begin = _turned(self.start.machines[k], self.by_feature)
+        begin = _in_layout(self.start.machines[k], self.by_feature)
         sums = self.by_mistakes[k] if self.by_mistakes[k].mass else self.alike[k]
         if not sums.mass:
             return begin.copy()
@@ -323,7 +323,7 @@ def _terms(machine: Machine, clock: float) -> dict[str, Array]:
     return found
 
 
-def _turned(machine: Machine, by_feature: bool) -> Machine:
+def _in_layout(machine: Machine, by_feature: bool) -> Machine:
     """The machine with its arrays in this layout."""
     return machine if machine.by_feature == by_feature else machine.transposed()
 

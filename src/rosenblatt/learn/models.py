@@ -138,9 +138,9 @@ class UpdateHistory:
 
     def votes(self, products: Array, first: Array, scheme: Scheme) -> Array:
         """The votes on rows, given their products with the support and their scores by the initial weights."""
-        poll = VoteCount(self, first, scheme)
-        poll.hear(slice(None), products, self.which)
-        return poll.result()
+        count = VoteCount(self, first, scheme)
+        count.add(slice(None), products, self.which)
+        return count.result()
 
     def counts(self, selected: Array | slice = slice(None)) -> Array:
         """How many visits each w survived unchanged, the initial one first.
@@ -198,7 +198,7 @@ class VoteCount:
             self.lives[of_k] = counts[1:]
             self.votes[k] = np.where(self.scores[k] > 0, counts[0], -counts[0])
 
-    def hear(self, updates: slice, products: Array, which: Array, rows: slice = slice(None)) -> None:
+    def add(self, updates: slice, products: Array, which: Array, rows: slice = slice(None)) -> None:
         """Count the votes after these updates, made by rows `which` of the products, for these rows."""
         log = self.history
         columns, steps, shifts, lives = (array[updates] for array in (log.columns, log.steps, self.shifts, self.lives))
@@ -246,7 +246,7 @@ class VotedPlanes:
         first = np.empty((n, K))
         for begin, end in spans(n, K * values_per_row(rows)):
             first[begin:end] = take(rows, index[begin:end], d) @ history.coef.T + history.intercept
-        poll = VoteCount(history, first, self.scheme)
+        count = VoteCount(history, first, self.scheme)
         for updates in self._some(history, n):
             which = history.which[updates]
             low, high = int(which.min()), int(which.max()) + 1
@@ -259,14 +259,14 @@ class VotedPlanes:
             # The cost of a row: one or K scores per update, and products, which are much faster with BLAS.
             products = values_per_row(rows) * stored(part) / d
             quick = isinstance(rows, Dense) and not sp.issparse(part)
-            each = which.size * (K if poll.together else 1) + products / (64 if quick else 1)
+            each = which.size * (K if count.together else 1) + products / (64 if quick else 1)
             step = max(1, int(VALUES_AT_ONCE / each))
             for begin in range(0, n, step):
                 block = slice(begin, min(begin + step, n))
                 found = take(rows, index[block], d) @ turned
                 found = found.toarray() if sp.issparse(found) else found
-                poll.hear(updates, np.ascontiguousarray(found, dtype=np.float64), which, block)
-        return poll.result()
+                count.add(updates, np.ascontiguousarray(found, dtype=np.float64), which, block)
+        return count.result()
 
     def _some(self, history: UpdateHistory, n: int) -> Iterator[slice]:
         """All updates, in pieces whose rows are gathered quickly; longer ones for few rows."""

@@ -85,7 +85,7 @@ class BinaryDual:
         """(primal − dual)/primal; 0 at the optimum."""
         return (self.primal - self.dual) / max(self.primal, 1e-300) if np.isfinite(self.primal) else np.inf
 
-    def weigh(self) -> None:
+    def evaluate(self) -> None:
         """Compute the primal and dual objectives at α."""
         square = float(self.alpha * self.y @ self.f)
         slacks = np.maximum(0.0, 1.0 - self.y * self.f)
@@ -234,4 +234,4 @@ def _round(plane: BinaryDual, rows: KernelRows, rng: np.random.Generator) -> Non
         )
         plane.f += ((alpha - plane.alpha[chosen]) * plane.y[chosen]) @ K
         plane.alpha[chosen] = alpha
-    plane.weigh()
+    plane.evaluate()

@@ -111,7 +111,7 @@ class PegasosPass:
         self.lacks = np.empty(plan.batch_size)
         self.each = max(1, plan.batch_size // 1024)
 
-    def turned(self, problem: Problem) -> Problem:
+    def as_codes(self, problem: Problem) -> Problem:
         """The problem with the targets ±1 of two classes as codes 0 (positive) and 1, which `is_on` expects."""
         if not self.scheme.single:
             return problem
@@ -119,12 +119,12 @@ class PegasosPass:
 
     def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
         """Visit these rows, piece by piece."""
-        problem = self.turned(problem)
+        problem = self.as_codes(problem)
         for piece in pieces:
             self.learn(problem, piece)
 
     def learn(self, problem: Problem, piece: Array) -> None:
-        """Visit these rows of a problem returned by `turned`."""
+        """Visit these rows of a problem returned by `as_codes`."""
         plan, machine = self.plan, self.machine
         for visits, shares in _visits(piece, problem.weights, plan.batch_size):
             for k, column in enumerate(self.work):

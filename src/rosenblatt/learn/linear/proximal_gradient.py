@@ -53,7 +53,7 @@ from rosenblatt.learn.rows import ONE, add
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-SOFTER = 0.25  # the factor by which μ decreases
+MU_DECREASE = 0.25  # the factor by which μ decreases
 SMALLEST_METRIC = 1e-10  # as a fraction of the largest h
 
 
@@ -297,8 +297,8 @@ class BatchSolver(LinearSolver):
         solved, finest = self.move <= plan.tol**2 * scale, 0.5 * plan.tol * scale
         done = solved and self.mu <= finest
         if solved and not done:
-            self.mu = max(SOFTER * self.mu, finest, 1e-15 * unit)
-            self.descent = AcceleratedDescent(self.descent.here, self.descent.here, self.descent.L / SOFTER)
+            self.mu = max(MU_DECREASE * self.mu, finest, 1e-15 * unit)
+            self.descent = AcceleratedDescent(self.descent.here, self.descent.here, self.descent.L / MU_DECREASE)
         (machine,) = self.state.machines
         _store(machine, self.objective, self.descent.here)
         return Ending(self.F, done)

@@ -112,37 +112,37 @@ def pulled(v: float, q: float, U: float) -> float:
 
 
 @compiled
-def _catch(v: Array, q: Array, U: float) -> None:
+def _catch_up(v: Array, q: Array, U: float) -> None:
     for j in range(v.size):
         before = np.float64(v[j])
         v[j] = pulled(before, q[j], U)
         q[j] += v[j] - before
 
 
-def _catch_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
-    _catch(v, q, U)
+def _catch_up_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+    _catch_up(v, q, U)
 
 
-def _catch_one_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+def _catch_up_one_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
         before = np.float64(v[j])
         v[j] = pulled(before, q[j], U)
         q[j] += v[j] - before
 
 
-def _catch_many_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+def _catch_up_many_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for k in range(v.shape[0]):
-        _catch(v[k], q[k], U)
+        _catch_up(v[k], q[k], U)
 
 
-def _catch_many_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
+def _catch_up_many_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
-        _catch(v[j], q[j], U)
+        _catch_up(v[j], q[j], U)
 
 
 # Apply the outstanding L1 penalty to the weights of row i's features.
-catch_up_one = verb({Dense: _catch_one_dense, Sparse: _catch_one_sparse})
-catch_up_many = verb({Dense: _catch_many_dense, Sparse: _catch_many_sparse})
+catch_up_one = verb({Dense: _catch_up_one_dense, Sparse: _catch_up_one_sparse})
+catch_up_many = verb({Dense: _catch_up_many_dense, Sparse: _catch_up_many_sparse})
 
 
 # -- a visit ---------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ def apply_scale_and_debts(learner: Any) -> None:
     for a in range(V.shape[0]):
         w = V[a]
         if Q.size > 0:
-            _catch(w, Q[a], U)
+            _catch_up(w, Q[a], U)
             for c in range(w.size):
                 Q[a, c] *= s
         for c in range(w.size):

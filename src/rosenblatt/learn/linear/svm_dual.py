@@ -44,12 +44,12 @@ from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-HOPE = 3.0  # a scan is made once the estimated gap is at most this many times the tolerance
+SCAN_RATIO = 3.0  # a scan is made once the estimated gap is at most this many times the tolerance
 FINE = 1e-5  # the tolerance below which single precision is not enough
 
 # Columns of `DualVariables.rows`, and indices into `DualVariables.sums`:
 CURVE, CAP = 0, 1
-MET, STEPS, KEPT = 0, 1, 2
+ESTIMATE, STEPS, KEPT = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def column(duals: DualVariables, i: Any, k: Any, m: float, how: DualSettings) ->
     """Update one α; returns its change, and sets `left_out` if the row is left out from now on."""
     a, q, cap = duals.alpha[i, k], duals.rows[i, CURVE], duals.rows[i, CAP]
     D = 0.5 / cap if how.squared else 0.0
-    duals.sums[MET] += gap_of_row(a, m, cap, how.squared)
+    duals.sums[ESTIMATE] += gap_of_row(a, m, cap, how.squared)
     G, at = m - 1.0 + D * a, duals.worst[k]
     full = not how.squared and a >= cap
     if (a <= 0.0 and at[2] < G) or (full and at[3] > G):
@@ -210,15 +210,15 @@ def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how:
         true, a = code_of(y, i), duals.alpha[i]
         q, cap = duals.rows[i, CURVE], duals.rows[i, CAP]
         dots(rows, i, duals.w, G)
-        idle, met, best = True, 0.0, -np.inf
+        idle, gap, best = True, 0.0, -np.inf
         for k in range(G.size):
             G[k] += duals.b[k] + (0.0 if k == true else 1.0)
             best = max(best, G[k])
-            met += a[k] * G[k]
+            gap += a[k] * G[k]
             idle = idle and a[k] == 0.0
-        met += cap * (best - G[true])
-        duals.sums[MET] += met
-        if how.shrinking and idle and best == G[true] and met <= 0.0 and duals.worst[0, 2] < np.inf:
+        gap += cap * (best - G[true])
+        duals.sums[ESTIMATE] += gap
+        if how.shrinking and idle and best == G[true] and gap <= 0.0 and duals.worst[0, 2] < np.inf:
             second = -np.inf
             for k in range(G.size):
                 if k != true:
@@ -227,8 +227,8 @@ def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how:
                 continue
         active[kept] = i
         kept += 1
-        duals.worst[0, 0] = max(duals.worst[0, 0], met / cap)
-        if q <= 0.0 or met <= 0.0:
+        duals.worst[0, 0] = max(duals.worst[0, 0], gap / cap)
+        if q <= 0.0 or gap <= 0.0:
             continue
         for k in range(G.size):
             G[k] -= q * a[k]
@@ -308,10 +308,10 @@ class DualAscent:
         self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
         for index in problem.pieces(1):
             squared_norms(problem.rows, index, self.how.bias, self.duals.rows)
-        self.everyone()
-        self.ratio = HOPE
+        self.activate_all()
+        self.ratio = SCAN_RATIO
 
-    def everyone(self) -> None:
+    def activate_all(self) -> None:
         """Make all rows active again."""
         self.active = self.problem.index(0, self.problem.size).copy()
         self.duals.left_out[:] = 0
@@ -320,7 +320,7 @@ class DualAscent:
     def sweep(self, epoch: int, seed: int) -> None:
         """A pass over the active rows, in a new order."""
         duals, active = self.duals, self.active
-        duals.sums[MET], duals.worst[:, :2] = 0.0, (-np.inf, np.inf)
+        duals.sums[ESTIMATE], duals.worst[:, :2] = 0.0, (-np.inf, np.inf)
         run = pass_one if self.scheme.single else pass_together if self.scheme.joint else pass_many
         order, kept = Shuffled(active.size, seed), []
         for begin, end in spans(active.size, self.problem.per_row * duals.b.size):
@@ -360,17 +360,17 @@ class DualAscent:
 
     def closed(self) -> float | None:
         """The relative gap if it is below the tolerance; else None, and after a scan all rows are active again."""
-        met, dual = float(self.duals.sums[MET]), self.dual()
-        if met > self.ratio * self.plan.tol * (dual + met):
+        estimate, dual = float(self.duals.sums[ESTIMATE]), self.dual()
+        if estimate > self.ratio * self.plan.tol * (dual + estimate):
             if not self.active.size:
-                self.everyone()
+                self.activate_all()
             return None
         gap = self.gap()
         if gap <= self.plan.tol * (dual + gap):
             return gap / (dual + gap) if dual + gap > 0 else 0.0
-        self.ratio = min(HOPE, max(met / gap, 0.1))
+        self.ratio = min(SCAN_RATIO, max(estimate / gap, 0.1))
         if self.active.size < self.problem.size or self.duals.left_out.any():
-            self.everyone()
+            self.activate_all()
         return None
 
     def coef(self, dtype: Any) -> tuple[Array, bool]:
@@ -420,7 +420,7 @@ class DualSolver(LinearSolver):
 
     def ending(self, source: Source) -> Ending:
         """The primal objective, estimated during the pass, and whether the gap is closed."""
-        return Ending(self.ascent.dual() + max(float(self.ascent.duals.sums[MET]), 0.0), self.closed)
+        return Ending(self.ascent.dual() + max(float(self.ascent.duals.sums[ESTIMATE]), 0.0), self.closed)
 
     def copy(self) -> State:
         """A copy that shares the weights, which are replaced and never written to; α cannot be restored."""

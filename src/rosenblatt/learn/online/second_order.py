@@ -57,7 +57,7 @@ class Full(NamedTuple):
 # -- operations on the diagonal: by class, (K, d), for dense rows; by feature, (d, K), for sparse rows ----------------
 
 
-def _spread_dense(rows: Rows, i: Any, S: Array, k: Any) -> Any:
+def _quadratic_form_dense(rows: Rows, i: Any, S: Array, k: Any) -> Any:
     x, s = rows.values[i], S[k]
     total = 0.0
     for j in range(x.size):
@@ -65,7 +65,7 @@ def _spread_dense(rows: Rows, i: Any, S: Array, k: Any) -> Any:
     return total
 
 
-def _spread_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
+def _quadratic_form_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
     start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     total = 0.0
@@ -74,10 +74,10 @@ def _spread_sparse(rows: Rows, i: Any, S: Array, k: Any) -> Any:
     return total
 
 
-spread = verb({Dense: _spread_dense, Sparse: _spread_sparse})  # q = xᵀ diag(s_k) x
+quadratic_form = verb({Dense: _quadratic_form_dense, Sparse: _quadratic_form_sparse})  # q = xᵀ diag(s_k) x
 
 
-def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
+def _scaled_dot_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     x, v, a = rows.values[i], V[k], A[k]
     total = 0.0
     for j in range(x.size):
@@ -85,7 +85,7 @@ def _tempered_dense(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     return total
 
 
-def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
+def _scaled_dot_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     total = 0.0
@@ -95,10 +95,10 @@ def _tempered_sparse(rows: Rows, i: Any, V: Array, A: Array, k: Any) -> Any:
     return total
 
 
-tempered = verb({Dense: _tempered_dense, Sparse: _tempered_sparse})  # f = Σ_j x_j v_j/a_j of class k
+scaled_dot = verb({Dense: _scaled_dot_dense, Sparse: _scaled_dot_sparse})  # f = Σ_j x_j v_j/a_j of class k
 
 
-def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
+def _rank_one_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
     x, w, s = rows.values[i], W[k], S[k]
     for j in range(x.size):
         if curve:
@@ -110,7 +110,7 @@ def _bend_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k
             s[j] += beta * x[j] * x[j]
 
 
-def _bend_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
+def _rank_one_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, k: Any, curve: Any) -> None:
     start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     x, column = rows.values[start:end], rows.columns[start:end]
     for j in range(x.size):
@@ -124,8 +124,8 @@ def _bend_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, 
             S[c, k] += beta * x[j] * x[j]
 
 
-bend = verb(
-    {Dense: _bend_dense, Sparse: _bend_sparse}
+rank_one_step = verb(
+    {Dense: _rank_one_dense, Sparse: _rank_one_sparse}
 )  # AROW (curve): w += α Σx, Σ −= β (Σx)²; else v += α x, a += β x²
 
 
@@ -151,7 +151,7 @@ def _scores_diagonal(learner: Diagonal, rows: Rows, i: Any, rule: Encoded) -> No
     scores, bias = learner.scores, rule.bias
     if rule.code == SECOND_ORDER:
         for k in range(scores.size):
-            scores[k] = tempered(rows, i, learner.w, learner.s, k) + bias * learner.b[k] / learner.sb[k]
+            scores[k] = scaled_dot(rows, i, learner.w, learner.s, k) + bias * learner.b[k] / learner.sb[k]
     else:
         dots(rows, i, learner.w, scores)
         for k in range(scores.size):
@@ -170,7 +170,7 @@ def _scores_full(learner: Full, rows: Rows, i: Any, rule: Encoded) -> None:
 
 
 def _q_diagonal(learner: Diagonal, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
-    return spread(rows, i, learner.s, k) + rule.bias * learner.sb[k]
+    return quadratic_form(rows, i, learner.s, k) + rule.bias * learner.sb[k]
 
 
 def _q_full(learner: Full, rows: Rows, i: Any, k: Any, rule: Encoded) -> Any:
@@ -190,11 +190,11 @@ def _change_diagonal(
 ) -> None:
     if rule.code == SECOND_ORDER:
         side = share if alpha > 0.0 else -share
-        bend(rows, i, side, share, learner.w, learner.s, k, False)
+        rank_one_step(rows, i, side, share, learner.w, learner.s, k, False)
         learner.b[k] += side * rule.bias
         learner.sb[k] += share * rule.bias
     else:
-        bend(rows, i, alpha, beta, learner.w, learner.s, k, True)
+        rank_one_step(rows, i, alpha, beta, learner.w, learner.s, k, True)
         g = learner.sb[k] * rule.bias
         learner.b[k] += alpha * g
         learner.sb[k] -= beta * g * g
