@@ -423,7 +423,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if classes is not None:
         shown = ", ".join(str(one) for one in classes[:10])
         print(f"  classes  {shown}{f', … ({classes.size:,} in all)' if classes.size > 10 else ''}")
-    if hasattr(loaded, "report_"):
+    if getattr(loaded, "report_", None) is not None:
         print(loaded.report_)
 
 
@@ -478,7 +478,7 @@ def lab(
 
 
 def _report(model: Any) -> Any:
-    if not hasattr(model, "report_"):
+    if getattr(model, "report_", None) is None:
         return None
     from dataclasses import asdict
 

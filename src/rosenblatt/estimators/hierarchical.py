@@ -159,7 +159,7 @@ class HierarchicalPerceptron(EpochClassifier):
         check_tree_model(self)
 
     def _publish(self, kept: Planes) -> None:
-        self.coef_, self.intercept_ = kept.coef, kept.intercept
+        super()._publish(kept)
         self.distances_ = self._state.tree.distances()
 
     def _kept_now(self, rows: Any) -> Planes:

@@ -20,6 +20,7 @@ from rosenblatt.estimators.base.fitting import all_or_nothing, warn
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, must
 from rosenblatt.estimators.base.validation import validated
+from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.linear.squared_hinge_newton import squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.tie_rule import decide
@@ -113,6 +114,17 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         self._warn()
         return self
 
+    @classmethod
+    def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> MaxMargin:
+        """A model with these weights, nothing proven (`report_` is None): see `Perceptron.from_weights`."""
+        like = Perceptron.from_weights(coef, intercept, classes, multiclass="ovr")
+        model = cls(**params)
+        model._validate_params()
+        model.coef_, model.intercept_, model.classes_ = like.coef_, like.intercept_, like.classes_
+        model.n_features_in_, model.n_iter_, model.certificates_ = like.n_features_in_, 0, ()
+        model.report_ = like.report_
+        return model
+
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelledRows, Array]:
         if y is None:
             raise ValueError("MaxMargin requires y to be passed, but the target y is None.")
@@ -194,7 +206,8 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             return
         planes = 1 if self.classes_.size == 2 else int(self.classes_.size)
         check_planes(self.coef_, self.intercept_, planes, self.n_features_in_, "fiu")
-        must(isinstance(self.certificates_, tuple) and len(self.certificates_) == planes, f"{planes} certificates")
+        proofs = 0 if self.report_ is None else planes  # of given weights nothing is proven
+        must(isinstance(self.certificates_, tuple) and len(self.certificates_) == proofs, f"{proofs} certificates")
         must(all(isinstance(one, WidestPlane | Separability) for one in self.certificates_), "certificates")
 
     def _scores(self, X: Any) -> Array:

@@ -565,6 +565,11 @@ n_iter_no_change, record_errors, class_weight, random_state
         retina, _ = super()._rows(X, reset, dtype)
         return encode_rows(self.wiring_.transform(_whole(retina, self.n_features_in_)))
 
+    @classmethod
+    def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
+        """Not there: the weights of the response units are nothing without their wiring."""
+        raise TypeError("MarkI is wired before it has weights: use Perceptron.from_weights on its units.")
+
     def _why_unmixed(self) -> str | None:
         return self._needs_memory
 

@@ -307,6 +307,7 @@ def trace(
     model : estimator, optional
         A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner; it is copied,
         not changed. By default `Perceptron(order="cyclic", **settings)`; to visit given rows, use `order=[4, 2, 0]`.
+        One made by `from_weights` is a start: the run begins at its weights.
     exact : bool, default=False
         Compute with fractions: a float counts as the number it prints as, so 0.2 is 1/5. Not available for rules with
         square roots.
@@ -341,6 +342,8 @@ def trace(
     separated after 2 updates in 8 steps; the bound allows 2
     """
     learner = _as_learner(model, settings)
+    if coef_init is None and intercept_init is None and getattr(model, "report_", learner) is None:
+        coef_init, intercept_init = model.coef_, model.intercept_  # given weights are a start
     check_buffers(X, "X")
     check_buffers(y, "y")
     rows = well_formed(X).toarray() if sp.issparse(X) else np.asarray(X)

@@ -18,6 +18,11 @@ class EpochClassifier(OnlineClassifier):
     _takes_labels = False
     _needs_radius = True
 
+    @classmethod
+    def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
+        """Not there: it is no plane."""
+        raise TypeError(f"{cls.__name__} has more to it than planes: from_weights is for linear models.")
+
     def _why_unmixed(self) -> str | None:
         return "it is no linear learner whose weights mix"
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,14 @@ from rosenblatt.data.examples import (
 )
 from rosenblatt.estimators.base.fitting import train
 from rosenblatt.estimators.base.report import Report, scanned
-from rosenblatt.estimators.base.state_checks import check_assigned, check_attributes, check_online, must, planes_now
+from rosenblatt.estimators.base.state_checks import (
+    check_assigned,
+    check_attributes,
+    check_online,
+    must,
+    planes_now,
+    read_only,
+)
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
@@ -242,7 +250,35 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _publish(self, kept: Any) -> None:
         if isinstance(kept, Planes):
-            self.coef_, self.intercept_ = kept.coef, kept.intercept
+            self.coef_, self.intercept_ = read_only(kept.coef), read_only(kept.intercept)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy shows its own planes, read-only."""
+        super().__setstate__(state)
+        self._show_planes()
+
+    def _show_planes(self) -> None:
+        """Make `coef_` and `intercept_` views of the planes again; what a user has assigned stays."""
+        held = vars(self)
+        kept = held.get("_kept")
+        if isinstance(kept, Planes) and {"coef_", "intercept_"} <= held.keys():
+            for name, plane in (("coef_", kept.coef), ("intercept_", kept.intercept)):
+                shown = held[name]
+                if isinstance(shown, np.ndarray) and np.array_equal(shown.reshape(np.shape(plane)), plane):
+                    setattr(self, name, read_only(plane).reshape(shown.shape))
+
+    def _state_now(self, plan: Plan) -> Any:
+        """A copy of the state, to learn on from; one that starts at `coef_` and `intercept_` if they were assigned."""
+        kept = self._kept
+        now = planes_now(self, kept) if isinstance(kept, Planes) else kept
+        if now is kept:
+            return self._state.copy()
+        facts = Facts(kept.width, vars(self).get("classes_"), self._by_labels, self._state.dtype, 0, 0.0, 0, 0.0)
+        given: Any = SimpleNamespace(facts=facts)
+        state = self._new_state(given, plan, now.coef, now.intercept)
+        state.seed, state.epoch, state.radius2 = self._state.seed, self._state.epoch, self._state.radius2
+        state.from_zero = False
+        return state
 
     @contextmanager
     def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[[Any], bool] | None]:
@@ -287,7 +323,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         if coef_init is None and intercept_init is None:
             if not (getattr(self, "warm_start", False) and hasattr(self, "_state")):
                 return state
-            warm = self._state.last()
+            warm = self._state_now(plan).last()
             if warm.coef.shape != (planes, facts.n_features):
                 raise ValueError(
                     f"warm_start: the model has coefficients of shape {warm.coef.shape}, these data need "
@@ -309,7 +345,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     # -- model files -------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Votes as they were written at first: one bias step for all updates."""
+        """Planes that cannot be written to; votes as they were written at first: one bias step for all updates."""
+        self._show_planes()
         kept = vars(self).get("_kept")
         if isinstance(kept, VotedPlanes):
             histories = [

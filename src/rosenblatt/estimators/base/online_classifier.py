@@ -21,6 +21,7 @@ from rosenblatt.data.examples import (
     merge_labels,
 )
 from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch
+from rosenblatt.estimators.base.given_weights import take_weights
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.online.new_classes import grow
@@ -91,6 +92,32 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
+    @classmethod
+    def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
+        """A model with these weights, as if it had learned them; `report_` is None.
+
+        Parameters
+        ----------
+        coef : array-like of shape (d,) or (K, d)
+        intercept : float or array-like of shape (K,), default=0.0
+        classes : sequence, default=(-1, 1)
+            Two classes for one row of coef, which is positive for the second; otherwise one class per row.
+        **params
+            Parameters of the estimator.
+
+        Returns
+        -------
+        estimator
+            Predicts, can be drawn, saved and traced, and learns on by `partial_fit`.
+
+        Examples
+        --------
+        >>> from rosenblatt import Perceptron
+        >>> Perceptron.from_weights([3, 4], -12).decision_function([[0, 4], [0, 0]])
+        array([  4., -12.])
+        """
+        return take_weights(cls(**params), coef, intercept, classes)
+
     def _check_classes(self, examples: Examples) -> None:
         assert examples.classes is not None
         if examples.classes.size < 2 and examples.target.ndim == 1:
@@ -148,9 +175,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
                 f"multiclass was {self._state.scheme.name!r} in the first call and is now {scheme.name!r}."
             )
         if known == found:
-            return self._state.copy()
+            return self._state_now(plan)
         places = np.searchsorted(examples.classes, self.classes_)
-        return grow(self._state.copy(), places, found, scheme, plan.rule)
+        return grow(self._state_now(plan), places, found, scheme, plan.rule)
 
     def _labels(self) -> bool:
         """Whether the model was taught labels by an indicator."""

@@ -12,6 +12,7 @@ from sklearn.utils import column_or_1d
 
 from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch
+from rosenblatt.estimators.base.given_weights import take_weights
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.models import Model
@@ -59,6 +60,24 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         """
         return self._fit(X, y, sample_weight, coef_init, intercept_init)
 
+    @classmethod
+    def from_weights(cls, coef: Any, intercept: Any = 0.0, **params: Any) -> Any:
+        """A model with these weights, as if it had learned them; `report_` is None.
+
+        Parameters
+        ----------
+        coef : array-like of shape (d,)
+        intercept : float, default=0.0
+        **params
+            Parameters of the estimator.
+
+        Returns
+        -------
+        estimator
+            Predicts, can be saved, and learns on by `partial_fit`.
+        """
+        return take_weights(cls(**params), coef, intercept)
+
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -80,7 +99,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
         self._check_rows(plan, examples)
         source = InMemory(examples)
-        state = self._new_state(source, plan) if first else self._state.copy()
+        state = self._new_state(source, plan) if first else self._state_now(plan)
         one_epoch(self, self._solver(plan, state), source)
         return self
 

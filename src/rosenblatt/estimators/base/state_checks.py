@@ -62,7 +62,8 @@ def check_attributes(model: Any) -> None:
     if "_by_labels" in held:
         must(isinstance(held["_by_labels"], bool | np.bool_), "whether labels come by indicator")
     if "report_" in held:
-        must(isinstance(held["report_"], Report) and str(held["report_"]), "a report")
+        report = held["report_"]  # None for given weights
+        must(report is None or (isinstance(report, Report) and str(report)), "a report")
     if "n_iter_" in held:
         must(is_count(held["n_iter_"]), "a number of epochs")
 
@@ -117,11 +118,25 @@ def assigned(model: Any, name: str, shape: tuple[int, ...]) -> Array:
     array = array if array.ndim == len(shape) else array.reshape(1, *array.shape) if array.ndim < len(shape) else array
     if array.shape != shape or array.dtype.kind not in "fiu":
         raise ValueError(f"{name} is now {_described(value)}: assign real numbers of shape {shape}.")
-    return array
+    return array if array.flags.writeable else array.copy()  # compiled code would be compiled anew for others
+
+
+def read_only(array: Array) -> Array:
+    """A view that refuses to be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def is_view_of(value: Any, array: Array) -> bool:
+    """Whether this is a view that `read_only` made of the array, or a row of it."""
+    return isinstance(value, np.ndarray) and value.base is (array if array.base is None else array.base)
 
 
 def planes_now(model: Any, kept: Planes) -> Planes:
     """The planes with `coef_` and `intercept_` as they are now."""
+    if is_view_of(model.coef_, kept.coef) and is_view_of(model.intercept_, kept.intercept):
+        return kept
     coef, intercept = assigned(model, "coef_", kept.coef.shape), assigned(model, "intercept_", kept.intercept.shape)
     return Planes(coef, intercept, kept.scheme, kept.classes)
 
