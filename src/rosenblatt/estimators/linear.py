@@ -20,6 +20,7 @@ from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.learn.epochs import Training
 from rosenblatt.learn.linear import stochastic
+from rosenblatt.learn.linear.gradient_descent import GradientSolver
 from rosenblatt.learn.linear.losses import LOSSES, names
 from rosenblatt.learn.linear.penalties import PENALTIES
 from rosenblatt.learn.linear.proximal_gradient import BatchSolver
@@ -39,7 +40,7 @@ LINEAR: dict[str, Any] = {
     "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     "epsilon": [Interval(Real, 0, None, closed="left")],
     "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions(RATES), callable],
-    "solver": [StrOptions({"auto", "stochastic", "batch"})],
+    "solver": [StrOptions({"auto", "stochastic", "batch", "gradient"})],
     "tol": [Interval(Real, 0, None, closed="left")],
     **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight", "record_errors")},
     "order": [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"],
@@ -47,7 +48,7 @@ LINEAR: dict[str, Any] = {
 
 
 class ObjectiveLearner(OnlineLearner):
-    """What `LinearClassifier` and `LinearRegressor` share: an plan, two solvers, and the objective in the report."""
+    """What `LinearClassifier` and `LinearRegressor` share: a plan, solvers, and the objective in the report."""
 
     loss: str
     penalty: str | None
@@ -61,7 +62,7 @@ class ObjectiveLearner(OnlineLearner):
     _needs_radius = True
 
     def _why_memory(self) -> str | None:
-        return "its batch solver needs all rows at once" if self.solver == "batch" else None
+        return f"its {self.solver} solver needs all rows at once" if self.solver in ("batch", "gradient") else None
 
     def _aim(self, width: float, tube: float) -> ObjectivePlan:
         if LOSSES[self.loss].refusal:
@@ -70,6 +71,11 @@ class ObjectiveLearner(OnlineLearner):
             )
         if self.solver == "stochastic" and PENALTIES[self.penalty].parts(1.0, 0.5) is None:
             raise ValueError(f'penalty="{self.penalty}" cannot be shrunk feature by feature: use solver="batch".')
+        if self.solver == "batch" and self.learning_rate != "optimal":
+            raise ValueError(
+                f'solver="batch" finds its own steps: learning_rate={self.learning_rate!r} is for "stochastic" and '
+                '"gradient".'
+            )
         return ObjectivePlan(
             rule=PassiveAggressiveRule("PA-I", 1.0, tube),
             rate=self.learning_rate,
@@ -85,9 +91,9 @@ class ObjectiveLearner(OnlineLearner):
         )
 
     def _why_unmixed(self) -> str | None:
-        return (
-            'solver="batch" needs all rows for every step: use solver="stochastic"' if self.solver == "batch" else None
-        )
+        if self.solver in ("batch", "gradient"):
+            return f'solver="{self.solver}" needs all rows for every step: use solver="stochastic"'
+        return None
 
     def _solver_for(self, facts: Facts, plan: Plan, state: Any) -> Any:
         if self.solver != "auto" or facts.stored > MOST_BATCH_VALUES:
@@ -96,7 +102,8 @@ class ObjectiveLearner(OnlineLearner):
         return self._solver(plan, state) if by_row else BatchSolver(plan, state)
 
     def _solver(self, plan: Plan, state: Any) -> Any:
-        return BatchSolver(plan, state) if self.solver == "batch" else StochasticSolver(plan, state)
+        kinds: dict[str, Any] = {"batch": BatchSolver, "gradient": GradientSolver}
+        return kinds.get(self.solver, StochasticSolver)(plan, state)
 
     def _conclude(self, run: Training, report: Report) -> Report:
         plan = self._plan()
@@ -122,7 +129,7 @@ class ObjectiveLearner(OnlineLearner):
 def _takes_pieces(model: Any) -> bool:
     if model.solver in ("stochastic", "auto"):
         return True
-    raise AttributeError('partial_fit is for solver="stochastic": the batch solver needs all rows at once.')
+    raise AttributeError('partial_fit is for solver="stochastic": others need all rows at once.')
 
 
 def _tells_chances(model: Any) -> bool:
@@ -151,14 +158,15 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
     l1_ratio : float, default=0.15
         ρ, for the elastic net.
     learning_rate : float, "optimal", "1/t", "1/sqrt(t)" or callable, default="optimal"
-        η of the stochastic solver; t counts visits. "optimal" is 1/(α(t + t₀)), t₀ such that no first step overshoots
-        (Bottou 2010); without a penalty it falls with the root of the epochs. A callable gets the number of the epoch,
-        from 1.
-    solver : {"stochastic", "batch", "auto"}, default="stochastic"
+        η of the stochastic solver, where t counts visits, and of "gradient", where it counts steps. "optimal" is
+        1/(α(t + t₀)), t₀ such that no first step overshoots (Bottou 2010); without a penalty it falls with the root of
+        the epochs. A callable gets the number of the epoch, from 1. "batch" has no rate.
+    solver : {"stochastic", "batch", "gradient", "auto"}, default="stochastic"
         "stochastic": one step a row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
-        zeros. "batch": accelerated proximal gradient with line search, one step an epoch, to any accuracy. "auto":
-        "batch" where `fit` has up to 2·10⁶ stored values and neither a learning rate nor an order is given; else, and
-        in `partial_fit`, "stochastic".
+        zeros. "batch": accelerated proximal gradient with line search, one step an epoch, to any accuracy.
+        "gradient": w ← w − η∇F over all rows, once per epoch; η = 1 for "optimal". "auto": "batch" where `fit` has up
+        to 2·10⁶ stored values and neither a learning rate nor an order is given; otherwise, and in `partial_fit`,
+        "stochastic".
     multiclass : {"auto", "multinomial", "ovr"}, default="auto"
         Of more than two classes: softmax for the log loss, each class against the rest for the others.
     tol : float, default=1e-4
@@ -307,7 +315,7 @@ class LinearRegressor(ObjectiveLearner, OnlineRegressor):
         max(0, |r| − ε).
     epsilon : float, default=0.1
         ε of the Huber and the epsilon-insensitive loss.
-    solver : {"auto", "stochastic", "batch"}, default="auto"
+    solver : {"auto", "stochastic", "batch", "gradient"}, default="auto"
     penalty, alpha, l1_ratio, learning_rate, tol, fit_intercept, order, max_epochs, early_stopping, \
 validation_fraction, n_iter_no_change, warm_start, random_state
         As in `LinearClassifier`; held-out rows are scored by R².

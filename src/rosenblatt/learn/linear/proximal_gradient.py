@@ -300,7 +300,7 @@ class BatchSolver(LinearSolver):
             self.mu = max(MU_DECREASE * self.mu, finest, 1e-15 * unit)
             self.descent = AcceleratedDescent(self.descent.here, self.descent.here, self.descent.L / MU_DECREASE)
         (machine,) = self.state.machines
-        _store(machine, self.objective, self.descent.here)
+        store(machine, self.objective, self.descent.here)
         return Ending(self.F, done)
 
     def copy(self) -> State:
@@ -308,7 +308,8 @@ class BatchSolver(LinearSolver):
         return self.state.shallow()
 
 
-def _store(machine: Machine, objective: SmoothedObjective, point: Iterate) -> None:
+def store(machine: Machine, objective: SmoothedObjective, point: Iterate) -> None:
+    """Make this point the machine's weights."""
     machine.coef = np.ascontiguousarray(point.W, dtype=machine.coef.dtype)
     machine.by_feature = False
     machine.intercept = (point.c - point.W @ objective.mean).astype(machine.intercept.dtype)

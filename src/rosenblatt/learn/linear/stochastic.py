@@ -102,7 +102,7 @@ class ObjectivePlan(Plan):
         if self.rate in ("1/t", "1/sqrt(t)"):
             eta, fade, power = 1.0, 1.0, HARMONIC if self.rate == "1/t" else ROOT
         elif not isinstance(self.rate, str):
-            eta, fade, power = self._constant(epoch), 0.0, FIXED
+            eta, fade, power = self.constant_rate(epoch), 0.0, FIXED
         if self.rate != "optimal":
             bias_eta, bias_fade = eta, fade
         kind = RESIDUAL if self.loss_class.of == "residual" else SOFTMAX if scheme.joint else MARGIN
@@ -111,7 +111,7 @@ class ObjectivePlan(Plan):
             CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade
         )
 
-    def _constant(self, epoch: int) -> float:
+    def constant_rate(self, epoch: int) -> float:
         """η of this epoch: the given number, or the value of a callable."""
         eta = float(self.rate(epoch) if callable(self.rate) else self.rate)
         if not (math.isfinite(eta) and eta > 0):

@@ -1,0 +1,72 @@
+"""Plain gradient descent, as lectures have it: W ← W − η∇J over all rows, one step per epoch.
+
+J is mean loss + α·penalty (`stochastic`). At a kink the gradient is the subgradient by which the stochastic solver
+steps: of the perceptron criterion that of a mistake, so that its steps from zero are those of the batch perceptron.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
+from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective, store
+from rosenblatt.learn.linear.stochastic import ObjectivePlan
+from rosenblatt.learn.online.solver import LinearSolver, problems
+from rosenblatt.learn.overflow import all_finite
+
+
+class GradientSolver(LinearSolver):
+    """Steps of the given rate, until one could not lower J by tol² of itself."""
+
+    finished = "solved"
+    plan: ObjectivePlan
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Score the rows by the weights at the start."""
+        state = self.state
+        (examples,) = source.parts(state.epoch)
+        state.radius2 = max(state.radius2, examples.radius2)
+        (problem,) = problems(examples, state.scheme, state.classes)
+        (machine,) = state.machines
+        W = (machine.coef.T if machine.by_feature else machine.coef).astype(np.float64)
+        self.objective = SmoothedObjective(problem, self.plan, state.scheme, W.shape[1], W.shape[0])
+        self.here = self.objective.point(W, machine.intercept.astype(np.float64) + W @ self.objective.mean)
+
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
+        """One step."""
+        (machine,) = self.state.machines
+        objective, plan, here = self.objective, self.plan, self.here
+        loss, slopes = objective.loss(here.scores, 0.0)
+        by_W, by_b = objective.gradient(slopes)
+        # `objective` holds c = b + W·mean still while W moves; here it is b.
+        by_W = by_W + np.outer(by_b, objective.mean) + plan.penalty_class.slope(here.W, plan.alpha, plan.ratio)
+        self.loss = loss + objective.penalty(here.W)
+        if not (math.isfinite(self.loss) and all_finite(by_W, by_b)):
+            remedy = 'Scale the features, lower learning_rate or use solver="batch".'
+            raise NotFiniteError("The objective or its gradient overflowed", remedy=remedy)
+        eta = self._rate()
+        self.fall = eta * float((by_W * by_W).sum() + by_b @ by_b)
+        if self.fall:
+            W = here.W - eta * by_W
+            b = here.c - here.W @ objective.mean - eta * by_b
+            self.here = objective.point(W, b + W @ objective.mean)
+            machine.tally[Count.UPDATES] += 1.0
+        yield PartOfEpoch(objective.problem.size, int(self.fall > 0))
+
+    def _rate(self) -> float:
+        t = self.state.epoch + 1
+        if isinstance(self.plan.rate, str):
+            return {"optimal": 1.0, "1/t": 1.0 / t, "1/sqrt(t)": 1.0 / math.sqrt(t)}[self.plan.rate]
+        return self.plan.constant_rate(t)
+
+    def ending(self, source: Source) -> Ending:
+        """J before the step, and whether the step was too small to matter."""
+        (machine,) = self.state.machines
+        store(machine, self.objective, self.here)
+        plan = self.plan
+        return Ending(self.loss, self.fall <= plan.tol**2 * max(abs(self.loss), plan.tol * self.objective.unit))
