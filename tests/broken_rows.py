@@ -93,7 +93,7 @@ LABELLED = ("fit", "partial_fit", "score", "fit_transform", "tree_distance")
 
 @functools.cache
 def learned(name):
-    few = {} if name in ("MaxMargin", "RandomWiring") else {"max_epochs": 2}
+    few = {"max_epochs": 2} if "max_epochs" in getattr(rosenblatt, name)().get_params() else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return pickle.dumps(getattr(rosenblatt, name)(**few).fit(X, y))

@@ -13,6 +13,7 @@ from .estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveR
 from .estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from .estimators.second_order import AROW, SecondOrderPerceptron
 from .estimators.svm import LinearSVM, Pegasos
+from .estimators.table_encoder import TableEncoder
 from .learn.epochs import EpochRecord
 from .learn.mixing import Sharding
 from .learn.network.backpropagation import Layer
@@ -91,6 +92,7 @@ __all__ = [
     "Sharding",
     "Step",
     "SurfaceDisplay",
+    "TableEncoder",
     "Trace",
     "UndecidedError",
     "VotedPerceptron",

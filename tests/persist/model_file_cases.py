@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 import pytest
 import safetensors.numpy
 from sklearn.datasets import load_iris
@@ -43,7 +44,8 @@ def any_fitted(name, rows=X, labels=NAMES, **settings):
 def said(model, rows=X):
     """All that a model says of rows."""
     asked = ("predict", "decision_function", "predict_proba", "transform")
-    return [getattr(model, what)(rows) for what in asked if hasattr(model, what)]
+    answers = [getattr(model, what)(rows) for what in asked if hasattr(model, what)]
+    return [answer.toarray() if sp.issparse(answer) else answer for answer in answers]
 
 
 def sealed(about, arrays):

@@ -87,7 +87,7 @@ def test_forged_files_never_crash(name, settings):
     accepted, turns = 0, max(FUZZ // 5, 40)
     for _ in range(turns):
         about, arrays = whole, all_arrays
-        if rng.random() < 0.5:
+        if not arrays or rng.random() < 0.5:
             about = {**whole, "attributes": scramble(whole["attributes"], rng)}
         else:
             which = rng.choice(sorted(arrays))

@@ -1,0 +1,129 @@
+"""Columns of dates and times: year, month, day of the week, hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from rosenblatt.data.columns.names import one_hot
+from rosenblatt.data.columns.numbers import NumberEncoding, indicator
+from rosenblatt.data.columns.values import ColumnValues
+
+Array = np.ndarray[Any, Any]
+TIME = r"(?:[T ](?P<time>\d{1,2}:\d{2}(?::\d{2})?)(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})?)?$"
+# Each format is a pattern with year, month and day; ambiguous dates are taken month first unless some day is above 12.
+FORMATS = {
+    "year-month-day": r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + TIME,
+    "day.month.year": r"^(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})" + TIME,
+    "month/day/year": r"^(?P<month>\d{1,2})[/-](?P<day>\d{1,2})[/-](?P<year>\d{4})" + TIME,
+    "day/month/year": r"^(?P<day>\d{1,2})[/-](?P<month>\d{1,2})[/-](?P<year>\d{4})" + TIME,
+}
+PARTS = (("month", 1, 12), ("day of week", 0, 7), ("hour", 0, 24))
+
+
+def date_format(values: Any) -> str | None:
+    """The first format in which all of these texts are dates; None if there is none."""
+    for name, pattern in FORMATS.items():
+        written = len(values) and pc.all(pc.match_substring_regex(values, pattern)).as_py()
+        if written and parse(values, name).null_count == 0:
+            return name
+    return None
+
+
+def parse(values: Any, format: str) -> Any:
+    """Texts as timestamps; null where they are no dates in this format."""
+    parts = pc.extract_regex(values, FORMATS[format])
+    year, month, day, time = (pc.struct_field(parts, name) for name in ("year", "month", "day", "time"))
+    date = pc.binary_join_element_wise(year, _two_digits(month), _two_digits(day), _literal("-"))
+    clock = pc.if_else(pc.equal(time, ""), _literal("00:00"), _two_digits(time))
+    written = pc.binary_join_element_wise(date, clock, _literal(" "))
+    coded = written.dictionary_encode()
+    return pa.array([_timestamp(one) for one in coded.dictionary.to_pylist()], pa.timestamp("us")).take(coded.indices)
+
+
+def _two_digits(texts: Any) -> Any:
+    return pc.replace_substring_regex(texts, r"^(\d)(:|$)", r"0\1\2")
+
+
+def _literal(text: str) -> Any:
+    return pa.scalar(text, pa.large_string())
+
+
+def _timestamp(text: str | None) -> np.datetime64 | None:
+    try:
+        return None if text is None else np.datetime64(text, "us")
+    except ValueError:
+        return None
+
+
+def as_dates(column: ColumnValues, format: str) -> Array:
+    """The values as datetime64, NaT where they are missing or no dates."""
+    values = column.values
+    if column.is_text:
+        values = parse(values, format or next(iter(FORMATS)))
+    elif not pa.types.is_timestamp(values.type):
+        values = pa.nulls(len(values), pa.timestamp("us"))
+    found: Array = values.to_numpy(zero_copy_only=False)
+    return found
+
+
+@dataclass(frozen=True)
+class DateEncoding:
+    """The year as a number; month, day of the week and hour one-hot, where the training rows differ in them."""
+
+    format: str
+    year: NumberEncoding
+    parts: tuple[str, ...]
+    indicator: bool
+
+    @classmethod
+    def fit(cls, dates: Array, format: str) -> DateEncoding:
+        """Learn from these dates, NaT where they are missing."""
+        known = dates[~np.isnat(dates)]
+        differ = tuple(name for name, _, _ in PARTS if known.size and np.ptp(_part(known, name)))
+        year = NumberEncoding.fit(_part(known, "year").astype(np.float64))
+        return cls(format, NumberEncoding(year.mean, year.mean, year.scale, False), differ, known.size < dates.size)
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return 1 + sum(size for name, _, size in PARTS if name in self.parts) + self.indicator
+
+    def feature_names(self, column: str) -> list[str]:
+        """The name of each feature."""
+        names = [f"{column} year"]
+        names += [f"{column} {part}={first + k}" for part, first, size in self._kept() for k in range(size)]
+        return [*names, f"{column} (missing)"] if self.indicator else names
+
+    def _kept(self) -> list[tuple[str, int, int]]:
+        return [part for part in PARTS if part[0] in self.parts]
+
+    def encode(self, dates: Array) -> Any:
+        """The features of these dates."""
+        absent = np.isnat(dates)
+        filled = np.where(absent, np.datetime64(0, "us"), dates)
+        year = np.where(absent, np.nan, _part(filled, "year"))
+        blocks = [self.year.encode(year)]
+        for name, first, size in self._kept():
+            present = one_hot((_part(filled, name) - first).astype(np.int32), size)
+            blocks.append(sp.diags_array((~absent).astype(np.float64), format="csr") @ present)
+        if self.indicator:
+            blocks.append(indicator(absent))
+        matrix = sp.csr_matrix(sp.hstack(blocks, format="csr"))
+        matrix.eliminate_zeros()
+        return matrix
+
+
+def _part(dates: Array, name: str) -> Array:
+    if name == "year":
+        return dates.astype("datetime64[Y]").astype(np.int64) + 1970
+    if name == "month":
+        return dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    if name == "day of week":  # Monday is 0; 1970 began on a Thursday
+        return (dates.astype("datetime64[D]").astype(np.int64) + 3) % 7
+    return dates.astype("datetime64[h]").astype(np.int64) % 24

@@ -1,0 +1,121 @@
+"""Frames of any library, arrays and sparse matrices, as named columns of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.columns.values import MISSING, ColumnValues, column_values
+from rosenblatt.data.sparse_checks import well_formed
+
+
+@dataclass(frozen=True)
+class Table:
+    """Named columns of Arrow with the same number of rows; `named` is False where the caller gave no names."""
+
+    columns: dict[str, Any]
+    rows: int
+    named: bool = True
+
+    def values(self, name: str, more_missing: Sequence[str] = ()) -> ColumnValues:
+        """The values of a column; text in `more_missing` is missing, too."""
+        return column_values(name, self.columns[name], (*MISSING, *more_missing))
+
+    def take(self, rows: Any) -> Table:
+        """Some of the rows."""
+        kept = pa.array(rows)
+        return Table({name: column.take(kept) for name, column in self.columns.items()}, len(kept), self.named)
+
+    def without(self, name: str) -> Table:
+        """All columns but one."""
+        return Table({key: value for key, value in self.columns.items() if key != name}, self.rows, self.named)
+
+
+def is_frame(X: Any) -> bool:
+    """Whether this is a frame with named columns."""
+    return isinstance(X, Table | pa.Table | pa.RecordBatch) or (hasattr(X, "columns") and not sp.issparse(X))
+
+
+def as_table(X: Any) -> Table:
+    """A frame (pandas, polars, Arrow, or any that narwhals knows), an array or a sparse matrix, as columns.
+
+    Parameters
+    ----------
+    X : frame, array-like or sparse matrix of shape (n, d)
+        The columns of an array and of a sparse matrix are called x0, x1 and so on.
+    """
+    if isinstance(X, Table):
+        return X
+    check_buffers(X, "X")
+    if isinstance(X, pa.RecordBatch):
+        X = pa.Table.from_batches([X])
+    if is_frame(X):
+        return _from_frame(X)
+    if sp.issparse(X):
+        well_formed(X)
+        return _from_array(X.tocsc())
+    from sklearn.utils import check_array
+
+    if not isinstance(X, np.ndarray):
+        X = _array_of_lists(X)
+    return _from_array(check_array(X, dtype=None, ensure_all_finite=False))
+
+
+def _array_of_lists(X: Any) -> Any:
+    """Lists of rows as an array; of objects where text stands beside numbers, which would all become text."""
+    array = np.asarray(X)
+    return np.array(X, dtype=object) if array.dtype.kind in "US" else array
+
+
+def _from_frame(X: Any) -> Table:
+    names = [str(name) for name in getattr(X, "column_names", X.columns)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"Two columns of X are named {twice[0]!r}: give each column a name of its own.")
+    frame = nw.from_native(X, eager_only=True)
+    _refuse_empty(len(frame), len(names))
+    return Table(dict(zip(names, map(_from_series, frame.iter_columns()), strict=True)), len(frame))
+
+
+def _from_series(series: Any) -> Any:
+    try:
+        return series.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
+        return _from_objects(series.to_list())
+
+
+def _from_objects(values: list[Any]) -> Any:
+    """Objects as one type of Arrow if they have one, as text if not."""
+    plain = [None if one is None or one != one else one for one in values]
+    try:
+        return pa.array(plain)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([None if one is None else str(one) for one in plain], pa.large_string())
+
+
+def _from_array(X: Any) -> Table:
+    rows, width = X.shape
+    _refuse_empty(rows, width)
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers.")
+    if sp.issparse(X):
+        arrays = [pa.array(X[:, [k]].toarray().ravel()) for k in range(width)]
+    elif X.dtype.kind in "OUS":
+        arrays = [_from_objects(X[:, k].tolist()) for k in range(width)]
+    else:
+        arrays = [pa.array(np.ascontiguousarray(X[:, k])) for k in range(width)]
+    return Table({f"x{k}": array for k, array in enumerate(arrays)}, rows, named=False)
+
+
+def _refuse_empty(rows: int, width: int) -> None:
+    if not rows:
+        raise ValueError(f"Found array with 0 sample(s) (shape=({rows}, {width})) while a minimum of 1 is required.")
+    if not width:
+        raise ValueError(f"Found array with 0 feature(s) (shape=({rows}, {width})) while a minimum of 1 is required.")

@@ -1,0 +1,60 @@
+"""The kind of a column, decided from its statistics over all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rosenblatt.data.columns.statistics import ColumnStatistics
+from rosenblatt.data.columns.values import ColumnValues
+
+KINDS = ("numbers", "splines", "names", "booleans", "dates", "text")
+NUMERIC_SHARE = 0.9  # from this share of numbers on, other values are taken as missing
+TEXT_WORDS = 3.0  # the median of words from which on different values are text
+TEXT_SHARE = 0.5  # of values that must be different in a column of text
+LEAST_ROWS_OF_IDS = 10  # in fewer rows, integers may well be all different by chance
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The kind of a column, or None with the reason why it is left out; `note` is what the user should know."""
+
+    kind: str | None
+    reason: str = ""
+    note: str = ""
+
+
+def kind_of(column: ColumnValues, found: ColumnStatistics) -> Kind:
+    """The kind of a column.
+
+    Parameters
+    ----------
+    column : ColumnValues
+    found : ColumnStatistics
+    """
+    if not found.present:
+        return Kind(None, "empty")
+    if found.distinct == 1 and not found.missing:
+        return Kind(None, "constant")
+    if column.categorical:
+        return Kind("names")
+    if found.boolean:
+        return Kind("booleans")
+    if found.date_format is not None:
+        return Kind("dates")
+    all_different = found.distinct == found.present == found.rows >= LEAST_ROWS_OF_IDS
+    if found.numbers >= NUMERIC_SHARE * found.present:
+        if found.whole and all_different and not found.strays:
+            return Kind(None, "all values are different whole numbers, as of an id")
+        return Kind("numbers", note=_about_strays(found))
+    if found.median_words >= TEXT_WORDS and found.distinct > TEXT_SHARE * found.present:
+        return Kind("text")
+    if all_different:
+        return Kind(None, "all values are different, as of an id")
+    return Kind("names")
+
+
+def _about_strays(found: ColumnStatistics) -> str:
+    if found.numbers == found.present:
+        return ""
+    shown = ", ".join(repr(one) for one in found.strays)
+    return f"{found.present - found.numbers:,} values are no numbers and count as missing, such as {shown}"

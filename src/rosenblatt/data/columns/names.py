@@ -1,0 +1,65 @@
+"""Columns of names: one feature per frequent name, one for all others, one for missing values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+Array = np.ndarray[Any, Any]
+MAX_NAMES = 1000
+
+
+@dataclass(frozen=True)
+class CodedNames:
+    """Names as codes, −1 where they are missing."""
+
+    codes: Array
+    names: list[str]
+
+    def take(self, rows: Array) -> CodedNames:
+        """Some of the rows."""
+        return CodedNames(self.codes[rows], self.names)
+
+
+@dataclass(frozen=True)
+class NameEncoding:
+    """One-hot: the frequent names, then "(other)" for rare and unseen names, then "(missing)" where any are missing.
+
+    A missing value in a column that had none when this was learned counts as another name.
+    """
+
+    names: tuple[str, ...]
+    missing: bool
+
+    @classmethod
+    def fit(cls, coded: CodedNames, most: int = MAX_NAMES) -> NameEncoding:
+        """Learn the most frequent names."""
+        known = coded.codes[coded.codes >= 0]
+        counts = np.bincount(known, minlength=len(coded.names))
+        found = [k for k in range(len(coded.names)) if counts[k]]
+        frequent = sorted(found, key=lambda k: (-counts[k], coded.names[k]))[:most]
+        return cls(tuple(sorted(coded.names[k] for k in frequent)), known.size < coded.codes.size)
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return len(self.names) + 1 + self.missing
+
+    def feature_names(self, column: str) -> list[str]:
+        """The name of each feature."""
+        return [f"{column}={name}" for name in (*self.names, "(other)", "(missing)")[: self.width]]
+
+    def encode(self, coded: CodedNames) -> Any:
+        """The features of these names."""
+        places = {name: k for k, name in enumerate(self.names)}
+        other = len(self.names)
+        learned = np.array([*(places.get(name, other) for name in coded.names), other + self.missing], np.int32)
+        return one_hot(learned[coded.codes], self.width)  # code −1, the last entry, is a missing value
+
+
+def one_hot(places: Array, width: int) -> Any:
+    """A matrix with a 1 at this place of each row."""
+    return sp.csr_matrix((np.ones(places.size), places, np.arange(places.size + 1)), shape=(places.size, width))

@@ -1,0 +1,132 @@
+"""The columns of a table as Arrow arrays of a few types, with missing values as nulls.
+
+Frames and files meet here: a column of text in which every value is written as a number is a column of numbers,
+whether it comes from a file or from a frame.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Array = np.ndarray[Any, Any]
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "?", "null", "NULL", "None")
+INTEGER = r"^[+-]?[0-9]+$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+@dataclass(frozen=True)
+class ColumnValues:
+    """A column: its name, its values without blanks around text, and whether its type says that it has categories."""
+
+    name: str
+    values: Any  # an Arrow array of large_string, float64, int64, bool or timestamp
+    categorical: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the values are text."""
+        return bool(pa.types.is_large_string(self.values.type))
+
+
+def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) -> ColumnValues:
+    """A column of Arrow as one of the types that columns have here; text such as "NA" becomes null.
+
+    Parameters
+    ----------
+    name : str
+    column : pyarrow Array or ChunkedArray
+    missing : tuple of str
+        Text that stands for a missing value.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        inside = column_values(name, column.dictionary, missing)
+        return ColumnValues(name, inside.values.take(column.indices), categorical=True)
+    if pa.types.is_null(kind):
+        return ColumnValues(name, column.cast(pa.large_string()))
+    if pa.types.is_boolean(kind):
+        return ColumnValues(name, column)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return ColumnValues(name, _numbers(column))
+    if pa.types.is_duration(kind):
+        seconds = column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
+        return ColumnValues(name, pc.divide(seconds, 1e6))
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        if pa.types.is_timestamp(kind) and kind.tz is not None:
+            column = pc.local_timestamp(column)
+        return ColumnValues(name, column.cast(pa.timestamp("us"), safe=False))
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        raise ValueError(f"column {name!r}: expected numbers, text, booleans or dates, found values of type {kind}.")
+    return ColumnValues(name, _text(column.cast(pa.large_string()), missing))
+
+
+def _numbers(column: Any) -> Any:
+    """Integers as int64 where they fit, other numbers as float64 with null for what is not finite."""
+    if pa.types.is_integer(column.type):
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            pass
+    values = column.cast(pa.float64(), safe=False)
+    finite = pc.is_finite(values)
+    return values if pc.all(finite, min_count=0).as_py() else pc.if_else(finite, values, None)
+
+
+def _text(column: Any, missing: tuple[str, ...]) -> Any:
+    """Text without blanks around it; null where it stands for a missing value."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    absent = pc.is_in(trimmed, pa.array(missing, pa.large_string()))
+    return pc.if_else(absent, None, trimmed) if pc.any(absent, min_count=0).as_py() else trimmed
+
+
+# -- values as numbers and as names -----------------------------------------------------------------------------------
+
+
+def as_numbers(column: ColumnValues) -> Array:
+    """The values as float64; NaN where a value is missing or is no number."""
+    values = column.values
+    if column.is_text:
+        values = _parsed(values)
+    elif pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    floats: Array = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    floats = np.array(floats, np.float64)
+    floats[~np.isfinite(floats)] = np.nan
+    return floats
+
+
+def _parsed(values: Any) -> Any:
+    try:
+        return values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        written = pc.match_substring_regex(values, NUMBER)
+        return pc.if_else(written, values, None).cast(pa.float64())
+
+
+def as_names(column: ColumnValues) -> tuple[Array, list[str]]:
+    """The code of each value, −1 where it is missing, and the names that the codes stand for."""
+    values = column.values
+    if pa.types.is_boolean(values.type):
+        values = pc.if_else(values, "True", "False").cast(pa.large_string())
+    coded = values.dictionary_encode()
+    names = coded.dictionary.to_pylist()
+    if pa.types.is_floating(coded.dictionary.type):  # 7.0 as 7: a missing value makes integers floats in pandas
+        names = [str(int(one)) if one.is_integer() and abs(one) < 1e16 else repr(one) for one in names]
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, [str(one) for one in names]
+
+
+def as_text(column: ColumnValues) -> Any:
+    """The values as Arrow text."""
+    values = column.values
+    return values if column.is_text else values.cast(pa.large_string())

@@ -1,0 +1,243 @@
+"""`TableEncoder`: mixed tables as rows of numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from rosenblatt.data.columns.encoding import ENCODINGS, ColumnEncoding, ParsedColumn, encoded, learned, parsed
+from rosenblatt.data.columns.frames import Table, as_table
+from rosenblatt.data.columns.kinds import KINDS, Kind, kind_of
+from rosenblatt.data.columns.label_copies import is_copy
+from rosenblatt.data.columns.names import MAX_NAMES
+from rosenblatt.data.columns.statistics import statistics
+from rosenblatt.estimators.base.column_checks import check_encoding
+from rosenblatt.estimators.base.state_checks import check_attributes, is_count, must
+
+Array = np.ndarray[Any, Any]
+DROP = "drop"
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Mixed tables as rows of numbers: numbers, names, booleans, dates and text, with missing values.
+
+    The kind of a column is decided from all rows:
+
+    - numbers: standardised; a missing value is the mean, and a feature says so; columns of mostly zeros are scaled
+      without a shift and stay sparse
+    - names: one-hot, the most frequent ones; the others and those never seen share a feature; missing is a name
+    - booleans: as 0 and 1, standardised
+    - dates and times: year, month, day of the week, hour
+    - text (a median of three words or more, more than half of the values different): words and pairs of words by
+      sublinear TF-IDF
+
+    Empty and constant columns, ids (whole numbers or names that are all different) and, where y is given, columns
+    that are one-to-one copies of it are left out, with a warning that names them.
+
+    Parameters
+    ----------
+    columns : mapping of str to str, optional
+        The kind of some columns: "numbers", "splines" (a piecewise-linear function of a number), "names", "booleans",
+        "dates", "text", or "drop". The others are decided.
+    missing : sequence of str, default=()
+        Text that stands for a missing value, beside the empty text, NA, NaN, ?, null and None.
+    max_names : int, default=1000
+        The most names of a column that have a feature of their own.
+
+    Attributes
+    ----------
+    columns_ : tuple of ColumnEncoding
+        The columns that are used, each with its kind and what was learned.
+    left_out_ : dict of str to str
+        The columns that are left out, each with the reason.
+    missing_counts_ : dict of str to int
+        The missing values of columns that have any.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : ndarray of str
+        The names of the columns, if X had names.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rosenblatt import TableEncoder
+    >>> table = pl.DataFrame({"age": [20, None, 40], "city": ["Bonn", "Köln", None]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['age', 'age (missing)', 'city=Bonn', 'city=Köln', 'city=(other)', 'city=(missing)']
+    >>> encoder.transform(table).toarray()
+    array([[-1.,  0.,  1.,  0.,  0.,  0.],
+           [ 0.,  1.,  0.,  1.,  0.,  0.],
+           [ 1.,  0.,  0.,  0.,  0.,  1.]])
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        "columns": [Mapping, None],
+        "missing": ["array-like"],
+        "max_names": [Interval(Integral, 1, None, closed="left")],
+    }
+    columns_: tuple[ColumnEncoding, ...]
+    left_out_: dict[str, str]
+    missing_counts_: dict[str, int]
+    n_features_in_: int
+
+    def __init__(
+        self, *, columns: Mapping[str, str] | None = None, missing: Sequence[str] = (), max_names: int = MAX_NAMES
+    ) -> None:
+        self.columns, self.missing, self.max_names = columns, missing, max_names
+
+    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+        """Decide the kind of each column and learn its encoding.
+
+        Parameters
+        ----------
+        X : frame (pandas, polars, Arrow), array-like or sparse matrix of shape (n, d)
+        y : array-like of shape (n,), optional
+            Labels; columns that are copies of them are left out.
+        """
+        self._learn(self._columns(as_table(X), y))
+        for name, reason in self.left_out_.items():
+            if (self.columns or {}).get(name) != DROP:
+                warnings.warn(f"Column {name!r} is left out: {reason}.", UserWarning, stacklevel=2)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """`fit`, then `transform` of the same table."""
+        table = as_table(X)
+        return self.fit(table, y).transform(table)
+
+    def transform(self, X: Any) -> Any:
+        """The rows of a table as numbers.
+
+        Columns may stand in another order, and there may be more of them; one that is missing is an error.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        csr_matrix of shape (n, features)
+        """
+        check_is_fitted(self, "columns_")
+        table = self._matched(as_table(X))
+        columns = [parsed(table.values(one.name, self.missing), one.kind, one.date_format) for one in self.columns_]
+        return encoded(self.columns_, columns, table.rows)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The name of each feature.
+
+        Parameters
+        ----------
+        input_features : ignored
+        """
+        check_is_fitted(self, "columns_")
+        return np.array([name for one in self.columns_ for name in one.feature_names()], dtype=object)
+
+    # -- the parts of fit, which folds use one by one -----------------------------------------------------------------
+
+    def _columns(self, table: Table, y: Any = None, classes: int | None = None) -> list[ParsedColumn]:
+        """The columns that are used, parsed; sets what does not depend on the rows that are learned from."""
+        self._validate_params()
+        self._check_kinds(table)
+        if y is not None and classes is None:
+            y, classes = _label_codes(y)
+        self.n_features_in_, self._names = len(table.columns), tuple(table.columns)
+        self.__dict__.pop("feature_names_in_", None)
+        if table.named:
+            self.feature_names_in_ = np.array(self._names, dtype=object)
+        self.left_out_, self.missing_counts_, self._notes, columns = {}, {}, {}, []
+        for name in table.columns:
+            values = table.values(name, self.missing)
+            found = statistics(values)
+            kind = self._kind(name, kind_of(values, found))
+            if found.missing:
+                self.missing_counts_[name] = found.missing
+            if kind.note:
+                self._notes[name] = kind.note
+            if kind.kind is None:
+                self.left_out_[name] = kind.reason
+                continue
+            column = parsed(values, kind.kind, found.date_format if kind.kind == "dates" else None)
+            if y is not None and name not in (self.columns or {}) and is_copy(column, y, classes):
+                self.left_out_[name] = "a one-to-one copy of the label"
+                continue
+            columns.append(column)
+        return columns
+
+    def _kind(self, name: str, decided: Kind) -> Kind:
+        asked = (self.columns or {}).get(name)
+        if asked is None:
+            return decided
+        return Kind(None, "as asked") if asked == DROP else Kind(asked)
+
+    def _check_kinds(self, table: Table) -> None:
+        for name, kind in (self.columns or {}).items():
+            if name not in table.columns:
+                raise ValueError(f"columns names {name!r}, and there is no such column: {_some(table.columns)}.")
+            if kind not in (*KINDS, DROP):
+                raise ValueError(f"columns[{name!r}] must be one of {', '.join((*KINDS, DROP))}, got {kind!r}.")
+
+    def _learn(self, columns: list[ParsedColumn]) -> None:
+        self.columns_ = tuple(learned(column, self.max_names) for column in columns)
+
+    def _matched(self, table: Table) -> Table:
+        """The table with the columns that were learned; by name, or by place where there are no names."""
+        if not (table.named and hasattr(self, "feature_names_in_")):
+            if len(table.columns) != self.n_features_in_:
+                raise ValueError(
+                    f"X has {len(table.columns)} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return Table(dict(zip(self._names, table.columns.values(), strict=True)), table.rows)
+        absent = [one.name for one in self.columns_ if one.name not in table.columns]
+        if absent:
+            raise ValueError(f"X has no column {absent[0]!r}, which the model learned from.")
+        return table
+
+    # -- scikit-learn and model files ---------------------------------------------------------------------------------
+
+    def __sklearn_tags__(self) -> Any:
+        """Mixed tables with missing values, and sparse matrices."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def _renew(self) -> None:
+        """There is nothing of an older format."""
+
+    def _check_whole(self) -> None:
+        """Refuse a model whose parts do not fit together."""
+        check_attributes(self)
+        must(isinstance(self.missing, list | tuple | np.ndarray) and is_count(self.max_names, 1), "parameters")
+        if "columns_" not in vars(self):
+            return
+        names: Any = vars(self).get("_names")
+        must(isinstance(names, tuple) and all(isinstance(name, str) for name in names), "names of columns")
+        must(len(set(names)) == len(names) == vars(self).get("n_features_in_"), "a name for each column")
+        must(isinstance(self.columns_, tuple), "columns")
+        for one in self.columns_:
+            must(isinstance(one, ColumnEncoding) and one.name in names, "encodings of columns")
+            must(isinstance(one.encoding, ENCODINGS.get(one.kind, ())), "an encoding of the column's kind")
+            check_encoding(one.encoding)
+
+
+def _label_codes(y: Any) -> tuple[Array, int | None]:
+    """Labels as codes with the number of classes, or numbers as they are."""
+    values = np.asarray(y)
+    if values.dtype.kind == "f":
+        return values, None
+    found, codes = np.unique(values.astype(str), return_inverse=True)
+    return codes, found.size
+
+
+def _some(names: Any) -> str:
+    shown = [repr(name) for name in list(names)[:10]]
+    return f"the columns are {', '.join(shown)}{', …' if len(names) > 10 else ''}"
