@@ -14,6 +14,7 @@ from .estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPe
 from .estimators.second_order import AROW, SecondOrderPerceptron
 from .estimators.svm import LinearSVM, Pegasos
 from .estimators.table_encoder import TableEncoder
+from .estimators.tables import TableClassifier, TableRegressor
 from .learn.epochs import EpochRecord
 from .learn.mixing import Sharding
 from .learn.network.backpropagation import Layer
@@ -92,7 +93,9 @@ __all__ = [
     "Sharding",
     "Step",
     "SurfaceDisplay",
+    "TableClassifier",
     "TableEncoder",
+    "TableRegressor",
     "Trace",
     "UndecidedError",
     "VotedPerceptron",

@@ -7,9 +7,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import scipy.sparse as sp
 import pytest
 import safetensors.numpy
+import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
 import rosenblatt

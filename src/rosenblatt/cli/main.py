@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -51,6 +52,17 @@ class Learner(StrEnum):
     REGRESSOR = "regressor"
     AROW = "arow"
     SECOND_ORDER = "second-order"
+    LINEAR = "linear"
+    LOGISTIC = "logistic"
+    LINEAR_REGRESSOR = "linear-regressor"
+    LINEAR_SVM = "linear-svm"
+    PEGASOS = "pegasos"
+    NETWORK = "network"
+    HIERARCHICAL = "hierarchical"
+    VOTED = "voted"
+    KERNEL = "kernel"
+    KERNEL_SVM = "kernel-svm"
+    MARK_I = "mark-i"
 
 
 ESTIMATORS = {
@@ -61,7 +73,27 @@ ESTIMATORS = {
     Learner.REGRESSOR: "PassiveAggressiveRegressor",
     Learner.AROW: "AROW",
     Learner.SECOND_ORDER: "SecondOrderPerceptron",
+    Learner.LINEAR: "LinearClassifier",
+    Learner.LOGISTIC: "LinearClassifier",
+    Learner.LINEAR_REGRESSOR: "LinearRegressor",
+    Learner.LINEAR_SVM: "LinearSVM",
+    Learner.PEGASOS: "Pegasos",
+    Learner.NETWORK: "MultilayerPerceptron",
+    Learner.HIERARCHICAL: "HierarchicalPerceptron",
+    Learner.VOTED: "VotedPerceptron",
+    Learner.KERNEL: "KernelPerceptron",
+    Learner.KERNEL_SVM: "KernelSVM",
+    Learner.MARK_I: "MarkI",
 }
+IN_MEMORY = {Learner.LINEAR_SVM, Learner.VOTED, Learner.KERNEL, Learner.KERNEL_SVM, Learner.MARK_I}
+PRESETS: dict[Learner, dict[str, Any]] = {Learner.LOGISTIC: {"loss": "log"}}
+
+
+class Task(StrEnum):
+    """What is predicted: classes or numbers."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
 
 
 class Format(StrEnum):
@@ -144,15 +176,34 @@ def train(
     source: Source,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the model.")] = None,
     test: Annotated[str | None, typer.Option(help="A file to evaluate the model on.")] = None,
-    learner: Annotated[Learner, typer.Option(help="The learning algorithm.")] = Learner.AVERAGED,
+    learner: Annotated[
+        Learner | None,
+        typer.Option(
+            help="Train this one learner. Default: tables and text get a model with encoded columns, out-of-fold "
+            "scores and probabilities; svmlight files, and runs with options of a single learner, get averaged."
+        ),
+    ] = None,
+    task: Annotated[
+        Task | None, typer.Option(help="Tables: predict classes or numbers, if the label can be either.")
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", help='Tables: the kind of a column, such as "zip=names"; may be repeated.'),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help='A parameter of the learner, such as "margin=0.5"; may be repeated.'),
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Maximum number of epochs; fewer if training converges.")] = 10,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Maximum number of epochs; fewer if training converges.", show_default="10"),
+    ] = None,
     order: Annotated[
-        str, typer.Option(help='"shuffle" (blocks, and the rows within pools of blocks) or "cyclic".')
-    ] = "shuffle",
+        str | None,
+        typer.Option(
+            help='"shuffle" (blocks, and the rows within pools of blocks) or "cyclic".', show_default="shuffle"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The random seed.")] = 0,
     memory: Annotated[
         str | None,
@@ -204,16 +255,25 @@ def train(
     ngrams: Ngrams = "1,1",
 ) -> None:
     """Train a model on a file of any size."""
-    import rosenblatt
     from rosenblatt.cli.progress import show_progress
-    from rosenblatt.cli.scoring import evaluate_file
     from rosenblatt.scale.fit_from_files import steps
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    parameters = dict(_parameter(one) for one in set_ or ())
-    kind = getattr(rosenblatt, ESTIMATORS[learner])
-    model = kind(**{"max_epochs": epochs, "order": order, "random_state": seed, **parameters})
     _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, force)
+    of_one_learner = (set_, epochs, order, memory, shards, cluster, workers, deadline, checkpoint, features)
+    plain = all(option is None for option in of_one_learner) and jobs == 1 and not resume
+    plain = plain and (categorical, ngrams, mixing) == ("onehot", "1,1", "uniform")
+    if learner is None and plain and _is_table(source, settings):
+        _train_table(source, output, test, column or [], task, seed, settings, as_json)
+        return
+    if task is not None or column:
+        raise ValueError("--task and --column are for tables that are trained without --learner and its options.")
+    learner = learner or Learner.AVERAGED
+    model = _estimator(learner, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
+    if learner in IN_MEMORY:
+        _fit_in_memory(model, source, settings)
+        _report_training(model, output, test, as_json)
+        return
     old_checkpoint = _file_identity(checkpoint)
     how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
     with _cluster(cluster, workers, {"ca": tls_ca, "cert": tls_cert, "key": tls_key}) as client:
@@ -234,6 +294,45 @@ def train(
             hint = f"; continue from {checkpoint} with --resume" if saved else ""
             print(f"interrupted{hint}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
+    _report_training(model, output, test, as_json)
+
+
+def _is_table(source: str, settings: dict[str, Any]) -> bool:
+    from rosenblatt.scale.table_files import is_table_source
+
+    return is_table_source(source, settings)
+
+
+def _estimator(learner: Learner, epochs: int, order: str, seed: int, parameters: dict[str, Any]) -> Any:
+    """The learner with those of these parameters that it has; those that were set by name it must have."""
+    import rosenblatt
+
+    kind = getattr(rosenblatt, ESTIMATORS[learner])
+    common = {"max_epochs": epochs, "order": order, "random_state": seed, **PRESETS.get(learner, {})}
+    known = kind().get_params()
+    return kind(**{**{name: value for name, value in common.items() if name in known}, **parameters})
+
+
+def _fit_in_memory(model: Any, source: str, settings: dict[str, Any]) -> None:
+    """Train a learner that needs all rows at once."""
+    import rosenblatt
+    from rosenblatt.data.formats.byte_sources import spooled
+    from rosenblatt.data.formats.reading import make_reading, rereadable, with_layout
+
+    with spooled(source, stdin=False) as files:
+        how = make_reading(files, **settings)
+        with rereadable(files, how, scan=True) as again:
+            how = with_layout(again, how)
+            X, y = rosenblatt.read(again, like=how)
+    model.fit(X, y)
+    model.reading_ = replace(how, n_features=X.shape[1])
+
+
+def _report_training(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
+    """Save the model, evaluate it and print its report."""
+    import rosenblatt
+    from rosenblatt.cli.scoring import evaluate_file
+
     if output is not None:
         rosenblatt.save(model, output)
     found = None if test is None else evaluate_file(model, test, {})
@@ -241,6 +340,36 @@ def train(
         _print_json({"model": str(output) if output else None, "report": _report(model), "test": _as_dict(found)})
         return
     print(model.report_)
+    if found is not None:
+        print(f"on {test}:\n{found}")
+
+
+def _train_table(
+    source: str,
+    output: Path | None,
+    test: str | None,
+    columns: list[str],
+    task: Task | None,
+    seed: int,
+    settings: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Train a model of a raw table, save it and print its summary."""
+    import rosenblatt
+    from rosenblatt.cli.scoring import evaluate_file
+    from rosenblatt.cli.tables import summary_as_dict, train_table
+
+    model = train_table(source, columns, None if task is None else task.value, seed, settings)
+    if output is not None:
+        rosenblatt.save(model, output)
+    found = None if test is None else evaluate_file(model, test, {})
+    if as_json:
+        saved = str(output) if output else None
+        _print_json({"model": saved, "summary": summary_as_dict(model), "test": _as_dict(found)})
+        return
+    print(model.summary_)
+    if output is not None:
+        print(f"saved {output}")
     if found is not None:
         print(f"on {test}:\n{found}")
 
@@ -323,6 +452,9 @@ def predict(
     model: Model,
     source: Source,
     scores: Annotated[bool, typer.Option("--scores", help="Print the scores after each label.")] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Print the probability of each class, in the order of `info`, after it.")
+    ] = False,
     unlabelled: Annotated[bool, typer.Option("--unlabelled", help="Text: the lines have no label.")] = False,
     format: FormatOption = None,
     zero_based: ZeroBased = None,
@@ -337,7 +469,9 @@ def predict(
     # Labels appended to the input would be read as rows.
     refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
-    for lines in predicted_lines(loaded, source, settings, scores=scores, labelled=not unlabelled):
+    if proba and not hasattr(loaded, "predict_proba"):
+        raise ValueError(f"{type(loaded).__name__} has no probabilities: --scores prints its scores.")
+    for lines in predicted_lines(loaded, source, settings, scores=scores, labelled=not unlabelled, proba=proba):
         print(lines, end="")
 
 
@@ -350,7 +484,7 @@ def evaluate(
     zero_based: ZeroBased = None,
     header: Header = True,
 ) -> None:
-    """Print the accuracy of a model on a file, or the mean absolute error of a regressor."""
+    """Print how good a model is on a file: accuracy, F1, log loss, AUC, confusions; a regressor's mean error and R²."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
 
@@ -413,6 +547,10 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "bytes": model.stat().st_size,
         "report": _report(loaded),
     }
+    if hasattr(loaded, "summary_"):
+        from rosenblatt.cli.tables import summary_as_dict
+
+        about["summary"] = summary_as_dict(loaded)
     if as_json:
         _print_json(about)
         return
@@ -423,8 +561,9 @@ def info(model: Model, as_json: AsJson = False) -> None:
     if classes is not None:
         shown = ", ".join(str(one) for one in classes[:10])
         print(f"  classes  {shown}{f', … ({classes.size:,} in all)' if classes.size > 10 else ''}")
-    if getattr(loaded, "report_", None) is not None:
-        print(loaded.report_)
+    for told in ("report_", "summary_"):
+        if getattr(loaded, told, None) is not None:
+            print(getattr(loaded, told))
 
 
 @app.command(epilog="Example:  rosenblatt export reviews.model reviews.onnx")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.cli.tables import answers_by_part, is_table_model, labelled_rows
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import tables
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
@@ -29,6 +30,7 @@ from rosenblatt.data.formats.reading import (
 )
 from rosenblatt.scale.prediction import how_to_read
 
+MOST_CONFUSIONS = 12  # classes of a confusion table that is printed
 SYNTHETIC_ROWS = 20_000  # used if no file is given
 
 
@@ -40,11 +42,35 @@ class Evaluation:
     errors: int | None  # None for regression
     accuracy: float | None
     mean_error: float | None  # mean absolute error, for regression
+    r2: float | None = None  # for regression
+    f1: float | None = None  # the mean over the classes
+    log_loss: float | None = None
+    area: float | None = None  # under the ROC curve; several classes: the mean over each against the others
+    classes: tuple[str, ...] = ()
+    confusion: tuple[tuple[int, ...], ...] = ()  # rows of each class, by the class that was predicted
 
     def __str__(self) -> str:
         if self.errors is None:
-            return f"  mean absolute error {self.mean_error:.6g} on {self.rows:,} rows"
-        return f"  accuracy {self.accuracy:.4f}: {self.errors:,} of {self.rows:,} rows wrong"
+            more = "" if self.r2 is None else f", R² {self.r2:.4f}"
+            return f"  mean absolute error {self.mean_error:.6g} on {self.rows:,} rows{more}"
+        lines = [f"  accuracy {self.accuracy:.4f}: {self.errors:,} of {self.rows:,} rows wrong"]
+        measures = (("F1", self.f1), ("log loss", self.log_loss), ("area under the curve", self.area))
+        known = [f"{name} {value:.4f}" for name, value in measures if value is not None]
+        lines += [f"  {', '.join(known)}"] if known else []
+        return "\n".join([*lines, *self._confusions()])
+
+    def _confusions(self) -> list[str]:
+        """The confusion table: a line per class, a column per prediction."""
+        if not 0 < len(self.classes) <= MOST_CONFUSIONS:
+            return []
+        names = [name if len(name) <= 16 else f"{name[:15]}…" for name in self.classes]
+        width = max(len(f"{count:,}") for counts in self.confusion for count in counts)
+        width = max(width, *map(len, names))
+        first = max(len("true"), *map(len, names))
+        lines = [f"  {'true':<{first}}  predicted " + " ".join(f"{name:>{width}}" for name in names)]
+        for name, counts in zip(names, self.confusion, strict=True):
+            lines.append(f"  {name:<{first}}  {'':9} " + " ".join(f"{count:>{width},}" for count in counts))
+        return lines
 
 
 def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator[RowBlock]:
@@ -72,24 +98,41 @@ def _checked_rows(model: Any, source: Any, how: Reading) -> Iterator[RowBlock]:
 
 
 def predicted_lines(
-    model: Any, source: Any, settings: dict[str, Any], *, scores: bool = False, labelled: bool = True
+    model: Any,
+    source: Any,
+    settings: dict[str, Any],
+    *,
+    scores: bool = False,
+    labelled: bool = True,
+    proba: bool = False,
 ) -> Iterator[str]:
     """The predicted labels of a file, one line per row, in chunks of rows."""
+    if is_table_model(model):
+        yield from answers_by_part(
+            model, source, settings, labelled, lambda table: "\n".join(_lines(model, table, None, scores, proba)) + "\n"
+        )
+        return
     with spooled(source, stdin=False) as source:
         how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
         names = getattr(getattr(model, "reading_", None), "labels", None)
         for piece in _rows(model, source, how, bare=True):
-            predictions = model.predict(piece.X)
-            if predictions.ndim == 2:
-                names = names or range(predictions.shape[1])
-                lines = [",".join(_format_label(names[k]) for k in np.flatnonzero(row)) for row in predictions]
-            else:
-                lines = [_format_label(one) for one in predictions]
-            if scores and hasattr(model, "decision_function"):
-                values = np.atleast_2d(model.decision_function(piece.X).T).T
-                score_texts = [" ".join(f"{v:.9g}" for v in row) for row in values]
-                lines = [f"{line}\t{text}" for line, text in zip(lines, score_texts, strict=True)]
-            yield "\n".join(lines) + "\n"
+            yield "\n".join(_lines(model, piece.X, names, scores, proba)) + "\n"
+
+
+def _lines(model: Any, X: Any, names: Any, scores: bool, proba: bool) -> list[str]:
+    """One line per row: the label, then scores and probabilities where they are wanted."""
+    predictions = model.predict(X)
+    if predictions.ndim == 2:
+        names = names or range(predictions.shape[1])
+        lines = [",".join(_format_label(names[k]) for k in np.flatnonzero(row)) for row in predictions]
+    else:
+        lines = [_format_label(one) for one in predictions]
+    asked = {"decision_function": scores, "predict_proba": proba}
+    for method in [name for name, wanted in asked.items() if wanted and hasattr(model, name)]:
+        values = np.atleast_2d(getattr(model, method)(X).T).T
+        texts = [" ".join(f"{v:.9g}" for v in row) for row in values]
+        lines = [f"{line}\t{text}" for line, text in zip(lines, texts, strict=True)]
+    return lines
 
 
 def _format_label(label: Any) -> str:
@@ -102,23 +145,86 @@ def _format_label(label: Any) -> str:
 
 def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Evaluation:
     """Count the errors of a model on a file."""
-    rows, errors, absolute_error = 0, 0, 0.0
+    if is_table_model(model):
+        table, labels = labelled_rows(model, source, settings)
+        if hasattr(model, "classes_"):
+            _check_comparable(model.classes_, labels, expand_paths(source)[0])
+        answers = [Answers(labels, model.predict(table), _probabilities(model, table))]
+        return _evaluation(model, answers)
+    answers = []
     with spooled(source, stdin=False) as source:
         how = how_to_read(model, source, settings)
         for piece in _rows(model, source, how):
             if piece.labels is None:
                 raise FileError("expected labels to compare with, found none", expand_paths(source)[0])
-            predictions, labels = model.predict(piece.X), _labels_of(piece, how, expand_paths(source)[0])
-            rows += piece.rows
+            labels = _labels_of(piece, how, expand_paths(source)[0])
             if hasattr(model, "classes_"):
                 _check_comparable(model.classes_, labels, expand_paths(source)[0])
-                wrong = predictions != labels
-                errors += int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
-            else:
-                absolute_error += float(np.abs(predictions - labels).sum())
-    if hasattr(model, "classes_"):
-        return Evaluation(rows, errors, 1 - errors / rows, None)
-    return Evaluation(rows, None, None, absolute_error / rows)
+            answers.append(Answers(labels, model.predict(piece.X), _probabilities(model, piece.X)))
+    return _evaluation(model, answers)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Labels of rows, what a model predicts, and its probabilities if it has any."""
+
+    labels: Any
+    predictions: Any
+    probabilities: Any
+
+
+def _probabilities(model: Any, X: Any) -> Any:
+    """The probabilities of rows, or their scores for two classes, which rank them as well; None without either."""
+    if hasattr(model, "predict_proba"):
+        return model.predict_proba(X)
+    scores = model.decision_function(X) if hasattr(model, "decision_function") else None
+    return scores if scores is not None and scores.ndim == 1 else None
+
+
+def _evaluation(model: Any, answers: list[Answers]) -> Evaluation:
+    """All measures of these answers."""
+    labels = np.concatenate([one.labels for one in answers])
+    predictions = np.concatenate([one.predictions for one in answers])
+    rows = labels.shape[0]
+    if not hasattr(model, "classes_"):
+        error, spread = labels - predictions, float(((labels - labels.mean()) ** 2).sum())
+        r2 = 1 - float((error**2).sum()) / spread if spread else None
+        return Evaluation(rows, None, None, float(np.abs(error).mean()), r2)
+    wrong = predictions != labels
+    errors = int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
+    found = Evaluation(rows, errors, 1 - errors / rows, None)
+    if labels.ndim != 1:
+        return found
+    known = None if answers[0].probabilities is None else np.concatenate([one.probabilities for one in answers])
+    return _class_measures(found, model.classes_, labels, predictions, known)
+
+
+def _class_measures(found: Evaluation, classes: Any, labels: Any, predictions: Any, known: Any) -> Evaluation:
+    """The evaluation with F1, the confusion table and, where probabilities or scores are known, log loss and AUC."""
+    from sklearn.metrics import confusion_matrix, f1_score, log_loss, roc_auc_score
+
+    names = np.union1d(classes, labels)
+    table = confusion_matrix(labels, predictions, labels=names)
+    found = replace(
+        found,
+        f1=float(f1_score(labels, predictions, labels=names, average="macro", zero_division=0)),
+        classes=tuple(_format_label(name) for name in names),
+        confusion=tuple(tuple(map(int, row)) for row in table),
+    )
+    if known is None or names.size > classes.size:  # labels that the model does not know have no probability
+        return found
+    if known.ndim == 2:
+        codes = np.searchsorted(classes, labels)
+        found = replace(found, log_loss=float(log_loss(codes, known, labels=np.arange(classes.size))))
+    present = np.unique(labels)
+    if classes.size == 2 and present.size == 2:
+        return replace(
+            found, area=float(roc_auc_score(labels == classes[1], known if known.ndim == 1 else known[:, 1]))
+        )
+    if classes.size > 2 and present.size > 1:
+        each = [roc_auc_score(labels == name, known[:, np.searchsorted(classes, name)]) for name in present]
+        return replace(found, area=float(np.mean(each)))
+    return found
 
 
 def _labels_of(piece: RowBlock, how: Reading, path: str) -> Any:

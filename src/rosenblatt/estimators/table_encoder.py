@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -18,6 +19,7 @@ from rosenblatt.data.columns.kinds import KINDS, Kind, kind_of
 from rosenblatt.data.columns.label_copies import is_copy
 from rosenblatt.data.columns.names import MAX_NAMES
 from rosenblatt.data.columns.statistics import statistics
+from rosenblatt.data.columns.values import first_stray
 from rosenblatt.estimators.base.column_checks import check_encoding
 from rosenblatt.estimators.base.state_checks import check_attributes, is_count, must
 
@@ -128,7 +130,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         table = self._matched(as_table(X))
-        columns = [parsed(table.values(one.name, self.missing), one.kind, one.date_format) for one in self.columns_]
+        columns = [self._parsed(table, one) for one in self.columns_]
         return encoded(self.columns_, columns, table.rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -166,11 +168,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.left_out_[name] = kind.reason
                 continue
             column = parsed(values, kind.kind, found.date_format if kind.kind == "dates" else None)
-            if y is not None and name not in (self.columns or {}) and is_copy(column, y, classes):
+            code = found.whole or not found.numbers or classes is None  # fractions measure something
+            if y is not None and code and name not in (self.columns or {}) and is_copy(column, y, classes):
                 self.left_out_[name] = "a one-to-one copy of the label"
                 continue
             columns.append(column)
         return columns
+
+    def _parsed(self, table: Table, one: ColumnEncoding) -> ParsedColumn:
+        """A column of a new table; text where there were only numbers is an error."""
+        values = table.values(one.name, self.missing)
+        if one.kind == "numbers" and one.name not in self._notes and values.is_text:
+            row = first_stray(values)
+            if row is not None:
+                raise table.error(f"expected a finite number, found {values.values[row].as_py()!r}", row, one.name)
+        return parsed(values, one.kind, one.date_format)
 
     def _kind(self, name: str, decided: Kind) -> Kind:
         asked = (self.columns or {}).get(name)
@@ -196,7 +208,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     f"X has {len(table.columns)} features, but {type(self).__name__} is expecting "
                     f"{self.n_features_in_} features as input."
                 )
-            return Table(dict(zip(self._names, table.columns.values(), strict=True)), table.rows)
+            return replace(table, columns=dict(zip(self._names, table.columns.values(), strict=True)))
         absent = [one.name for one in self.columns_ if one.name not in table.columns]
         if absent:
             raise ValueError(f"X has no column {absent[0]!r}, which the model learned from.")
@@ -222,7 +234,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names: Any = vars(self).get("_names")
         must(isinstance(names, tuple) and all(isinstance(name, str) for name in names), "names of columns")
         must(len(set(names)) == len(names) == vars(self).get("n_features_in_"), "a name for each column")
-        must(isinstance(self.columns_, tuple), "columns")
+        must(isinstance(self.columns_, tuple) and isinstance(vars(self).get("_notes"), dict), "columns")
         for one in self.columns_:
             must(isinstance(one, ColumnEncoding) and one.name in names, "encodings of columns")
             must(isinstance(one.encoding, ENCODINGS.get(one.kind, ())), "an encoding of the column's kind")

@@ -231,6 +231,11 @@ def fit(
     >>> mixed.report_.errors, mixed.report_.sharding.rows
     (0, (2, 2))
     """
+    if hasattr(estimator, "_fit_table"):
+        from rosenblatt.scale.table_files import fit_table, is_table_source
+
+        if is_table_source(source, settings):
+            return fit_table(estimator, source, **settings)
     for _ in steps(
         estimator,
         source,

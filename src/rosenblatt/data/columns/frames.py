@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.columns.values import MISSING, ColumnValues, column_values
+from rosenblatt.data.errors import FileError
 from rosenblatt.data.sparse_checks import well_formed
 
 
@@ -23,6 +24,13 @@ class Table:
     columns: dict[str, Any]
     rows: int
     named: bool = True
+    batch: Any = None  # the part of a file that it was read from
+
+    def error(self, what: str, row: int, column: str) -> Exception:
+        """An error about a value, with its place."""
+        if self.batch is None:
+            return ValueError(f"column {column!r}, row {row}: {what}.")
+        return FileError(what, self.batch.path, self.batch.line(row), column)
 
     def values(self, name: str, more_missing: Sequence[str] = ()) -> ColumnValues:
         """The values of a column; text in `more_missing` is missing, too."""

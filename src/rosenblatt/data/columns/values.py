@@ -113,6 +113,17 @@ def _parsed(values: Any) -> Any:
         return pc.if_else(written, values, None).cast(pa.float64())
 
 
+def first_stray(column: ColumnValues) -> int | None:
+    """The first row of a column of text whose value is there and is no number; None if there is none."""
+    try:
+        column.values.cast(pa.float64())
+        return None
+    except pa.ArrowInvalid:
+        stray = pc.invert(pc.match_substring_regex(column.values, NUMBER)).fill_null(False)
+        row = pc.index(stray, True).as_py()
+        return None if row < 0 else int(row)
+
+
 def as_names(column: ColumnValues) -> tuple[Array, list[str]]:
     """The code of each value, −1 where it is missing, and the names that the codes stand for."""
     values = column.values

@@ -1,0 +1,77 @@
+"""Models of raw tables on the command line: train, predict, evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.columns.files import table_parts
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats.byte_sources import expand_paths, spooled
+from rosenblatt.data.formats.reading import rereadable
+from rosenblatt.scale.prediction import how_to_read
+from rosenblatt.scale.table_files import fit_table, labelled_table
+
+Array = np.ndarray[Any, Any]
+
+
+def is_table_model(model: Any) -> bool:
+    """Whether this model learned from the columns of a raw table."""
+    return hasattr(model, "encoder_")
+
+
+def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
+    """The kinds in options such as zip=names."""
+    kinds = {}
+    for option in options:
+        name, equals, kind = option.rpartition("=")
+        if not equals or not name:
+            raise ValueError(f'--column takes name=kind, such as "zip=names", not {option!r}.')
+        kinds[name] = kind
+    return kinds or None
+
+
+def train_table(source: Any, columns: Sequence[str], task: str | None, seed: int, settings: dict[str, Any]) -> Any:
+    """A model of the table in a file."""
+    return fit_table({"columns": column_kinds(columns), "random_state": seed}, source, task, **settings)
+
+
+def summary_as_dict(model: Any) -> dict[str, Any]:
+    """The summary for JSON."""
+    return asdict(model.summary_)
+
+
+def answers_by_part(
+    model: Any, source: Any, settings: dict[str, Any], labelled: bool, answer: Callable[[Any], str]
+) -> Iterator[str]:
+    """What `answer` makes of a file's table, part by part."""
+    with spooled(source, stdin=False) as found:
+        how = how_to_read(model, found, settings)
+        how = replace(how, labelled=labelled)
+        with rereadable(found, how) as files:
+            rows = 0
+            for table in table_parts(files, how):
+                rows += table.rows
+                yield answer(table)
+        if not rows:
+            raise FileError("expected rows, found none", expand_paths(found)[0])
+
+
+def labelled_rows(model: Any, source: Any, settings: dict[str, Any]) -> tuple[Any, Array]:
+    """The table in a file and its labels, in the type of the model's classes; rows without a label are left out."""
+    with spooled(source, stdin=False) as found:
+        how = how_to_read(model, found, settings)
+        with rereadable(found, how, scan=True) as files:
+            table, labels, _ = labelled_table(files, how)
+    classes = getattr(model, "classes_", None)
+    values = labels.values
+    if classes is not None and classes.dtype.kind == "U" and values.dtype.kind != "U":
+        values = np.array([_written(one) for one in values.tolist()])
+    return table, values
+
+
+def _written(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

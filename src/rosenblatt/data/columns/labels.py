@@ -1,0 +1,42 @@
+"""The label column of a file: what its values are, which are missing, and which task they set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.columns.statistics import statistics
+from rosenblatt.data.columns.values import ColumnValues, as_names, as_numbers
+
+Array = np.ndarray[Any, Any]
+MOST_CLASSES = 20  # of whole numbers; with more different ones they are numbers to predict
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels: int64, float64 or text, with the rows where they are there, and the task that they set."""
+
+    values: Array  # of the rows with a label
+    present: Array  # whether each row has a label
+    task: str  # "classification" or "regression"
+
+
+def labels_of(column: ColumnValues) -> Labels:
+    """The labels in a column: numbers where every value is one, else names.
+
+    Fractions, and more than 20 different whole numbers, are to be predicted as numbers; all else are classes.
+    """
+    found = statistics(column)
+    present = ~np.asarray(column.values.is_null())
+    if found.numbers < found.present or column.categorical or not found.present:
+        codes, names = as_names(column)
+        return Labels(np.array(names, dtype=str)[codes[present]] if names else np.zeros(0), present, "classification")
+    numbers = as_numbers(column)[present]
+    whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all())
+    few = whole and np.unique(numbers).size <= MOST_CLASSES
+    integers = found.whole or pa.types.is_integer(column.values.type)
+    values = numbers.astype(np.int64) if whole and integers else numbers
+    return Labels(values, present, "classification" if few else "regression")

@@ -1,0 +1,74 @@
+"""Scores to probabilities: Platt's sigmoid, and its form for several classes.
+
+    p_k ∝ exp(a·s_k + b_k)          a ≥ 0, b_1 = 0
+
+with a and b fitted by the log loss to out-of-fold scores. As in Platt's method the targets are smoothed: a row of
+class c, which has n_c rows, counts as class c by (n_c + 1)/(n_c + 2), and the others share 1/(n_c + 2). Without it
+a and b diverge where the scores separate the classes. For two classes this is his sigmoid.
+
+J. Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers, 1999.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The scale a and the shift b_k of each class."""
+
+    scale: float
+    shifts: Array
+
+    def probabilities(self, scores: Array) -> Array:
+        """Probabilities of shape (n, K) from scores of shape (n, K), or (n,) for two classes."""
+        found: Array = softmax(self.scale * by_class(scores) + self.shifts, axis=1)
+        return found
+
+
+def by_class(scores: Array) -> Array:
+    """Scores of shape (n, K); those of two classes, s, as −s/2 and s/2."""
+    return np.column_stack([-scores / 2, scores / 2]) if scores.ndim == 1 else scores
+
+
+def calibrated(scores: Array, target: Array, classes: int, weights: Array | None = None) -> Calibration:
+    """Fit a and b to scores and the class of each row.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, K), or (n,) for two classes
+    target : ndarray of shape (n,)
+        The number of each row's class.
+    classes : int
+    weights : ndarray of shape (K,), optional
+        The weight of each class.
+    """
+    scores = by_class(scores)
+    counts = np.bincount(target, minlength=classes)
+    own = counts[target]
+    wanted = np.repeat(1.0 / ((own + 2) * (classes - 1))[:, None], classes, axis=1)
+    wanted[np.arange(target.size), target] = (own + 1) / (own + 2)
+    mass = np.ones(target.size) if weights is None else weights[target]
+    mass = (mass / mass.sum())[:, None]
+    unit = float(np.abs(scores).max(initial=0.0)) or 1.0  # so that one step size suits a and b
+    scaled = scores / unit
+
+    def loss(parameters: Array) -> tuple[float, Array]:
+        shifts = np.concatenate([[0.0], parameters[1:]])
+        logs = log_softmax(parameters[0] * scaled + shifts, axis=1)
+        error = mass * (np.exp(logs) - wanted)
+        gradient = np.concatenate([[(error * scaled).sum()], error.sum(axis=0)[1:]])
+        return -float((mass * wanted * logs).sum()), gradient
+
+    bounds = [(0.0, None)] + [(None, None)] * (classes - 1)
+    start = np.concatenate([[1.0], np.zeros(classes - 1)])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "ftol": 1e-12})
+    return Calibration(float(found.x[0]) / unit, np.concatenate([[0.0], found.x[1:]]))

@@ -1,0 +1,133 @@
+"""What a model of a table says of itself: the table, the out-of-fold score, and the columns that count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SHOWN = 6  # features, and classes, on a line
+FEW = 5  # names of columns on a line
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """The result of a fit.
+
+    Attributes
+    ----------
+    task : str
+        "classification" or "regression".
+    rows : int
+    classes : tuple of (str, int)
+        Each class with its number of rows.
+    kinds : tuple of (str, int)
+        How many columns there are of each kind.
+    missing : tuple of (str, int)
+        Columns with missing values, and how many.
+    left_out : tuple of (str, str)
+        Columns that were not used, and why.
+    learner : str
+    passes : int
+    seconds : float
+    measure : str
+        "accuracy" or "R²".
+    score, interval : float or None
+        The out-of-fold score, and half the width of its 95 % interval; None where there were too few rows for folds.
+    folds : int
+    baseline : float
+        The score of always predicting the most frequent class.
+    training_score : float
+        The score on the training rows, which flatters.
+    log_loss, area : float or None
+        Out of fold: the log loss, and the area under the ROC curve (several classes: the mean over each against the
+        others).
+    mean_error : float or None
+        Regression: the mean absolute error, out of fold.
+    other_scores : tuple of (str, float)
+        The measure that `scoring` names.
+    weights : tuple of (str, float)
+        The features that count most: what they add to the log odds of the last class, or of the class that is named,
+        or to the prediction. Numbers count per standard deviation.
+    warnings : tuple of str
+    separated : str
+        If the training rows are separated by planes, the proof in one line.
+    source, label : str
+        The name of the file and of the label column, if known.
+    unlabelled : int
+        Rows of the file without a label, which were left out.
+    """
+
+    task: str
+    rows: int
+    classes: tuple[tuple[str, int], ...]
+    kinds: tuple[tuple[str, int], ...]
+    missing: tuple[tuple[str, int], ...]
+    left_out: tuple[tuple[str, str], ...]
+    learner: str
+    passes: int
+    seconds: float
+    measure: str
+    score: float | None
+    interval: float | None
+    folds: int
+    baseline: float
+    training_score: float
+    log_loss: float | None = None
+    area: float | None = None
+    mean_error: float | None = None
+    other_scores: tuple[tuple[str, float], ...] = ()
+    weights: tuple[tuple[str, float], ...] = ()
+    warnings: tuple[str, ...] = ()
+    separated: str = ""
+    source: str = ""
+    label: str = ""
+    unlabelled: int = 0
+
+    def __str__(self) -> str:
+        lines = [self._table(), f"  {self._columns()}"]
+        lines += [f"  left out {name}: {reason}" for name, reason in self.left_out]
+        lines += [f"{self.learner}, {self.passes:,} {'pass' if self.passes == 1 else 'passes'}, {self.seconds:.1f} s"]
+        lines += [f"  {self._scores()}"]
+        if self.weights:
+            shown = ", ".join(f"{name} {_signed(value)}" for name, value in self.weights[:SHOWN])
+            lines += [f"  counts   {shown}{', …' if len(self.weights) > SHOWN else ''}"]
+        if self.separated:
+            lines += [f"  {self.separated}"]
+        return "\n".join([*lines, *(f"  warning: {one}" for one in self.warnings)])
+
+    def _table(self) -> str:
+        what = f"{self.source}: " if self.source else ""
+        what += f"{self.rows:,} rows, {self.task}{f' of {self.label}' if self.label else ''}"
+        if self.unlabelled:
+            what += f" ({self.unlabelled:,} rows without a label are left out)"
+        if not self.classes:
+            return what
+        shares = [f"{name} {100 * count / self.rows:.0f} %" for name, count in self.classes[:SHOWN]]
+        more = f", … ({len(self.classes)} classes)" if len(self.classes) > SHOWN else ""
+        return f"{what}: {', '.join(shares)}{more}"
+
+    def _columns(self) -> str:
+        if not self.kinds:
+            return "no column can be used"
+        first, *others = [f"{count} of {kind}" for kind, count in self.kinds]
+        number, _, kind = first.partition(" of ")
+        text = ", ".join([f"{number} {'column' if number == '1' else 'columns'} of {kind}", *others])
+        if not self.missing:
+            return text
+        shown = ", ".join(f"{name}: {count:,} missing" for name, count in self.missing[:FEW])
+        return f"{text} ({shown}{', …' if len(self.missing) > FEW else ''})"
+
+    def _scores(self) -> str:
+        always = f'always "{max(self.classes, key=lambda one: one[1])[0]}"' if self.classes else "always the mean"
+        if self.score is None:
+            return f"{self.measure} on training rows {self.training_score:.3f}: too few rows for folds"
+        text = f"{self.measure} {self.score:.3f}"
+        if self.interval is not None:
+            text += f" ± {self.interval:.3f}"
+        text += f", {self.folds} folds ({always}: {self.baseline:.3f})"
+        for name, value in (("log loss", self.log_loss), ("area under the curve", self.area), *self.other_scores):
+            text += "" if value is None else f"; {name} {value:.3f}"
+        return text if self.mean_error is None else f"{text}; mean absolute error {self.mean_error:.4g}"
+
+
+def _signed(value: float) -> str:
+    return f"{'−' if value < 0 else '+'}{abs(value):.2f}"

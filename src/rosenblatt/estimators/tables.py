@@ -1,0 +1,432 @@
+"""`TableClassifier` and `TableRegressor`: raw tables and text in, a scored and calibrated model out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer, log_loss, roc_auc_score
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from rosenblatt.data.columns.encoding import ParsedColumn
+from rosenblatt.data.columns.label_copies import accuracy_alone, r2_alone
+from rosenblatt.estimators.base.calibration import Calibration, calibrated
+from rosenblatt.estimators.base.state_checks import is_array, is_number, must
+from rosenblatt.estimators.base.table_model import TableModel, doubts, r2, separation
+from rosenblatt.estimators.base.table_summary import TableSummary
+from rosenblatt.estimators.linear import LinearRegressor
+from rosenblatt.estimators.passive_aggressive import PassiveAggressive
+
+Array = np.ndarray[Any, Any]
+PASSES = 10
+SUSPICIOUS = 0.99  # a column that alone predicts so well may hold the label
+MOST_WEIGHTS = 50
+NORMAL_95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """The mean and the deviation of a target of numbers."""
+
+    mean: float
+    deviation: float
+
+
+class TableClassifier(ClassifierMixin, TableModel):
+    """Classes of the rows of a raw table: encoding, learning, honest scores and calibrated probabilities.
+
+    Columns become numbers by `TableEncoder`. A linear learner is scored out of fold, with encoders that are learned
+    anew in each fold, and the out-of-fold scores calibrate `predict_proba`: by Platt's sigmoid with his smoothed
+    targets, for several classes by one scale and a shift per class. `predict` is the most probable class.
+
+    Parameters
+    ----------
+    columns : mapping of str to str, optional
+        The kind of some columns, as for `TableEncoder`.
+    learner : "auto" or estimator, default="auto"
+        "auto" is the averaged passive-aggressive learner (PA-I, C = 0.1).
+    scoring : str or callable, optional
+        A measure of scikit-learn that the summary tells beside the accuracy.
+    cv : int, default=5
+        The number of folds.
+    class_weight : mapping, "balanced" or None
+        As for `PassiveAggressive`, for `learner="auto"`.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    summary_ : TableSummary
+        What was learned and how good it is; `print` it.
+    encoder_ : TableEncoder
+    learner_ : estimator
+        None if there is no column to learn from: then the majority is predicted.
+    classes_ : ndarray of shape (K,)
+    calibration_ : Calibration
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rosenblatt import TableClassifier
+    >>> table = pl.DataFrame({"age": [20.5, 30, 25, 60, 70.5, 65] * 5, "city": ["Bonn", "Bonn", "Köln"] * 10})
+    >>> model = TableClassifier(random_state=0).fit(table, ["young", "young", "young", "old", "old", "old"] * 5)
+    >>> model.predict(pl.DataFrame({"city": ["Bonn"], "age": [81.0]}))
+    array(['old'], dtype='<U5')
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **TableModel._parameter_constraints,
+        "class_weight": [Mapping, StrOptions({"balanced"}), None],
+    }
+    _auto_name = "averaged passive-aggressive"
+    classes_: Array
+    calibration_: Calibration
+
+    def __init__(
+        self,
+        *,
+        columns: Mapping[str, str] | None = None,
+        learner: Any = "auto",
+        scoring: Any = None,
+        cv: int = 5,
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.columns, self.learner, self.scoring, self.cv = columns, learner, scoring, cv
+        self.class_weight, self.random_state = class_weight, random_state
+
+    # -- parts of fit --------------------------------------------------------------------------------------------------
+
+    def _encode_target(self, y: Array) -> Array:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"TableClassifier needs two classes or more, and y has one class: {self.classes_[0]!s}.")
+        self._class_weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        return codes
+
+    def _class_count(self) -> int:
+        return int(self.classes_.size)
+
+    def _auto(self, rows: int) -> PassiveAggressive:
+        weights = None if self.class_weight is None else dict(enumerate(self._class_weights.tolist()))
+        return PassiveAggressive(C=0.1, keep="average", max_epochs=PASSES, class_weight=weights)
+
+    def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
+        """The fold of each row; −1 for rows of classes with fewer rows than folds."""
+        counts = np.bincount(target)
+        count = min(self.cv, int(np.sort(counts)[-2]))
+        folds, notes = np.full(target.size, -1), []
+        if count < 2:
+            return folds, ["every class but one has a single row: there are no out-of-fold scores"]
+        small = [f"{self.classes_[k]!s} ({counts[k]})" for k in np.flatnonzero(counts < count)]
+        if small:
+            which = f"{', '.join(small[:10])}{', …' if len(small) > 10 else ''}"
+            notes.append(f"classes with fewer rows than the {count} folds are in no fold's test part: {which}")
+        for k in np.flatnonzero(counts >= count):
+            rows = rng.permutation(np.flatnonzero(target == k))
+            folds[rows] = (np.arange(rows.size) + rng.randint(count)) % count
+        return folds, notes
+
+    def _scores(self, learner: Any, X: Any) -> Array:
+        if learner is None:
+            return np.zeros((X.shape[0], self.classes_.size))
+        if hasattr(learner, "decision_function"):
+            found: Array = learner.decision_function(X)
+            return found
+        logs: Array = np.log(np.maximum(learner.predict_proba(X), 1e-12))
+        return logs
+
+    def _finish(self, scores: Array, target: Array, own: Array, all_targets: Array) -> None:
+        if not target.size:
+            scores, target = own, all_targets
+        self.calibration_ = calibrated(scores, target, self.classes_.size, self._class_weights)
+
+    def _suspicious(self, columns: list[ParsedColumn], target: Array, folds: Array) -> Iterator[str]:
+        tested = np.flatnonzero(folds >= 0)
+        if tested.size < 2 * self.classes_.size:
+            return
+        chance = np.bincount(target).max() / target.size
+        for column in columns:
+            alone = accuracy_alone(column.take(tested), target[tested], self.classes_.size, folds[tested])
+            if alone >= SUSPICIOUS and 1 - alone <= (1 - chance) / 2 and len(columns) > 1:
+                yield f"column {column.name!r} alone predicts {alone:.3f} of the labels: check where it comes from"
+
+    def _summarise(self, scores: Array, target: Array, tested: Array, folds: Array, own: Array) -> TableSummary:
+        counts, n = np.bincount(target, minlength=self.classes_.size), target.size
+        found: dict[str, Any] = self._base_summary("classification", n, "accuracy")
+        found["classes"] = tuple(
+            (str(self.classes_[k]), int(counts[k])) for k in np.argsort(-counts, kind="stable").tolist()
+        )
+        found["baseline"] = float(counts.max()) / n
+        found["training_score"] = float((self.calibration_.probabilities(own).argmax(axis=1) == target).mean())
+        found |= {"score": None, "interval": None, "folds": int(folds.max(initial=-1)) + 1, "warnings": ()}
+        if tested.size:
+            found |= self._honest(self.calibration_.probabilities(scores), scores, target[tested])
+        if self.learner_ is None:
+            found["warnings"] = ("no column can be used: the most frequent class is always predicted",)
+        elif tested.size:
+            found["warnings"] = tuple(doubts(found))
+        if found["training_score"] == 1.0 and self.learner_ is not None:
+            found["separated"] = separation(own, target)
+        return TableSummary(**found)
+
+    def _honest(self, probabilities: Array, scores: Array, target: Array) -> dict[str, Any]:
+        """The out-of-fold measures."""
+        accuracy = float((probabilities.argmax(axis=1) == target).mean())
+        present = np.unique(target)
+        area = None
+        if self.classes_.size == 2 and present.size == 2:
+            area = float(roc_auc_score(target, probabilities[:, 1]))
+        elif present.size > 2:
+            each = [roc_auc_score(target == k, probabilities[:, k]) for k in present]
+            area = float(np.mean(each))
+        others: tuple[tuple[str, float], ...] = ()
+        if self.scoring is not None:
+            answers = OutOfFold(self.classes_, probabilities, scores)
+            value = get_scorer(self.scoring)(answers, np.arange(target.size), self.classes_[target])
+            others = ((self.scoring if isinstance(self.scoring, str) else "scoring", float(value)),)
+        return {
+            "score": accuracy,
+            "interval": NORMAL_95 * float(np.sqrt(accuracy * (1 - accuracy) / target.size)),
+            "log_loss": float(log_loss(target, probabilities, labels=np.arange(self.classes_.size))),
+            "area": area,
+            "other_scores": others,
+        }
+
+    def _weights(self, X: Any) -> tuple[tuple[str, float], ...]:
+        names, coef, deviation = self._feature_weights(X, self.calibration_.scale)
+        if not names:
+            return ()
+        if coef.shape[0] == self.classes_.size > 2:
+            coef = coef - coef.mean(axis=0)
+            place = np.abs(coef).argmax(axis=0)
+            names = [f"{name} → {self.classes_[k]!s}" for name, k in zip(names, place, strict=True)]
+            value = np.take_along_axis(coef, place[None], axis=0)[0]
+        elif coef.shape[0] == 1:
+            value = coef[0]
+        else:
+            return ()
+        order = np.argsort(-np.abs(value) * deviation, kind="stable")[:MOST_WEIGHTS]
+        return tuple((names[k], float(value[k])) for k in order.tolist() if value[k] * deviation[k] != 0)
+
+    # -- use -----------------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> Array:
+        """The learner's scores of rows: (n,) for two classes, (n, K) for more.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        scores = self._table_scores(X)
+        return scores[:, 1] if scores.ndim == 2 and self.classes_.size == 2 else scores
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class, (n, K).
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        scores = self._table_scores(X)
+        return self.calibration_.probabilities(scores)
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        codes = self.predict_proba(X).argmax(axis=1)
+        found: Array = self.classes_[codes]
+        return found
+
+    def _check_whole(self) -> None:
+        super()._check_whole()
+        if "summary_" not in vars(self):
+            return
+        K, calibration = vars(self)["classes_"].size, self.__dict__.get("calibration_")
+        must(isinstance(calibration, Calibration) and K >= 2, "a calibration")
+        assert calibration is not None
+        must(is_number(calibration.scale) and is_array(calibration.shifts, (K,)), "a shift for each class")
+        must(np.isfinite(calibration.shifts).all(), "shifts that are numbers")
+        if self.learner_ is not None:
+            must(np.array_equal(vars(self.learner_).get("classes_"), np.arange(K)), "a learner of these classes")
+
+
+class TableRegressor(RegressorMixin, TableModel):
+    """Numbers for the rows of a raw table: encoding, learning and honest scores.
+
+    Columns become numbers by `TableEncoder`; the target is standardised for the learner.
+
+    Parameters
+    ----------
+    columns : mapping of str to str, optional
+        The kind of some columns, as for `TableEncoder`.
+    learner : "auto" or estimator, default="auto"
+        "auto" is least squares with a small L2 penalty.
+    scoring : str or callable, optional
+        A measure of scikit-learn that the summary tells beside R².
+    cv : int, default=5
+        The number of folds.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    summary_ : TableSummary
+    encoder_ : TableEncoder
+    learner_ : estimator
+        None if there is no column to learn from: then the mean is predicted.
+    target_ : TargetScale
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rosenblatt import TableRegressor
+    >>> table = pl.DataFrame({"size": [k / 2 for k in range(30)]})
+    >>> model = TableRegressor(random_state=0).fit(table, [3.0 * k for k in range(30)])
+    >>> model.summary_.measure, round(model.summary_.score, 1)
+    ('R²', 1.0)
+    """
+
+    _auto_name = "least squares"
+    target_: TargetScale
+
+    def __init__(
+        self,
+        *,
+        columns: Mapping[str, str] | None = None,
+        learner: Any = "auto",
+        scoring: Any = None,
+        cv: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self.columns, self.learner, self.scoring, self.cv, self.random_state = (
+            columns,
+            learner,
+            scoring,
+            cv,
+            random_state,
+        )
+
+    # -- parts of fit --------------------------------------------------------------------------------------------------
+
+    def _encode_target(self, y: Array) -> Array:
+        try:
+            values = y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"TableRegressor learns numbers, and y has {y[:1].tolist()[0]!r}.") from None
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ValueError(f"y contains NaN or infinity, at row {row}: leave out rows without a label.")
+        self.target_ = TargetScale(float(values.mean()), float(values.std()) or 1.0)
+        if not np.isfinite(self.target_.deviation):
+            raise ValueError("y has values whose squares overflow: scale it.")
+        return values
+
+    def _class_count(self) -> None:
+        return None
+
+    def _auto(self, rows: int) -> LinearRegressor:
+        return LinearRegressor(loss="squared", penalty="l2", alpha=1 / rows, solver="batch")
+
+    def _learn(self, X: Any, target: Array) -> Any:
+        return super()._learn(X, (target - self.target_.mean) / self.target_.deviation)
+
+    def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
+        count = min(self.cv, target.size // 2)
+        if count < 2:
+            return np.full(target.size, -1), []
+        return rng.permutation(np.arange(target.size) % count), []
+
+    def _scores(self, learner: Any, X: Any) -> Array:
+        if learner is None:
+            return np.full(X.shape[0], self.target_.mean)
+        found: Array = learner.predict(X) * self.target_.deviation + self.target_.mean
+        return found
+
+    def _finish(self, scores: Array, target: Array, own: Array, all_targets: Array) -> None:
+        """Predictions need no calibration."""
+
+    def _suspicious(self, columns: list[ParsedColumn], target: Array, folds: Array) -> Iterator[str]:
+        tested = np.flatnonzero(folds >= 0)
+        for column in columns if tested.size and len(columns) > 1 else ():
+            alone = r2_alone(column.take(tested), target[tested], folds[tested])
+            if alone >= SUSPICIOUS:
+                yield f"column {column.name!r} alone predicts the label (R² {alone:.3f}): check where it comes from"
+
+    def _summarise(self, scores: Array, target: Array, tested: Array, folds: Array, own: Array) -> TableSummary:
+        found: dict[str, Any] = self._base_summary("regression", target.size, "R²")
+        found |= {"classes": (), "baseline": 0.0, "training_score": r2(target, own)}
+        found |= {"score": None, "interval": None, "folds": int(folds.max(initial=-1)) + 1, "warnings": ()}
+        if tested.size:
+            found["score"] = r2(target[tested], scores)
+            each = [r2(target[folds == k], scores[folds[tested] == k]) for k in range(found["folds"])]
+            found["interval"] = NORMAL_95 * float(np.std(each, ddof=1) / np.sqrt(len(each)))
+            found["mean_error"] = float(np.abs(target[tested] - scores).mean())
+            if self.scoring is not None:
+                value = get_scorer(self.scoring)(
+                    OutOfFold(None, scores, scores), np.arange(tested.size), target[tested]
+                )
+                found["other_scores"] = ((self.scoring if isinstance(self.scoring, str) else "scoring", float(value)),)
+        if self.learner_ is None:
+            found["warnings"] = ("no column can be used: the mean is always predicted",)
+        elif tested.size:
+            found["warnings"] = tuple(doubts(found))
+        return TableSummary(**found)
+
+    def _weights(self, X: Any) -> tuple[tuple[str, float], ...]:
+        names, coef, deviation = self._feature_weights(X, self.target_.deviation)
+        if not names:
+            return ()
+        order = np.argsort(-np.abs(coef[0]) * deviation, kind="stable")[:MOST_WEIGHTS]
+        return tuple((names[k], float(coef[0, k])) for k in order.tolist() if coef[0, k] * deviation[k] != 0)
+
+    def predict(self, X: Any) -> Array:
+        """The number of each row.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        return self._table_scores(X)
+
+    def _check_whole(self) -> None:
+        super()._check_whole()
+        if "summary_" in vars(self):
+            must(isinstance(vars(self).get("target_"), TargetScale), "the scale of the target")
+            must(is_number(self.target_.mean) and is_number(self.target_.deviation), "numbers")
+
+
+class OutOfFold:
+    """Out-of-fold answers in the form of an estimator, for scikit-learn's scorers; X is the numbers of rows."""
+
+    def __init__(self, classes: Array | None, answers: Array, scores: Array) -> None:
+        self.answers, self.scores = answers, scores
+        self._estimator_type = "regressor" if classes is None else "classifier"
+        if classes is not None:
+            self.classes_ = classes
+            self.predict_proba = lambda rows: answers[rows]
+            self.decision_function = lambda rows: scores[rows]
+
+    def fit(self, X: Any, y: Any) -> OutOfFold:
+        """Do nothing."""
+        return self
+
+    def predict(self, rows: Array) -> Array:
+        """The answers."""
+        if hasattr(self, "classes_"):
+            rows = self.classes_[self.answers[rows].argmax(axis=1)]
+            return rows
+        found: Array = self.answers[rows]
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        """Those of a classifier or a regressor."""
+        return (TableClassifier() if hasattr(self, "classes_") else TableRegressor()).__sklearn_tags__()
