@@ -35,7 +35,7 @@ HIERARCHICAL: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TreeReport(Report):
     """How the fit of a tree of classes ended.
 

@@ -180,8 +180,18 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             margin = low if scores.ndim > 1 else low / (float(np.linalg.norm(self.coef_)) or math.inf)
         else:
             margin = min(one.margin for one in self.certificates_)
-        return Report(outcome, (), 0, errors, margin, math.sqrt(table.radius2), None, gap, seconds, table.shape[0],
-                      witness=refused[0] if refused else None)  # fmt: skip
+        return Report(
+            outcome=outcome,
+            epochs=(),
+            updates=0,
+            errors=errors,
+            margin=margin,
+            radius=math.sqrt(table.radius2),
+            gap=gap,
+            seconds=seconds,
+            rows=table.shape[0],
+            witness=refused[0] if refused else None,
+        )
 
     def _warn(self) -> None:
         without = [one for one in self.certificates_ if isinstance(one, Separability)]

@@ -48,7 +48,7 @@ MOST_EPOCHS, MOST_STEPS = 2_000, 10_000
 UNITS_AT_ONCE = 32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NetworkReport(Report):
     """How the training of a network ended.
 

@@ -37,8 +37,29 @@ class PassiveAggressive(OnlineClassifier):
         The largest step (PA-I), or how little is smoothed (PA-II).
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
     keep : {"last", "average"}, default="last"
-    other parameters
-        As in `Perceptron`.
+    fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
+    order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
+        In which order an epoch visits its rows: see `Perceptron`.
+    multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
+        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+    max_epochs : int or None, default=None
+        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
+        10.
+    early_stopping : bool, default=False
+        Whether rows are held out, and the epoch that scores best on them becomes the model.
+    validation_fraction : float, default=0.1
+        The share of rows held out for early stopping.
+    n_iter_no_change : int, default=5
+        Epochs without a better held-out score before training stops.
+    record_errors : bool, default=False
+        Whether each epoch's record counts the rows that the model gets wrong, at the cost of a scan.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights of the last call.
+    random_state : int, RandomState or None, default=None
+        Seeds the order of rows and the choice of held-out rows.
 
     Attributes
     ----------
@@ -96,8 +117,25 @@ class PassiveAggressiveRegressor(OnlineRegressor):
         Half the width of the tube within which no loss is felt.
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
     keep : {"last", "average"}, default="last"
-    other parameters
-        As in `Perceptron`; held-out rows are scored by R².
+    fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
+    order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
+        In which order an epoch visits its rows: see `Perceptron`.
+    max_epochs : int or None, default=None
+        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
+        10.
+    early_stopping : bool, default=False
+        Whether rows are held out, and the epoch with the best R² on them becomes the model.
+    validation_fraction : float, default=0.1
+        The share of rows held out for early stopping.
+    n_iter_no_change : int, default=5
+        Epochs without a better held-out score before training stops.
+    record_errors : bool, default=False
+        Whether each epoch's record counts the rows that the model gets wrong, at the cost of a scan.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights of the last call.
+    random_state : int, RandomState or None, default=None
+        Seeds the order of rows and the choice of held-out rows.
 
     Attributes
     ----------

@@ -246,7 +246,44 @@ def _number(rate: Any) -> Any:
 class AveragedPerceptron(Perceptron):
     """`Perceptron` with keep="average": the mean of w over all visits, which generalises better than the last w.
 
-    Parameters and attributes are those of `Perceptron`.
+    Parameters
+    ----------
+    learning_rate : float, "1/t", "1/sqrt(t)" or callable, default=1.0
+        η; t counts updates. A callable gets the number of the epoch, from 1.
+    fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
+    bias_step : {"unit", "radius"}, default="unit"
+        What a step of size η adds to b: η·y or η·y·R².
+    margin : float or pair of floats, default=0.0
+        How far beyond the plane a row must be; a pair, in the order of `classes_`, for each class its own.
+    update : {"online", "batch"}, default="online"
+        Whether each row moves w at once, or all rows together once per epoch.
+    order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
+        In which order an epoch visits its rows: see `Perceptron`.
+    multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
+        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+    max_epochs : int or None, default=None
+        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
+        10.
+    early_stopping : bool, default=False
+        Whether rows are held out, and the epoch that scores best on them becomes the model.
+    validation_fraction : float, default=0.1
+        The share of rows held out for early stopping.
+    n_iter_no_change : int, default=5
+        Epochs without a better held-out score before training stops.
+    record_errors : bool, default=False
+        Whether each epoch's record counts the rows that the model gets wrong, at the cost of a scan.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights of the last call.
+    random_state : int, RandomState or None, default=None
+        Seeds the order of rows and the choice of held-out rows.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, report_
+        As in `Perceptron`.
 
     References
     ----------
@@ -297,10 +334,42 @@ class VotedPerceptron(Perceptron):
     Prediction is sign Σ c_k sign(w_k·x + b_k). Every update is stored, so that large sets get ten epochs unless told
     otherwise.
 
-    Parameters and attributes are those of `Perceptron`, but for `coef_` and `intercept_`: instead there are
+    Parameters
+    ----------
+    learning_rate : float, "1/t", "1/sqrt(t)" or callable, default=1.0
+        η; t counts updates. A callable gets the number of the epoch, from 1.
+    fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
+    bias_step : {"unit", "radius"}, default="unit"
+        What a step of size η adds to b: η·y or η·y·R².
+    margin : float or pair of floats, default=0.0
+        How far beyond the plane a row must be; a pair, in the order of `classes_`, for each class its own.
+    order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
+        In which order an epoch visits its rows: see `Perceptron`.
+    multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
+        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+    max_epochs : int or None, default=None
+        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
+        10.
+    early_stopping : bool, default=False
+        Whether rows are held out, and the epoch that scores best on them becomes the model.
+    validation_fraction : float, default=0.1
+        The share of rows held out for early stopping.
+    n_iter_no_change : int, default=5
+        Epochs without a better held-out score before training stops.
+    record_errors : bool, default=False
+        Whether each epoch's record counts the rows that the model gets wrong, at the cost of a scan.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights of the last call.
+    random_state : int, RandomState or None, default=None
+        Seeds the order of rows and the choice of held-out rows.
 
     Attributes
     ----------
+    classes_, n_iter_, report_
+        As in `Perceptron`; there is no `coef_`.
     vectors_, intercepts_ : every w and b, the start first
     votes_ : ndarray
         How many visits each survived.
@@ -353,8 +422,44 @@ class PAUM(Perceptron):
     A row is learned from while y·f ≤ τ_y. A larger τ for the rarer class gives it more room; for many classes each is
     learned against the rest. The best margins, found by cross-validation, are in units of f, which grow with R².
 
-    Parameters and attributes are those of `Perceptron`; `margin` is (τ of `classes_[0]`, τ of `classes_[1]`), for
-    one-vs-rest (τ of the rest, τ of the class).
+    Parameters
+    ----------
+    margin : float or pair of floats, default=(1.0, 1.0)
+        (τ of `classes_[0]`, τ of `classes_[1]`); for one-vs-rest (τ of the rest, τ of the class).
+    learning_rate : float, "1/t", "1/sqrt(t)" or callable, default=1.0
+        η; t counts updates. A callable gets the number of the epoch, from 1.
+    fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
+    bias_step : {"unit", "radius"}, default="radius"
+        What a step of size η adds to b: η·y or η·y·R².
+    order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
+        In which order an epoch visits its rows: see `Perceptron`.
+    keep : {"last", "average", "vote", "pocket"}, default="last"
+        Which weights are the model: see `Perceptron`.
+    multiclass : {"multinomial", "ovr", "ovo"}, default="ovr"
+        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+    max_epochs : int or None, default=None
+        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
+        10.
+    early_stopping : bool, default=False
+        Whether rows are held out, and the epoch that scores best on them becomes the model.
+    validation_fraction : float, default=0.1
+        The share of rows held out for early stopping.
+    n_iter_no_change : int, default=5
+        Epochs without a better held-out score before training stops.
+    record_errors : bool, default=False
+        Whether each epoch's record counts the rows that the model gets wrong, at the cost of a scan.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the weights of the last call.
+    random_state : int, RandomState or None, default=None
+        Seeds the order of rows and the choice of held-out rows.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, report_
+        As in `Perceptron`.
 
     References
     ----------

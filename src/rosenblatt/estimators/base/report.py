@@ -25,7 +25,7 @@ from rosenblatt.prove.mistake_formula import SMALLEST, Separator, mistake_bound
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """How a fit ended.
 
@@ -71,11 +71,11 @@ class Report:
     outcome: str
     epochs: Sequence[EpochRecord]
     updates: int
-    errors: int | None
-    margin: float | None
+    errors: int | None = None
+    margin: float | None = None
     radius: float
-    bound: float | None
-    gap: float | None
+    bound: float | None = None
+    gap: float | None = None
     seconds: float
     rows: int
     witness: Any = None
@@ -126,16 +126,12 @@ def unseen(outcome: str, run: Training, records: Sequence[EpochRecord], seconds:
     """The report without a scan: errors and margin are not known."""
     solver, facts = run.solver, run.source.facts
     return Report(
-        outcome,
-        frozen(thinned(records) if solver.iterates else records),
-        solver.state.updates,
-        None,
-        None,
-        solver.radius(facts),
-        None,
-        None,
-        seconds,
-        facts.rows,
+        outcome=outcome,
+        epochs=frozen(thinned(records) if solver.iterates else records),
+        updates=solver.state.updates,
+        radius=solver.radius(facts),
+        seconds=seconds,
+        rows=facts.rows,
         sharding=getattr(solver, "sharding", None),
     )
 

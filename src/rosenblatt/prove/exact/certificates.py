@@ -420,6 +420,11 @@ def infinite_coefficients(direction: Vector, names: tuple[str, ...] | None, inte
 class SeparabilityByClass(CertificateRecord, Mapping[Any, Separability]):
     """A `Separability` for each class against the rest: a mapping from class to verdict.
 
+    Attributes
+    ----------
+    verdicts : tuple of Separability
+        One per class, in the order of the classes.
+
     Examples
     --------
     >>> from rosenblatt import separability
