@@ -39,7 +39,10 @@ def order_dependent(estimator):
 
 
 @pytest.mark.compiled
-@parametrize_with_checks([estimator() for estimator in ESTIMATORS], expected_failed_checks=order_dependent)
+# As scikit-learn lowers max_iter for its own: rows that no plane separates would be visited for 10,000 epochs.
+@parametrize_with_checks(
+    [estimator(max_epochs=100) for estimator in ESTIMATORS], expected_failed_checks=order_dependent
+)
 def test_contract_of_scikit_learn(estimator, check):
     check(estimator)
 

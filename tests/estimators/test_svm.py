@@ -32,7 +32,7 @@ def order_dependent(estimator):
 
 @pytest.mark.compiled
 @parametrize_with_checks(
-    [LinearSVM(tol=1e-10), Pegasos()],
+    [LinearSVM(tol=1e-10), Pegasos(max_epochs=100)],
     expected_failed_checks=order_dependent,
 )
 def test_contract_of_scikit_learn(estimator, check):

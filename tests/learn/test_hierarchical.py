@@ -29,7 +29,7 @@ def order_dependent(estimator):
 
 @pytest.mark.compiled
 @parametrize_with_checks(
-    [HierarchicalPerceptron(), HierarchicalPerceptron(keep="average", max_epochs=500)],
+    [HierarchicalPerceptron(max_epochs=100), HierarchicalPerceptron(keep="average", max_epochs=100)],
     expected_failed_checks=order_dependent,
 )
 def test_contract_of_scikit_learn(estimator, check):

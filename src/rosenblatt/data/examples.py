@@ -28,14 +28,25 @@ LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C 
 VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
 
 
+def read_only(array: Array) -> Array:
+    """A view that nothing can be written through.
+
+    Rows are never written to, and compiled code has one version for arrays that can be and another for those that
+    cannot, such as memory maps: as read-only views all share one.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 class Dense(NamedTuple):
-    """Rows of a C-contiguous (n, d) array."""
+    """Rows of a C-contiguous (n, d) array, read-only."""
 
     values: Array
 
 
 class Sparse(NamedTuple):
-    """Rows of a CSR matrix without duplicate entries; the index arrays are viewed as unsigned integers."""
+    """Rows of a CSR matrix without duplicate entries; the index arrays are unsigned, and all are read-only."""
 
     values: Array
     columns: Array
@@ -258,6 +269,7 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
         values = np.empty(X.shape, X.dtype)
         for begin in range(0, X.shape[0], 1 << 12):
             values[begin : begin + (1 << 12)] = X[begin : begin + (1 << 12)]
+    values = read_only(values)
     for begin, end in spans(values.shape[0], values.shape[1]):
         largest = max(largest, _refuse_nonfinite(_scan_dense(values, begin, end), values[begin:end], begin))
     return Dense(values), largest
@@ -266,9 +278,10 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
 def _encode_sparse(X: Any) -> tuple[Sparse, float]:
     n, d = X.shape
     check_arrays(X)
-    columns, starts, largest, canonical = _as_unsigned(X.indices), _as_unsigned(X.indptr), 0.0, True
+    values, columns, starts = read_only(X.data), _as_unsigned(X.indices), _as_unsigned(X.indptr)
+    largest, canonical = 0.0, True
     for begin, end in spans(n, X.data.size / max(n, 1)):
-        norm2, bad, increasing = _scan_sparse(X.data, columns, starts, d, begin, end)
+        norm2, bad, increasing = _scan_sparse(values, columns, starts, d, begin, end)
         if bad >= 0:
             raise ValueError(out_of_range_message(X, bad))
         largest = max(largest, _refuse_nonfinite(norm2, X[begin:end] if not np.isfinite(norm2) else None, begin))
@@ -279,12 +292,12 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
         X = X.copy()
         X.sum_duplicates()
         return _encode_sparse(X)
-    return Sparse(X.data, columns, starts), largest
+    return Sparse(values, columns, starts), largest
 
 
 def _as_unsigned(index: Array) -> Array:
-    """A view of the same memory; negative indices become too large for any range."""
-    return index.view(np.dtype(f"u{index.dtype.itemsize}"))
+    """A read-only view of the same memory; negative indices become too large for any range."""
+    return read_only(index.view(np.dtype(f"u{index.dtype.itemsize}")))
 
 
 def as_signed(index: Array) -> Array:

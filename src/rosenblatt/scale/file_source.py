@@ -15,7 +15,17 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, check_labels, class_weights, encode_rows, radius2
+from rosenblatt.data.examples import (
+    Dense,
+    Examples,
+    Facts,
+    Sparse,
+    check_labels,
+    class_weights,
+    encode_rows,
+    radius2,
+    read_only,
+)
 from rosenblatt.data.formats.byte_sources import expand_paths
 from rosenblatt.data.formats.reading import Contents, Reading, RowBlock, encode_target, parse_tasks
 from rosenblatt.estimators.base.fitting import RowsWanted
@@ -126,6 +136,7 @@ class ExampleEncoder:
                 rows = Sparse(values.astype(np.float64, copy=False), columns, starts)
             else:
                 rows = Sparse(*gather(values, columns, starts, order))
+        rows = type(rows)(*map(read_only, rows))
         return self.examples(rows, truth, cache.contents.radius2)
 
 

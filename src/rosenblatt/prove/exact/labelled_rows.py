@@ -22,6 +22,7 @@ from rosenblatt.data.examples import (
     distinct,
     encode_labels,
     encode_rows,
+    read_only,
 )
 from rosenblatt.data.sparse_checks import well_formed
 
@@ -89,7 +90,7 @@ def dense_if_small(rows: Dense | Sparse, d: int) -> tuple[Any, Dense | Sparse]:
     if X.shape[0] * d > DENSE_VALUES:
         return X, rows
     dense = X.toarray()
-    return dense, Dense(dense)
+    return dense, Dense(read_only(dense))
 
 
 def check_label_types(classes: Array) -> None:
