@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels, encode_rows, encode_weights
-from rosenblatt.estimators.base.fitting import all_or_nothing, warn
+from rosenblatt.estimators.base.fitting import warn
+from rosenblatt.estimators.base.interruption import all_or_nothing
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, must
 from rosenblatt.estimators.base.validation import validated

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, encode_rows, encode_weights
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
-from rosenblatt.estimators.base.fitting import all_or_nothing
+from rosenblatt.estimators.base.interruption import all_or_nothing
 from rosenblatt.estimators.base.network_state_checks import check_network
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.state_checks import check_attributes, is_array, must

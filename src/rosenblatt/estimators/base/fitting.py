@@ -6,15 +6,13 @@ warning where the budget was spent, the last whole epoch where somebody pressed 
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -23,50 +21,16 @@ from sklearn.utils import column_or_1d
 
 from rosenblatt.data.errors import FileError, NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct
+from rosenblatt.estimators.base.interruption import as_it_was
 from rosenblatt.estimators.base.report import unseen
 from rosenblatt.learn.epoch_records import EpochRecords
 from rosenblatt.learn.epochs import EpochRecord, PartOfEpoch, Source, Training
 from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
 from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.overflow import check_state, largest, largest_in
+from rosenblatt.learn.overflow import check_state, largest_in
 
 Array = np.ndarray[Any, Any]
-Method = TypeVar("Method", bound=Callable[..., Any])
 OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
-
-
-def all_or_nothing(method: Method) -> Method:
-    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch.
-
-    An overflow is told with the row and the column of the largest value of X.
-    """
-
-    @functools.wraps(method)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            with as_it_was(self):
-                return method(self, *args, **kwargs)
-        except NotFiniteError as error:
-            if error.place is not None:
-                raise
-            given = inspect.signature(method).bind(self, *args, **kwargs).arguments
-            raise error.at(largest(given["X"], given.get("sample_weight"))) from None
-
-    return guarded  # type: ignore[return-value]
-
-
-@contextmanager
-def as_it_was(model: Any) -> Iterator[None]:
-    """A model that is as it was before where training fails; stopped by hand, it keeps its last whole epoch."""
-    before = dict(vars(model))
-    try:
-        yield
-    except BaseException as error:
-        learned = vars(model).get("report_") is not before.get("report_")
-        if not (learned and isinstance(error, KeyboardInterrupt | GeneratorExit)):
-            model.__dict__.clear()
-            model.__dict__.update(before)
-        raise
 
 
 def warn(sentence: str) -> None:

@@ -20,8 +20,9 @@ from rosenblatt.data.examples import (
     encode_labels,
     merge_labels,
 )
-from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch
+from rosenblatt.estimators.base.fitting import named_classes, one_epoch
 from rosenblatt.estimators.base.given_weights import take_weights
+from rosenblatt.estimators.base.interruption import all_or_nothing
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.online.new_classes import grow

@@ -16,7 +16,7 @@ from numba.extending import overload
 
 from rosenblatt.compiling import compiled
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.online.rules import HARMONIC, PA, PA1, PA2, PERCEPTRON, ROOT, Encoded
+from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
 from rosenblatt.learn.rows import add, add_class, add_pair, dot, dots, norm
 from rosenblatt.learn.tie_rule import rival, wins_tie
 
@@ -74,37 +74,6 @@ class SeparatePlanes(NamedTuple):
     v: Array
     scores: Array
     moves: Array
-
-
-@compiled
-def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
-    """The step size of the rule for a row whose margin is short by `lack` ≥ 0; q = ‖z‖² of the whole step."""
-    if rule.code == PERCEPTRON:
-        if rule.decay == HARMONIC:
-            return 1.0 / (updates + 1.0)
-        if rule.decay == ROOT:
-            return float(1.0 / np.sqrt(updates + 1.0))
-        return rule.eta
-    if q == 0.0 and rule.code != PA2:
-        return 0.0  # an empty row: no step changes its score
-    if rule.code == PA:
-        return lack / q
-    if rule.code == PA1:
-        return min(rule.C, lack / q)
-    return lack / (q + 0.5 / rule.C)
-
-
-@compiled
-def violates(rule: Encoded, margin: float, lack: float) -> bool:
-    """Whether the row shows that the learner has not converged: not above its margin, for PA and AROW not above 0.
-
-    A margin of NaN does.
-    """
-    if rule.code == PERCEPTRON:
-        return not lack < 0.0
-    if rule.tube >= 0.0:
-        return not lack <= 0.0
-    return not margin > 0.0
 
 
 @compiled

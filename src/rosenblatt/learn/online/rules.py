@@ -6,13 +6,17 @@ required margin τ, a row whose margin is short by ℓ = τ − m ≥ 0 makes th
     w += size · y · x          b += size · y · c          c = 0 (no bias), 1 (unit) or R² (radius)
 
 and a rule only defines `size`. A rule encodes itself as `Encoded`: an integer and a few numbers, which are all that
-compiled code sees. To add a rule, add a class here and a line in `first_order.step_size` (CONTRIBUTING.md).
+compiled code sees. To add a rule, add a class here and a line in `step_size` (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+
+from rosenblatt.compiling import compiled
 
 PERCEPTRON, PA, PA1, PA2, AROW, SECOND_ORDER = range(6)
 CONSTANT, HARMONIC, ROOT = range(3)  # the rate at update t: η, 1/t, 1/√t
@@ -111,3 +115,37 @@ class SecondOrderRule:
 
 
 Rule = PerceptronRule | PassiveAggressiveRule | AROWRule | SecondOrderRule
+
+
+# -- what compiled code asks a rule ----------------------------------------------------------------------------------
+
+
+@compiled
+def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
+    """The step size of the rule for a row whose margin is short by `lack` ≥ 0; q = ‖z‖² of the whole step."""
+    if rule.code == PERCEPTRON:
+        if rule.decay == HARMONIC:
+            return 1.0 / (updates + 1.0)
+        if rule.decay == ROOT:
+            return float(1.0 / np.sqrt(updates + 1.0))
+        return rule.eta
+    if q == 0.0 and rule.code != PA2:
+        return 0.0  # an empty row: no step changes its score
+    if rule.code == PA:
+        return lack / q
+    if rule.code == PA1:
+        return min(rule.C, lack / q)
+    return lack / (q + 0.5 / rule.C)
+
+
+@compiled
+def violates(rule: Encoded, margin: float, lack: float) -> bool:
+    """Whether the row shows that the learner has not converged: not above its margin, for PA and AROW not above 0.
+
+    A margin of NaN does.
+    """
+    if rule.code == PERCEPTRON:
+        return not lack < 0.0
+    if rule.tube >= 0.0:
+        return not lack <= 0.0
+    return not margin > 0.0

@@ -23,8 +23,8 @@ from numba.extending import overload
 from rosenblatt.compiling import compiled, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.online.first_order import UpdateLog, is_on, tie_stands, violates
-from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded
+from rosenblatt.learn.online.first_order import UpdateLog, is_on, tie_stands
+from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded, violates
 from rosenblatt.learn.rows import ONE, Rows, dots
 from rosenblatt.learn.tie_rule import rival
 
