@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import KernelPerceptron, KernelSVM
+from rosenblatt.learn.kernel.svm_dual import pair_step
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -137,3 +138,19 @@ def test_each_class_against_the_rest_votes_as_two_classes_do():
     for k in range(3):
         alone = KernelPerceptron(**settings).fit(X, y == k)
         assert np.array_equal(scores[:, k], alone.decision_function(X))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_step_of_a_pair_is_the_best_in_its_box(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(2, 2 if seed % 5 else 1))
+    (a, c), (_, b) = A @ A.T  # of rank one for every fifth: no single best point
+    r, s = rng.normal(size=2)
+    low, down = -rng.random(2) * (rng.random(2) < 0.7)
+    high, up = rng.random(2) * (rng.random(2) < 0.7)
+    u, v = pair_step(a, b, c, r, s, (low, high, down, up))
+    assert low <= u <= high
+    assert down <= v <= up
+    U, V = np.meshgrid(np.linspace(low, high, 201), np.linspace(down, up, 201))
+    values = r * U + s * V - 0.5 * (a * U**2 + 2 * c * U * V + b * V**2)
+    assert r * u + s * v - 0.5 * (a * u**2 + 2 * c * u * v + b * v**2) >= values.max() - 1e-12

@@ -358,7 +358,7 @@ class KernelSVM(KernelClassifier):
     tol : float, default=1e-4
         The relative duality gap to reach, in every plane.
     max_epochs : int, default=None
-        Rounds at most, each over up to 512 rows a plane; None: 10,000.
+        Rounds at most; None: 10,000.
     cache_size : float, default=200
         Megabytes for rows of the kernel matrix.
     class_weight : dict, "balanced" or None, default=None
