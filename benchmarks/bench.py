@@ -18,6 +18,7 @@ import bench_learning
 import bench_linear
 import bench_networks
 import bench_prove
+import bench_tables
 
 SECTIONS = {
     "epochs": bench_learning.epochs,
@@ -28,6 +29,7 @@ SECTIONS = {
     "linear": bench_linear.run,
     "networks": bench_networks.run,
     "files": bench_files.run,
+    "tables": bench_tables.run,
     "cluster": bench_cluster.run,
     "lab": bench_lab.run,
 }

@@ -81,20 +81,26 @@ def news() -> tuple[Any, Any, Any, Any] | None:
     """20 Newsgroups by date as TF-IDF (sublinear, English stop words, max_df 0.5), float32."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    at = folder("20news")
-    if at is not None:
-        texts = _news_from(at / "20news-bydate.tar.gz")
-    else:
-        from sklearn.datasets import fetch_20newsgroups
-
-        try:
-            parts = {part: fetch_20newsgroups(subset=part) for part in ("train", "test")}
-        except OSError:
-            return None
-        texts = {part: (found.data, found.target) for part, found in parts.items()}
+    texts = news_texts()
+    if texts is None:
+        return None
     vectorizer = TfidfVectorizer(sublinear_tf=True, max_df=0.5, stop_words="english", dtype=np.float32)
     X = vectorizer.fit_transform(texts["train"][0])
     return X, np.asarray(texts["train"][1]), vectorizer.transform(texts["test"][0]), np.asarray(texts["test"][1])
+
+
+def news_texts() -> dict[str, tuple[Any, Any]] | None:
+    """The posts and groups of 20 Newsgroups, "train" and "test"."""
+    at = folder("20news")
+    if at is not None:
+        return _news_from(at / "20news-bydate.tar.gz")
+    from sklearn.datasets import fetch_20newsgroups
+
+    try:
+        parts = {part: fetch_20newsgroups(subset=part) for part in ("train", "test")}
+    except OSError:
+        return None
+    return {part: (found.data, found.target) for part, found in parts.items()}
 
 
 def _news_from(archive: Path) -> dict[str, tuple[list[str], list[str]]]:

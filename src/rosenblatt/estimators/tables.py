@@ -17,13 +17,13 @@ from rosenblatt.data.columns.encoding import ParsedColumn
 from rosenblatt.data.columns.label_copies import accuracy_alone, r2_alone
 from rosenblatt.estimators.base.calibration import Calibration, calibrated
 from rosenblatt.estimators.base.state_checks import is_array, is_number, must
-from rosenblatt.estimators.base.table_model import TableModel, doubts, r2, separation
+from rosenblatt.estimators.base.table_model import MANY_ROWS, TableModel, doubts, held_out, r2, separation
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.linear import LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 
 Array = np.ndarray[Any, Any]
-PASSES = 10
+PASSES, LEAST_PASSES, VISITS = 10, 2, 500_000  # passes of "auto": so many visits of rows are enough
 SUSPICIOUS = 0.99  # a column that alone predicts so well may hold the label
 MOST_WEIGHTS = 50
 NORMAL_95 = 1.959963984540054
@@ -49,11 +49,11 @@ class TableClassifier(ClassifierMixin, TableModel):
     columns : mapping of str to str, optional
         The kind of some columns, as for `TableEncoder`.
     learner : "auto" or estimator, default="auto"
-        "auto" is the averaged passive-aggressive learner (PA-I, C = 0.1).
+        "auto" is the averaged passive-aggressive learner (PA-I, C = 0.1), with up to ten passes.
     scoring : str or callable, optional
         A measure of scikit-learn that the summary tells beside the accuracy.
     cv : int, default=5
-        The number of folds.
+        The number of folds. Of more than 200,000 rows, 100,000 are held out once instead.
     class_weight : mapping, "balanced" or None
         As for `PassiveAggressive`, for `learner="auto"`.
     random_state : int, RandomState or None
@@ -114,15 +114,20 @@ class TableClassifier(ClassifierMixin, TableModel):
 
     def _auto(self, rows: int) -> PassiveAggressive:
         weights = None if self.class_weight is None else dict(enumerate(self._class_weights.tolist()))
-        return PassiveAggressive(C=0.1, keep="average", max_epochs=PASSES, class_weight=weights)
+        passes = max(LEAST_PASSES, min(PASSES, VISITS // rows))
+        return PassiveAggressive(C=0.1, keep="average", max_epochs=passes, class_weight=weights)
 
     def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
         """The fold of each row; −1 for rows of classes with fewer rows than folds."""
         counts = np.bincount(target)
         count = min(self.cv, int(np.sort(counts)[-2]))
-        folds, notes = np.full(target.size, -1), []
+        folds, notes = np.full(target.size, -1), list[str]()
         if count < 2:
             return folds, ["every class but one has a single row: there are no out-of-fold scores"]
+        if target.size > MANY_ROWS:
+            for k in np.flatnonzero(counts >= count):
+                folds[held_out(np.flatnonzero(target == k), target.size, rng)] = 0
+            return folds, notes
         small = [f"{self.classes_[k]!s} ({counts[k]})" for k in np.flatnonzero(counts < count)]
         if small:
             which = f"{', '.join(small[:10])}{', …' if len(small) > 10 else ''}"
@@ -150,9 +155,9 @@ class TableClassifier(ClassifierMixin, TableModel):
         tested = np.flatnonzero(folds >= 0)
         if tested.size < 2 * self.classes_.size:
             return
-        chance = np.bincount(target).max() / target.size
+        chance, parts = np.bincount(target).max() / target.size, _parts(folds[tested])
         for column in columns:
-            alone = accuracy_alone(column.take(tested), target[tested], self.classes_.size, folds[tested])
+            alone = accuracy_alone(column.take(tested), target[tested], self.classes_.size, parts)
             if alone >= SUSPICIOUS and 1 - alone <= (1 - chance) / 2 and len(columns) > 1:
                 yield f"column {column.name!r} alone predicts {alone:.3f} of the labels: check where it comes from"
 
@@ -274,7 +279,7 @@ class TableRegressor(RegressorMixin, TableModel):
     scoring : str or callable, optional
         A measure of scikit-learn that the summary tells beside R².
     cv : int, default=5
-        The number of folds.
+        The number of folds. Of more than 200,000 rows, 100,000 are held out once instead.
     random_state : int, RandomState or None
 
     Attributes
@@ -340,9 +345,12 @@ class TableRegressor(RegressorMixin, TableModel):
         return super()._learn(X, (target - self.target_.mean) / self.target_.deviation)
 
     def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
-        count = min(self.cv, target.size // 2)
+        count, folds = min(self.cv, target.size // 2), np.full(target.size, -1)
+        if target.size > MANY_ROWS:
+            folds[held_out(np.arange(target.size), target.size, rng)] = 0
+            return folds, []
         if count < 2:
-            return np.full(target.size, -1), []
+            return folds, []
         return rng.permutation(np.arange(target.size) % count), []
 
     def _scores(self, learner: Any, X: Any) -> Array:
@@ -357,7 +365,7 @@ class TableRegressor(RegressorMixin, TableModel):
     def _suspicious(self, columns: list[ParsedColumn], target: Array, folds: Array) -> Iterator[str]:
         tested = np.flatnonzero(folds >= 0)
         for column in columns if tested.size and len(columns) > 1 else ():
-            alone = r2_alone(column.take(tested), target[tested], folds[tested])
+            alone = r2_alone(column.take(tested), target[tested], _parts(folds[tested]))
             if alone >= SUSPICIOUS:
                 yield f"column {column.name!r} alone predicts the label (R² {alone:.3f}): check where it comes from"
 
@@ -368,7 +376,7 @@ class TableRegressor(RegressorMixin, TableModel):
         if tested.size:
             found["score"] = r2(target[tested], scores)
             each = [r2(target[folds == k], scores[folds[tested] == k]) for k in range(found["folds"])]
-            found["interval"] = NORMAL_95 * float(np.std(each, ddof=1) / np.sqrt(len(each)))
+            found["interval"] = NORMAL_95 * float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
             found["mean_error"] = float(np.abs(target[tested] - scores).mean())
             if self.scoring is not None:
                 value = get_scorer(self.scoring)(
@@ -402,6 +410,11 @@ class TableRegressor(RegressorMixin, TableModel):
         if "summary_" in vars(self):
             must(isinstance(vars(self).get("target_"), TargetScale), "the scale of the target")
             must(is_number(self.target_.mean) and is_number(self.target_.deviation), "numbers")
+
+
+def _parts(folds: Array) -> Array:
+    """The folds; rows that were held out as one are cut into five."""
+    return folds if folds.max(initial=0) else np.arange(folds.size) % 5
 
 
 class OutOfFold:

@@ -25,6 +25,7 @@ from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder
 
 Array = np.ndarray[Any, Any]
+MANY_ROWS, HELD_OUT = 200_000, 100_000  # with more rows, so many are held out once, in place of folds
 FAR_APART = 0.1  # training and out-of-fold scores
 
 
@@ -185,8 +186,8 @@ class TableModel(BaseEstimator):
         coef = getattr(self.learner_, "coef_", None)
         if coef is None or not X.shape[1]:
             return [], np.zeros((0, 0)), np.zeros(0)
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        deviation = np.sqrt(np.maximum(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2, 0.0))
+        mean, square = (np.bincount(X.indices, part, X.shape[1]) / X.shape[0] for part in (X.data, X.data**2))
+        deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
         return self.encoder_.get_feature_names_out().tolist(), scale * np.atleast_2d(coef), deviation
 
     # -- use -----------------------------------------------------------------------------------------------------------
@@ -239,6 +240,12 @@ def labels(y: Any) -> Array:
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"y contains NaN or None, a missing label, at row {row}: leave out rows without a label.")
     found: Array = y.astype(str) if y.dtype.kind == "O" and all(isinstance(one, str) for one in y.tolist()) else y
+    return found
+
+
+def held_out(rows: Array, total: int, rng: Any) -> Array:
+    """Those of these rows that are held out: their share of `HELD_OUT` among all rows."""
+    found: Array = rng.permutation(rows)[: rows.size * HELD_OUT // total]
     return found
 
 

@@ -123,7 +123,7 @@ class TableSummary:
         text = f"{self.measure} {self.score:.3f}"
         if self.interval is not None:
             text += f" ± {self.interval:.3f}"
-        text += f", {self.folds} folds ({always}: {self.baseline:.3f})"
+        text += f", {f'{self.folds} folds' if self.folds > 1 else 'held-out rows'} ({always}: {self.baseline:.3f})"
         for name, value in (("log loss", self.log_loss), ("area under the curve", self.area), *self.other_scores):
             text += "" if value is None else f"; {name} {value:.3f}"
         return text if self.mean_error is None else f"{text}; mean absolute error {self.mean_error:.4g}"
