@@ -301,6 +301,15 @@ def test_two_hundred_columns():
     assert TableEncoder().fit_transform(X).toarray() == pytest.approx((X - X.mean(axis=0)) / X.std(axis=0))
 
 
+def test_columns_with_one_value_per_row_stand_side_by_side():
+    frame = pl.DataFrame({"a": [1.0, 2.0, 4.0], "b": ["x", "y", "x"], "c": [True, False, True]})
+    X = TableEncoder().fit_transform(frame)
+    X.check_format(full_check=True)
+    assert X.has_canonical_format
+    parts = [TableEncoder().fit_transform(frame[[name]]).toarray() for name in frame.columns]
+    assert np.array_equal(X.toarray(), np.hstack(parts))
+
+
 def test_objects_of_several_types_and_names_of_columns_that_are_numbers():
     frame = pd.DataFrame({0: [1, "a", None, 1] * 5, "n": [1.5, 2.5, 3.5, 4.0] * 5})
     encoder = TableEncoder().fit(frame)

@@ -104,6 +104,22 @@ def encoded(encodings: tuple[ColumnEncoding, ...], columns: list[ParsedColumn], 
     blocks = [one.encoding.encode(column.values) for one, column in zip(encodings, columns, strict=True)]
     if not blocks:
         return sp.csr_matrix((rows, 0))
+    if all(_one_per_row(block) for block in blocks):
+        return _side_by_side(blocks, rows)
     matrix = sp.csr_matrix(sp.hstack(blocks, format="csr"))
     matrix.sort_indices()
     return matrix
+
+
+def _one_per_row(block: Any) -> bool:
+    return bool(block.nnz == block.shape[0] and (np.diff(block.indptr) == 1).all())
+
+
+def _side_by_side(blocks: list[Any], rows: int) -> Any:
+    """What `hstack` gives for blocks with one value per row, by copying columns, which is several times faster."""
+    widths = np.array([block.shape[1] for block in blocks])
+    values, places = np.empty((rows, len(blocks))), np.empty((rows, len(blocks)), np.int32)
+    for k, (block, before) in enumerate(zip(blocks, np.cumsum(widths) - widths, strict=True)):
+        values[:, k], places[:, k] = block.data, block.indices + np.int32(before)
+    starts = np.arange(0, values.size + 1, len(blocks))
+    return sp.csr_matrix((values.ravel(), places.ravel(), starts), shape=(rows, int(widths.sum())))

@@ -53,7 +53,7 @@ class NumberEncoding:
         absent = np.isnan(values)
         filled = np.where(absent, self.mean, values)
         scaled = (filled / self.scale) - (self.shift / self.scale)
-        block = sp.csr_matrix(scaled.reshape(-1, 1))
+        block = full_column(scaled) if self.shift else sp.csr_matrix(scaled.reshape(-1, 1))
         return sp.hstack([block, indicator(absent)], format="csr") if self.indicator else block
 
 
@@ -91,6 +91,12 @@ class SplineEncoding:
         hats = [np.interp(filled, self.knots, unit) for unit in np.eye(self.knots.size)]
         block = sp.csr_matrix(np.column_stack(hats))
         return sp.hstack([block, indicator(absent)], format="csr") if self.indicator else block
+
+
+def full_column(values: Array) -> Any:
+    """One column with every value stored."""
+    places = np.zeros(values.size, np.int32)
+    return sp.csr_matrix((values, places, np.arange(values.size + 1)), shape=(values.size, 1))
 
 
 def indicator(where: Array) -> Any:
