@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from command_line_cases import run
 
-from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit, load
+from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit, load, predict, score
 
 
 @pytest.fixture
@@ -184,3 +184,13 @@ def test_rows_of_numbers_without_columns_are_refused(tmp_path):
     (tmp_path / "r.svm").write_text("1 1:2\n0 1:3\n")
     with pytest.raises(TypeError, match="online learners; TableClassifier is none"):
         fit(TableClassifier(), tmp_path / "r.svm")
+
+
+def test_what_models_of_tables_do_not_do_with_files_is_refused(churn, tmp_path):
+    for option in ({"shards": 2}, {"memory": "200MB"}, {"checkpoint": tmp_path / "c"}, {"classes": ["Yes", "No"]}):
+        with pytest.raises(ValueError, match=f"reads its table into memory: {next(iter(option))} is not for it"):
+            fit(TableClassifier(), churn, label="churned", **option)
+    model = fit(TableClassifier(random_state=0), churn, label="churned")
+    for ask in (lambda: score(model, churn), lambda: predict(model, churn, tmp_path / "out")):
+        with pytest.raises(ValueError, match="predicts rows of tables in memory"):
+            ask()

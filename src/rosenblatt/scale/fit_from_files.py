@@ -235,6 +235,10 @@ def fit(
         from rosenblatt.scale.table_files import fit_table, is_table_source
 
         if is_table_source(source, settings):
+            limits = {"shards": shards, "client": client, "memory": memory, "deadline": deadline}
+            given = {**limits, "checkpoint": checkpoint, "resume": resume or None, "classes": classes}
+            for option in [name for name, value in given.items() if value is not None]:
+                raise ValueError(f"{type(estimator).__name__} reads its table into memory: {option} is not for it.")
             return fit_table(estimator, source, **settings)
     for _ in steps(
         estimator,

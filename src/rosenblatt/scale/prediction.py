@@ -178,6 +178,11 @@ def _check_tally(tally: Any, shard: Shard) -> None:
 
 def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
     """One shard per file or block, and how it is read."""
+    if hasattr(model, "encoder_"):
+        raise ValueError(
+            f"{type(model).__name__} predicts rows of tables in memory: give a frame to its own methods, or use "
+            "`rosenblatt predict` and `rosenblatt evaluate`."
+        )
     if is_collection(source) or is_arrays(source):
         alone = not isinstance(source, tuple) and not hasattr(source, "columns")
         groups, how = groups_of((source, None) if alone else source, None, client, settings)
