@@ -51,7 +51,7 @@ visit = verb(
 # -- the loop --------------------------------------------------------------------------------------------------------
 
 
-class Task(NamedTuple):
+class VisitTask(NamedTuple):
     """Rows, their targets and their weights; `weights` is empty when all are 1."""
 
     rows: Any
@@ -60,7 +60,7 @@ class Task(NamedTuple):
 
 
 @compiled
-def sweep(learner: Any, task: Task, order: Array, rule: Any, tally: Array, log: UpdateLog, visits: int) -> int:
+def sweep(learner: Any, task: VisitTask, order: Array, rule: Any, tally: Array, log: UpdateLog, visits: int) -> int:
     """Visit rows in `order`, starting at tally[Count.POSITION]; returns how many of the `visits` are left.
 
     A row of weight s gets ⌈s⌉ consecutive visits, the last one scaled by the remaining fraction, and no more once a

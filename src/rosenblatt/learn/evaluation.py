@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, spans, values_per_row
-from rosenblatt.learn.compiled_loops import Task
+from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge
 from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
@@ -52,9 +52,9 @@ class Problem:
         return values_per_row(self.rows)
 
     @property
-    def task(self) -> Task:
+    def task(self) -> VisitTask:
         """The arguments of the compiled loop."""
-        return Task(self.rows, self.truth, self.weights)
+        return VisitTask(self.rows, self.truth, self.weights)
 
     def mass(self, index: Array) -> Array:
         """The weights of these rows."""

@@ -25,6 +25,7 @@ from rosenblatt.data.examples import (
     encode_rows,
     encode_weights,
     radius2,
+    read_only,
 )
 from rosenblatt.estimators.base.fitting import train
 from rosenblatt.estimators.base.report import Report, scanned
@@ -34,7 +35,6 @@ from rosenblatt.estimators.base.state_checks import (
     check_online,
     must,
     planes_now,
-    read_only,
 )
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.epochs import InMemory, Source, Training

@@ -121,13 +121,6 @@ def assigned(model: Any, name: str, shape: tuple[int, ...]) -> Array:
     return array if array.flags.writeable else array.copy()  # compiled code would be compiled anew for others
 
 
-def read_only(array: Array) -> Array:
-    """A view that refuses to be written to."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
 def is_view_of(value: Any, array: Array) -> bool:
     """Whether this is a view that `read_only` made of the array, or a row of it."""
     return isinstance(value, np.ndarray) and value.base is (array if array.base is None else array.base)

@@ -39,7 +39,7 @@ SINGULAR = 1e-12  # a determinant below this part of the product of its diagonal
 
 
 @compiled
-def room(y: float, alpha: float, limit: float) -> tuple[float, float]:
+def beta_room(y: float, alpha: float, limit: float) -> tuple[float, float]:
     """How far β = yα may move down (≤ 0) and up (≥ 0)."""
     if y > 0.0:
         return -alpha, limit - alpha
@@ -87,7 +87,7 @@ def ascend_working_set(G: Array, y: Array, alpha: Array, limit: Array, f: Array,
         i, worst = -1, slack
         for k in range(n):
             r = y[k] - f[k]
-            low, high = room(y[k], alpha[k], limit[k])
+            low, high = beta_room(y[k], alpha[k], limit[k])
             if abs(r) > worst and ((r > 0.0 and high > 0.0) or (r < 0.0 and low < 0.0)):
                 i, worst = k, abs(r)
         if i < 0:
@@ -100,14 +100,14 @@ def ascend_working_set(G: Array, y: Array, alpha: Array, limit: Array, f: Array,
             det = a * b - c * c
             if k != i and det > SINGULAR * a * b:
                 u, v = (b * r - c * s) / det, (a * s - c * r) / det
-                low, high = room(y[k], alpha[k], limit[k])
+                low, high = beta_room(y[k], alpha[k], limit[k])
                 if r * u > 0.0 and ((v > 0.0 and high > 0.0) or (v < 0.0 and low < 0.0)) and r * u + s * v > gain:
                     j, gain = k, r * u + s * v
-        low, high = room(y[i], alpha[i], limit[i])
+        low, high = beta_room(y[i], alpha[i], limit[i])
         if j < 0:
             u = clipped(r / a, low, high) if a > 0.0 else (high if r > 0.0 else low)
         else:
-            down, up = room(y[j], alpha[j], limit[j])
+            down, up = beta_room(y[j], alpha[j], limit[j])
             u, v = pair_step(a, G[j, j], row[j], r, y[j] - f[j], (low, high, down, up))
             alpha[j] = clipped(alpha[j] + y[j] * v, 0.0, limit[j])
             other = G[j]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,12 +56,33 @@ def scale_down(v: Array, b: Array, k: Any, state: Array, factor: float) -> None:
         state[0] = 1.0
 
 
+class PegasosColumn(NamedTuple):
+    """Column k: w = s·v, b, and what its steps count; state holds s, ‖w‖² and t, lacks has room for a batch."""
+
+    v: Array
+    b: Array
+    k: int
+    state: Array
+    tally: Array
+    lacks: Array
+
+
+class PegasosSettings(NamedTuple):
+    """What compiled code needs to know of the plan."""
+
+    lam: float
+    size: int
+    bias: float
+    project: bool
+
+
 @compiled
 def pegasos_steps(
-    v: Array, b: Array, k: Any, rows: Any, y: Array, visits: Array, shares: Array, state: Array, tally: Array,
-    lam: float, size: int, bias: float, project: bool, lacks: Array,
-) -> None:  # fmt: skip
-    """All batches of these visits, for column k; state: s, ‖w‖², t."""
+    column: PegasosColumn, settings: PegasosSettings, rows: Any, y: Array, visits: Array, shares: Array
+) -> None:
+    """All batches of these visits, for one column."""
+    v, b, k, state, tally, lacks = column
+    lam, size, bias, project = settings
     for begin in range(0, visits.size, size):
         end = min(begin + size, visits.size)
         state[2] += 1.0
@@ -126,13 +147,12 @@ class PegasosPass:
     def learn(self, problem: Problem, piece: Array) -> None:
         """Visit these rows of a problem returned by `as_codes`."""
         plan, machine = self.plan, self.machine
+        bias = 0.0 if plan.bias == "none" else 1.0
+        settings = PegasosSettings(float(plan.alpha), int(plan.batch_size), bias, bool(plan.project))
         for visits, shares in _visits(piece, problem.weights, plan.batch_size):
-            for k, column in enumerate(self.work):
-                pegasos_steps(
-                    machine.coef[k], machine.intercept, k, problem.rows, problem.truth, visits, shares, column,
-                    machine.tally, plan.alpha, plan.batch_size, 0.0 if plan.bias == "none" else 1.0, plan.project,
-                    self.lacks,
-                )  # fmt: skip
+            for k, state in enumerate(self.work):
+                column = PegasosColumn(machine.coef[k], machine.intercept, k, state, machine.tally, self.lacks)
+                pegasos_steps(column, settings, problem.rows, problem.truth, visits, shares)
 
     def end(self) -> None:
         """Multiply the scale s into the weights, after the last row."""

@@ -148,17 +148,6 @@ def visit_one(
 
 
 @compiled
-def move(learner: Any, rows: Any, i: Any, k: Any, step: float, share: float, rule: Any, tally: Any, log: Any) -> None:
-    """w_k += step·x, with the bias, the average and the log."""
-    add_class(rows, i, step, learner.dw, k)
-    learner.db[k] += step * rule.bias
-    if learner.v.size > 0:
-        add_class(rows, i, tally[Count.CLOCK] * step, learner.u, k)
-        learner.v[k] += tally[Count.CLOCK] * step * rule.bias
-    log_update(tally, log, i, k, step, share)
-
-
-@compiled
 def tie_stands(rule: Encoded, lack: float, true: Any, wrong: Any) -> bool:
     """Whether the true class ties with its rival, needs no margin, and wins by the tie rule."""
     return lack == 0.0 and rule.high == 0.0 and wins_tie(true, wrong)
@@ -221,7 +210,12 @@ def visit_separate(
         if step != 0.0:
             learner.moves[k] += 1.0
             learner.mass[k] += share
-            move(learner, rows, i, k, step, share, rule, tally, log)
+            add_class(rows, i, step, learner.dw, k)
+            learner.db[k] += step * rule.bias
+            if learner.v.size > 0:
+                add_class(rows, i, tally[Count.CLOCK] * step, learner.u, k)
+                learner.v[k] += tally[Count.CLOCK] * step * rule.bias
+            log_update(tally, log, i, k, step, share)
             tally[Count.UPDATES] += 1.0
             changed = True
     return changed
