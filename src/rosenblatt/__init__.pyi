@@ -1,5 +1,6 @@
 """The public names of rosenblatt, each with its home: what `rosenblatt/__init__.py` resolves when it is first used."""
 
+from . import losses as losses
 from ._version import __version__
 from .data.errors import FileError, NewerFormatError
 from .data.formats.reading import Reading, read, stream
@@ -108,6 +109,7 @@ __all__ = [
     "fit",
     "generalisation_bounds",
     "load",
+    "losses",
     "margins",
     "max_margin",
     "mistake_bounds",
