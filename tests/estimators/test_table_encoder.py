@@ -175,6 +175,7 @@ def test_zip_codes_as_names_are_the_same_from_integers_floats_and_text():
 def test_categories_of_pandas_are_names_even_where_they_are_numbers():
     encoder = TableEncoder().fit(pd.DataFrame({"c": pd.Categorical([1, 2, 1])}))
     assert encoder.columns_[0].kind == "names"
+    assert len(TableEncoder().fit(pd.DataFrame({"c": pd.cut([1.0, 2.0, 3.0], 2)})).get_feature_names_out()) == 3
 
 
 # -- dates -------------------------------------------------------------------------------------------------------------

@@ -50,7 +50,10 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     kind = column.type
     if pa.types.is_dictionary(kind):
-        inside = column_values(name, column.dictionary, missing)
+        words = column.dictionary
+        if pa.types.is_nested(words.type) or isinstance(words.type, pa.BaseExtensionType):  # intervals of pandas
+            words = pa.array([str(one) for one in words.to_pylist()], pa.large_string())
+        inside = column_values(name, words, missing)
         return ColumnValues(name, inside.values.take(column.indices), categorical=True)
     if pa.types.is_null(kind):
         return ColumnValues(name, column.cast(pa.large_string()))
