@@ -141,7 +141,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         check_labels(y, classes)
         check_label_types(classes)
         if classes.size < 2:
-            raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
+            raise ValueError(f"MaxMargin needs at least 2 classes to learn from; y has 1 class: {classes.item(0)!r}.")
         X, rows = dense_if_small(rows, X.shape[1])
         names = unique_column_names(getattr(self, "feature_names_in_", None))
         table = LabelledRows(X, rows, radius2, names, classes, encode_labels(y, classes))

@@ -71,6 +71,7 @@ class Perceptron(OnlineClassifier):
         one-vs-one those of the pair). With η = N it is the fixed-increment rule, the plain sum. A line search follows
         their mean instead.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
+        Rows count from 0.
         A fresh permutation each epoch; one that a file can give too, of blocks and then of rows within a pool of
         blocks, which is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, one update an
         epoch, the first or the most wrong row of all. A sequence of row numbers is visited as it stands, each epoch.

@@ -159,7 +159,7 @@ def example_encoder(wanted: RowsWanted, contents: Contents) -> ExampleEncoder:
     classes = np.array(contents.labels)
     check_labels(classes, classes)
     if classes.size < 2:
-        raise ValueError(f"{wanted.name} needs at least 2 classes to learn from; y has 1 class: {classes[0]!r}.")
+        raise ValueError(f"{wanted.name} needs at least 2 classes to learn from; y has 1 class: {classes.item(0)!r}.")
     counts = np.array(contents.counts, dtype=np.float64)
     if isinstance(weights, str) and not counts.all():
         raise ValueError(f'class_weight="balanced" needs rows of every class; {classes[counts == 0][0]!r} has none.')

@@ -196,7 +196,7 @@ def record_in_fractions(
     learner._check_rows(plan, examples)
     classes, labels = (1 if examples.classes is None else examples.classes.size), examples.target.ndim == 2
     if examples.classes is not None and classes < 2 and not labels:
-        raise ValueError(f"A trace needs at least 2 classes; y has 1 class: {examples.classes[0]!r}.")
+        raise ValueError(f"A trace needs at least 2 classes; y has 1 class: {examples.classes.item(0)!r}.")
     scheme = learner._scheme(classes, labels)
     planes = scheme.planes(classes)
     zero = np.full((planes, rows.shape[1]), Fraction(0), dtype=object), np.full(planes, Fraction(0), dtype=object)

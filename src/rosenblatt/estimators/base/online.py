@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,6 +71,21 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     _needs_memory: str | None = None  # why it needs all rows at once, if it does
     _needs_radius = False  # whether max‖x‖ must be known before the first step
     _takes_labels = True  # whether y may be an indicator of labels
+
+    def __init_subclass__(cls, **how: Any) -> None:
+        """Answer parameters of other libraries by the names that they have here."""
+        super().__init_subclass__(**how)
+        if "__init__" in vars(cls):
+            cls.__init__ = _answering(cls.__init__)  # type: ignore[method-assign]
+
+    @property
+    def errors_(self) -> Any:
+        """Not there: says where the mistakes of each epoch are."""
+        raise AttributeError(
+            f"{type(self).__name__} has no errors_: the mistakes of each epoch are "
+            "[record.updates for record in model.report_.epochs]; with record_errors=True record.errors has the rows "
+            "that are wrong at its end."
+        )
 
     @classmethod
     @functools.cache
@@ -398,6 +414,25 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
+# Parameters as textbooks and other libraries call them.
+ALIASES = {"eta": "learning_rate", "eta0": "learning_rate", "n_iter": "max_epochs", "max_iter": "max_epochs"}
+
+
+def _answering(init: Callable[..., None]) -> Callable[..., None]:
+    """The same `__init__`, which names the right parameter where another library's is given."""
+    known = inspect.signature(init).parameters
+
+    @functools.wraps(init)
+    def answering(self: Any, *args: Any, **params: Any) -> None:
+        for name in params.keys() & ALIASES.keys() - known.keys():
+            if ALIASES[name] in known:
+                meant = ", ".join(f"{ALIASES[one]}=" for one in sorted(params.keys() & ALIASES.keys() - known.keys()))
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}: use {meant}.")
+        init(self, *args, **params)
+
+    return answering
+
+
 def _types(X: Any) -> Any:
     """The types to choose from; scikit-learn sees that of an array, not that of every frame."""
     kinds = getattr(X, "dtypes", None)
@@ -416,7 +451,10 @@ def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     if array.ndim < len(shape) or (array.ndim == 0 and shape == (1,)):
         array = array.reshape(shape) if array.size == np.prod(shape) else array
     if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape}, expected {shape}.")
+        hint = ""
+        if name == "coef_init" and array.size == np.prod(shape) + shape[0]:
+            hint = " The intercept is not part of it: pass it as intercept_init."
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}.{hint}")
     if not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinity at {np.argwhere(~np.isfinite(array))[0].tolist()}.")
     return array

@@ -123,7 +123,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         assert examples.classes is not None
         if examples.classes.size < 2 and examples.target.ndim == 1:
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes to learn from; y has 1 class: {examples.classes[0]!r}."
+                f"{type(self).__name__} needs at least 2 classes to learn from; y has 1 class: "
+                f"{examples.classes.item(0)!r}."
             )
 
     @all_or_nothing

@@ -1,0 +1,39 @@
+"""Names from lectures and other libraries are answered with the names that they have here."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from rosenblatt import MaxMargin, PassiveAggressive, Perceptron
+
+
+def test_parameters_of_other_libraries():
+    with pytest.raises(TypeError, match=r"Perceptron has no parameter .*: use learning_rate=, max_epochs="):
+        Perceptron(eta=0.1, n_iter=10)
+    with pytest.raises(TypeError, match="use max_epochs="):
+        PassiveAggressive(max_iter=10)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
+        Perceptron(speed=1)
+    assert "eta" not in inspect.signature(Perceptron).parameters
+    assert "learning_rate" in inspect.signature(Perceptron).parameters
+    assert clone(Perceptron(learning_rate=0.5)).learning_rate == 0.5
+
+
+def test_the_mistakes_of_each_epoch():
+    model = Perceptron().fit([[1.0], [-1.0]], [1, -1])
+    assert not hasattr(model, "errors_")
+    with pytest.raises(AttributeError, match=r"record.updates for record in model.report_.epochs"):
+        _ = model.errors_
+
+
+@pytest.mark.parametrize("model", [Perceptron(), MaxMargin()])
+def test_a_class_is_named_as_a_person_writes_it(model):
+    with pytest.raises(ValueError, match=r"y has 1 class: 2\.$"):
+        model.fit([[1.0], [2.0]], np.array([2, 2]))
+
+
+def test_a_start_with_its_intercept_inside():
+    with pytest.raises(ValueError, match="pass it as intercept_init"):
+        Perceptron().fit([[1.0, 2.0], [2.0, 1.0]], [1, -1], coef_init=[-3, 1, 1])
