@@ -5,8 +5,10 @@ import inspect
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from rosenblatt import MaxMargin, PassiveAggressive, Perceptron
+from rosenblatt import MaxMargin, PassiveAggressive, Perceptron, margins, trace
 
 
 def test_parameters_of_other_libraries():
@@ -37,3 +39,22 @@ def test_a_class_is_named_as_a_person_writes_it(model):
 def test_a_start_with_its_intercept_inside():
     with pytest.raises(ValueError, match="pass it as intercept_init"):
         Perceptron().fit([[1.0, 2.0], [2.0, 1.0]], [1, -1], coef_init=[-3, 1, 1])
+
+
+def test_margins_of_a_pipeline():
+    X, y = [[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]], [1, 1, 1, -1, -1, -1]
+    pipeline = make_pipeline(StandardScaler(), Perceptron()).fit(X, y)
+    scaled = pipeline[0].transform(X)
+    assert margins(pipeline, X, y).geometric.tolist() == margins(pipeline[1], scaled, y).geometric.tolist()
+    assert margins(make_pipeline(Perceptron()).fit(X, y), X, y).errors == 0
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_row_that_makes_no_update_is_not_said_to_lack_margin(exact):
+    """From zero every class scores 0, and the lowest of them is the answer."""
+    text = str(trace([[1.0], [2.0], [3.0]], [0, 1, 2], exact=exact, max_epochs=1))
+    first, second = text.splitlines()[3:5]
+    assert "0 = 0, wins the tie" in first
+    assert "→" not in first
+    assert "→" in second or ">" in second
+    assert not any("≤" in line and "→" not in line for line in text.splitlines())

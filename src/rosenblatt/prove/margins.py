@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.pipeline import Pipeline
 
 from rosenblatt.data.examples import encode_labels
 from rosenblatt.data.sparse_checks import well_formed
@@ -137,7 +138,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     ----------
     model : fitted linear classifier, WidestPlane or Separability
         Anything with `coef_`, `intercept_` and `classes_`, and one plane per class. For a certificate about one class
-        of several, pass y == that class.
+        of several, pass y == that class. Of a pipeline that ends in such a model the margins are those of the last
+        step, on the rows that reach it.
     X : array-like or sparse matrix of shape (n, d)
     y : array-like of shape (n,)
 
@@ -153,6 +155,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     >>> seen.geometric, seen.line
     (array([2., 2.]), (-0.0, 2.0))
     """
+    if isinstance(model, Pipeline):
+        model, X = model[-1], model[:-1].transform(X) if len(model) > 1 else X
     linear, table = linear_model_of(model), read_labelled_rows(X, y)
     if len(getattr(model, "classes", (0, 1))) != 2 and table.classes.dtype != bool:
         raise ValueError(

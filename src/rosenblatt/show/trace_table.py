@@ -63,6 +63,10 @@ def _margin_comparison(trace: Trace, step: Step) -> str:
     required = _required_margin(trace, step.label)
     if required is None:
         return format_number(step.margin)
+    if step.margin == required and not step.updated:
+        # A passive-aggressive margin is just enough; of several classes that score alike the lowest is the answer.
+        tie = ", wins the tie" if required == 0 and not trace.binary else ""
+        return f"{format_number(step.margin)} = {format_number(required)}{tie}"
     sign = "≤" if step.margin <= required else ">"
     return f"{format_number(step.margin)} {sign} {format_number(required)}"
 
@@ -90,7 +94,8 @@ def _planes(coef: Any, intercept: Any, bias: bool, name: bool = True) -> str:
 
 def _summary(trace: Trace) -> str:
     updates = len(trace.updates)
-    how = {"budget": "not separated", "early": "stopped early"}.get(trace.outcome, trace.outcome)
+    unfinished = "not solved" if trace.learner.endswith("Regressor") else "not separated"
+    how = {"budget": unfinished, "early": "stopped early"}.get(trace.outcome, trace.outcome)
     text = f"{how} after {updates} update{'' if updates == 1 else 's'} in {len(trace.steps)} steps"
     if trace.bound is not None:
         text += f"; the bound allows {format_number(trace.bound)}"
