@@ -215,7 +215,7 @@ def test_line_search_that_finds_no_step_ends(monkeypatch):
     real = batch.SmoothedObjective.loss
     monkeypatch.setattr(batch.SmoothedObjective, "loss", lambda *args: (float(next(rises)), real(*args)[1]))
     monkeypatch.setattr(batch.np, "vdot", lambda a, b: np.inf)
-    with pytest.raises(NotFiniteError, match="No step along the gradient"):
+    with pytest.raises(NotFiniteError, match="No step size is small enough to decrease the loss"):
         LinearClassifier(solver="batch").fit([[0.0], [1.0], [3.0]], [0, 1, 1])
 
 
