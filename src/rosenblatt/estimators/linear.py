@@ -162,8 +162,8 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
         1/(α(t + t₀)), t₀ such that no first step overshoots (Bottou 2010); without a penalty it falls with the root of
         the epochs. A callable gets the number of the epoch, from 1. "batch" has no rate.
     solver : {"stochastic", "batch", "gradient", "auto"}, default="stochastic"
-        "stochastic": one step a row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
-        zeros. "batch": accelerated proximal gradient with line search, one step an epoch, to any accuracy.
+        "stochastic": one step per row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
+        zeros. "batch": accelerated proximal gradient with line search, one step per epoch, to any accuracy.
         "gradient": w ← w − η∇F over all rows, once per epoch; η = 1 for "optimal". "auto": "batch" where `fit` has up
         to 2·10⁶ stored values and neither a learning rate nor an order is given; otherwise, and in `partial_fit`,
         "stochastic".

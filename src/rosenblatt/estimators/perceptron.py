@@ -221,7 +221,7 @@ class Perceptron(OnlineClassifier):
 
     @property
     def vectors_(self) -> Any:
-        """Every w there ever was, the start first: (k, d), for many classes (k, K, d), else a list, one a plane."""
+        """Every w so far, the start first: (k, d), for several classes (k, K, d), or a list with one array per plane."""
         return self._written_out()[0]
 
     @property
@@ -256,7 +256,7 @@ class AveragedPerceptron(Perceptron):
     bias_step : {"unit", "radius"}, default="unit"
         What a step of size η adds to b: η·y or η·y·R².
     margin : float or pair of floats, default=0.0
-        How far beyond the plane a row must be; a pair, in the order of `classes_`, for each class its own.
+        How far beyond the plane a row must be; a pair, in the order of `classes_`, sets one margin per class.
     update : {"online", "batch"}, default="online"
         Whether each row moves w at once, or all rows together once per epoch.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
@@ -344,7 +344,7 @@ class VotedPerceptron(Perceptron):
     bias_step : {"unit", "radius"}, default="unit"
         What a step of size η adds to b: η·y or η·y·R².
     margin : float or pair of floats, default=0.0
-        How far beyond the plane a row must be; a pair, in the order of `classes_`, for each class its own.
+        How far beyond the plane a row must be; a pair, in the order of `classes_`, sets one margin per class.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
         In which order an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"

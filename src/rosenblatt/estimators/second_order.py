@@ -43,7 +43,7 @@ class AROW(OnlineClassifier):
     r : float, default=1.0
         How much a row is distrusted: larger r, smaller steps.
     covariance : {"diagonal", "full"}, default="diagonal"
-        "full" keeps (d+1)² numbers a class: for few features.
+        "full" keeps (d + 1)² numbers per class, so it is for few features.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"

@@ -86,7 +86,7 @@ def _from_frame(X: Any) -> Table:
     names = [str(name) for name in getattr(X, "column_names", X.columns)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"Two columns of X are named {twice[0]!r}: give each column a name of its own.")
+        raise ValueError(f"Two columns of X are named {twice[0]!r}: rename one of them.")
     frame = nw.from_native(X, eager_only=True)
     _refuse_empty(len(frame), len(names))
     return Table(dict(zip(names, map(_from_series, frame.iter_columns()), strict=True)), len(frame))
