@@ -221,7 +221,7 @@ class Perceptron(OnlineClassifier):
 
     @property
     def vectors_(self) -> Any:
-        """Every w so far, the start first: (k, d), for several classes (k, K, d), or a list with one array per plane."""
+        """Every w so far, the start first: (k, d), for several classes (k, K, d), or a list, one per plane."""
         return self._written_out()[0]
 
     @property

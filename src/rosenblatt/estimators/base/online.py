@@ -249,7 +249,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 group = (
                     np.flatnonzero(examples.target == k) if present is None else present[examples.target[present] == k]
                 )
-            # At least one row per class is left to learn from. The order is made piece by piece: Ctrl-C is handled promptly.
+            # At least one row per class is left to learn from. The order is made in pieces, so that Ctrl-C is handled.
             count = min(math.ceil(self.validation_fraction * group.size), group.size - 1)
             order = Shuffled(int(group.size), seed)
             for begin in range(0, count, ROWS_AT_ONCE):
