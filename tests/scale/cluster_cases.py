@@ -36,8 +36,10 @@ def _quiet(monkeypatch):
 def start(workers, **settings):
     get_mp_context()  # sets a list of its own once
     multiprocessing.set_forkserver_preload(["distributed", "rosenblatt.scale.dask_cluster", "warm"])
-    quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50, "memory_limit": "2GB"}
-    return LocalCluster(n_workers=workers, threads_per_worker=1, **quiet, **settings)
+    quiet = {"dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    # A worker inside this process would measure the test runner's memory against its own limit, and pause for good.
+    limit = "2GB" if settings.get("processes", True) else 0
+    return LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=limit, **quiet, **settings)
 
 
 @pytest.fixture(scope="module")
