@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.data.examples import Examples, Facts
+from rosenblatt.data.examples import Examples, Facts, read_only
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
 from rosenblatt.estimators.base.report import Report
@@ -85,15 +85,20 @@ class KernelClassifier(EpochClassifier):
         few = 10 if plan.keep == "vote" else max(10, MOST_KERNELS // facts.rows**2)
         return self.max_epochs or min(1_000, few)
 
+    def _row_order(self) -> Any:
+        """The support in the order of its rows in X; it is left as it is if they have no numbers."""
+        rows = self._kept.rows
+        return slice(None) if rows is None or (rows < 0).any() else np.argsort(rows, kind="stable")
+
     @property
     def support_vectors_(self) -> Any:
         """The support rows."""
-        return self._kept.support
+        return self._kept.support[self._row_order()]
 
     @property
     def dual_coef_(self) -> Array:
         """The coefficients of the support rows, (planes, S)."""
-        return self._kept.coef.T
+        return read_only(self._kept.coef.T[:, self._row_order()])
 
     @property
     def intercept_(self) -> Array:  # type: ignore[override]
@@ -145,10 +150,16 @@ class KernelPerceptron(KernelClassifier):
 
     Attributes
     ----------
+    support_ : ndarray of shape (S,)
+        The distinct rows that made mistakes, in the order of X; of equal rows the one that erred first. After
+        `partial_fit` each has its number in the call in which it joined. With a budget every plane has a support of
+        its own, so that a row may appear more than once.
     support_vectors_ : array or CSR matrix of shape (S, d)
-        The distinct rows that made mistakes.
+        These rows.
     dual_coef_ : ndarray of shape (planes, S)
-        β of the model; of the last iterate for a vote.
+        β of each: for two classes y·α, α the mistakes on the row. One row per plane, so for K classes (K, S), and for
+        one-vs-one (K(K − 1)/2, S), with 0 where a row made no mistake with that plane. Of a vote, β of the last
+        iterate.
     intercept_ : ndarray of shape (planes,)
     classes_ : ndarray
     n_iter_ : int
@@ -214,6 +225,14 @@ class KernelPerceptron(KernelClassifier):
             raise ValueError(f'budget={self.budget} needs keep="last": the average and the vote need every mistake.')
         order = checked_order(self.order)
         return Plan(rule=PerceptronRule(), order=order, keep=self.keep, record_errors=self.record_errors)
+
+    @property
+    def support_(self) -> Array:
+        """The numbers of the support rows in X, ascending."""
+        rows = self._kept.rows
+        if rows is None or (rows < 0).any():
+            raise AttributeError("This model was saved before support rows had numbers: fit it again.")
+        return read_only(np.sort(rows))
 
     def _new_state(self, source: Any, plan: Plan, *start: Any) -> Any:
         examples = source.examples
@@ -366,11 +385,13 @@ class KernelSVM(KernelClassifier):
 
     Attributes
     ----------
-    support_ : ndarray
-        The rows with α > 0 in some plane.
+    support_ : ndarray of shape (S,)
+        The rows with α > 0 in some plane, ascending.
     support_vectors_ : array or CSR matrix of shape (S, d)
+        These rows.
     dual_coef_ : ndarray of shape (planes, S)
-        y·α.
+        y·α of each: (1, S) for two classes, as in scikit-learn's SVC; for K classes one row per plane, (K, S), and for
+        one-vs-one (K(K − 1)/2, S), with 0 where a row is no support of that plane.
     intercept_ : ndarray of shape (planes,)
     classes_ : ndarray
     n_iter_ : int
@@ -438,7 +459,7 @@ class KernelSVM(KernelClassifier):
         return KernelDualSolver(state, float(self.tol), self.cache_size * MEGABYTE)
 
     def _publish(self, kept: Any) -> None:
-        self.support_ = self._state.support_rows()
+        self.support_ = read_only(self._state.support_rows())
         del self._state  # it holds the training rows; the support is enough to predict
 
     def _conclude(self, run: Training, report: Report) -> Report:

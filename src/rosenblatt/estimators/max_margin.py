@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,11 +15,18 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels, encode_rows, encode_weights
+from rosenblatt.data.examples import (
+    as_labels,
+    check_labels,
+    distinct,
+    encode_labels,
+    encode_rows,
+    encode_weights,
+)
 from rosenblatt.estimators.base.fitting import warn
 from rosenblatt.estimators.base.interruption import all_or_nothing
 from rosenblatt.estimators.base.report import Report
-from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, must
+from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, is_array, must, protect
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.linear.squared_hinge_newton import squared_hinge
@@ -30,6 +37,31 @@ from rosenblatt.prove.exact.labelled_rows import LabelledRows, check_label_types
 from rosenblatt.prove.max_margin.search import why_no_plane, widest_plane
 
 Array = np.ndarray[Any, Any]
+
+
+PUBLISHED = ("coef_", "intercept_", "support_", "dual_coef_")
+
+
+class Plane(NamedTuple):
+    """One class against the rest: a plane, y·α of each row, what is proven of it, its gap and the steps to it."""
+
+    coef: Array
+    intercept: float
+    shares: Array
+    proof: Any
+    gap: float
+    steps: int
+
+
+def _shares(found: WidestPlane, X: Any, sides: Array) -> Array:
+    """y·α of each row: the weights of the point of least norm v = Σ λ_i y_i x_i, scaled so that Σ α_i y_i x_i is w."""
+    shares, rows = np.zeros(sides.size), list(found.support)
+    if rows:
+        shares[rows] = np.array(found.weights) * sides[rows]
+        v = np.asarray(shares[rows] @ X[rows], dtype=np.float64).ravel()
+        length = math.hypot(*v)  # which neither overflows nor underflows
+        shares *= math.hypot(*found.coef) / length if length else 0.0
+    return shares
 
 
 class MaxMargin(ClassifierMixin, BaseEstimator):
@@ -51,6 +83,11 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         In double precision. y·f is about 1 on the nearest rows.
     intercept_ : ndarray
     classes_ : ndarray
+    support_ : ndarray of shape (S,)
+        The rows that w is made of, ascending: the nearest ones, or for the squared hinge those with y·f < 1.
+    dual_coef_ : ndarray of shape (1, S) or (K, S)
+        By how much: `coef_` = `dual_coef_` @ X[`support_`], as closely as `tol` says. y·α, (1, S) for two classes as in
+        scikit-learn's SVC; for K classes one row per plane, with 0 where a row is no support of it.
     n_iter_ : int
         Rows that joined a corral (Newton steps, for the squared hinge), over all classes.
     certificates_ : tuple
@@ -105,13 +142,17 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         began = time.perf_counter()
         table, weights = self._table(X, y, sample_weight)
         names = table.classes[-1:] if table.classes.size == 2 else table.classes
-        found = [self._plane(table, name, weights) for name in names]
-        self.coef_ = np.array([plane[0] for plane in found])
-        self.intercept_ = np.array([plane[1] for plane in found])
-        self.certificates_ = tuple(plane[2] for plane in found)
-        self.n_iter_ = sum(plane[4] for plane in found)
+        found = [self._plane(table, name, weights[weights > 0]) for name in names]
+        self.coef_ = np.array([plane.coef for plane in found])
+        self.intercept_ = np.array([plane.intercept for plane in found])
+        shares = np.array([plane.shares for plane in found])
+        support = np.flatnonzero(shares.any(axis=0))
+        self.support_, self.dual_coef_ = np.flatnonzero(weights > 0)[support], shares[:, support]
+        protect(self, *PUBLISHED)
+        self.certificates_ = tuple(plane.proof for plane in found)
+        self.n_iter_ = sum(plane.steps for plane in found)
         self.classes_ = table.classes
-        self.report_ = self._report(table, max(plane[3] for plane in found), time.perf_counter() - began)
+        self.report_ = self._report(table, max(plane.gap for plane in found), time.perf_counter() - began)
         self._warn()
         return self
 
@@ -127,6 +168,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         return model
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[LabelledRows, Array]:
+        """The rows of positive weight, and the weights of all rows."""
         if y is None:
             raise ValueError("MaxMargin requires y to be passed, but the target y is None.")
         X = self._checked(X, reset=True)
@@ -134,8 +176,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         check_consistent_length(X, y)
         y = column_or_1d(as_labels(y), warn=True)
         weights = encode_weights(sample_weight, X.shape[0])
-        if weights is not None and not weights.all():
-            X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        if not weights.all():
+            X, y = X[weights > 0], y[weights > 0]
         rows, radius2 = encode_rows(X)
         classes = distinct(y)
         check_labels(y, classes)
@@ -145,22 +188,22 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         X, rows = dense_if_small(rows, X.shape[1])
         names = unique_column_names(getattr(self, "feature_names_in_", None))
         table = LabelledRows(X, rows, radius2, names, classes, encode_labels(y, classes))
-        return table, np.ones(X.shape[0]) if weights is None else weights
+        return table, weights
 
     def _checked(self, X: Any, reset: bool) -> Any:
         return validated(self, X, reset=reset, accept_sparse="csr", accept_large_sparse=True, order="C",
                              dtype=[np.float64, np.float32], ensure_all_finite=False)  # fmt: skip
 
-    def _plane(self, table: LabelledRows, name: Any, weights: Array) -> tuple[Array, float, Any, float, int]:
-        """One class against the rest: coef, intercept, certificate, gap, steps."""
+    def _plane(self, table: LabelledRows, name: Any, weights: Array) -> Plane:
+        """One class against the rest."""
         found, steps = widest_plane(table, name, self.fit_intercept, self.tol)
-        if isinstance(found, WidestPlane):
-            return found.coef, found.intercept, found, found.gap, steps
         sides = signed_rows(table, name, self.fit_intercept).sides.astype(np.float64)
+        if isinstance(found, WidestPlane):
+            return Plane(found.coef, found.intercept, _shares(found, table.X, sides), found, found.gap, steps)
         soft = squared_hinge(table.X, sides, weights, self.fit_intercept)
         if not all_finite(np.append(soft.w, (soft.b, soft.gap))):
             raise NotFiniteError("The squared hinge overflows on these rows")
-        return soft.w, soft.b, found, soft.gap, soft.steps
+        return Plane(soft.w, soft.b, sides * soft.alpha, found, soft.gap, soft.steps)
 
     def _report(self, table: LabelledRows, gap: float, seconds: float) -> Report:
         without = [one for one in self.certificates_ if isinstance(one, Separability)]
@@ -207,8 +250,14 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
                 "further on these rows."
             )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy cannot be written to either."""
+        super().__setstate__(state)
+        protect(self, *PUBLISHED)
+
     def _renew(self) -> None:
-        """Nothing has changed since files were first written."""
+        """Arrays that cannot be written to."""
+        protect(self, *PUBLISHED)
 
     def _check_whole(self) -> None:
         """Refuse planes and classes that do not fit together."""
@@ -217,6 +266,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             return
         planes = 1 if self.classes_.size == 2 else int(self.classes_.size)
         check_planes(self.coef_, self.intercept_, planes, self.n_features_in_, "fiu")
+        if "support_" in vars(self):  # files of version 0.1 and given weights have none
+            must(is_array(self.support_, (self.support_.size,), "i"), "the numbers of support rows")
+            must(is_array(self.dual_coef_, (planes, self.support_.size)), "dual coefficients")
         proofs = 0 if self.report_ is None else planes  # of given weights nothing is proven
         must(isinstance(self.certificates_, tuple) and len(self.certificates_) == proofs, f"{proofs} certificates")
         must(all(isinstance(one, WidestPlane | Separability) for one in self.certificates_), "certificates")

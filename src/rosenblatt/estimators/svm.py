@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rosenblatt.data.examples import read_only
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.linear import LINEAR, ObjectiveLearner
@@ -63,10 +64,11 @@ class LinearSVM(OnlineClassifier):
     ----------
     coef_, intercept_, classes_, n_iter_
         As in `Perceptron`.
-    support_ : ndarray
-        The rows that w is made of.
-    dual_coef_ : ndarray of shape (1, n_support) or (K, n_support)
-        By how much: `coef_` = `dual_coef_` @ X[`support_`]; α·y for two classes and one-vs-rest.
+    support_ : ndarray of shape (S,)
+        The rows that w is made of, ascending.
+    dual_coef_ : ndarray of shape (1, S) or (K, S)
+        By how much: `coef_` = `dual_coef_` @ X[`support_`]. y·α, (1, S) for two classes as in scikit-learn's SVC; for
+        K classes one row per plane, with 0 where a row is no support of it.
     report_ : Report
         With `gap` and `objective`.
 
@@ -174,7 +176,8 @@ class LinearSVM(OnlineClassifier):
         relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
         shares = ascent.signed()
         support = np.flatnonzero(shares.any(axis=1))
-        self.support_, self.dual_coef_ = support, np.ascontiguousarray(shares[support].T)
+        self.support_ = read_only(support)
+        self.dual_coef_ = read_only(np.ascontiguousarray(shares[support].T))
         outcome = "solved" if relative <= self.tol else "stalled" if report.outcome == "solved" else report.outcome
         return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
 

@@ -34,6 +34,7 @@ def check_kernel_model(model: Any) -> None:
     check_rows(kept.support, d)
     S, K = kept.support.shape[0], kept.scheme.planes(classes)
     must(is_array(kept.coef, (S, K)), f"coefficients of shape {(S, K)}")
+    must(kept.rows is None or is_array(kept.rows, (S,), "i"), "the numbers of support rows")
     together = kept.scheme.joint
     must(isinstance(kept.histories, tuple) and len(kept.histories) in (0, 1 if together else K), "histories")
     for history in kept.histories:
@@ -63,6 +64,7 @@ def _check_machines(state: KernelState, d: int, K: int) -> None:
     check_rows(state.support.rows, d)
     S = state.support.size
     must(state.keep in ("last", "average", "vote") and isinstance(state.whole, bool), "what is kept")
+    must(is_array(state.rows, (S,), "i"), "the numbers of support rows")
     for array in (state.beta, state.total):
         must(is_array(array, (S, K)) and array.dtype == np.float64, f"coefficients of shape {(S, K)}")
     clocks = 1 if state.scheme.joint else K
@@ -84,4 +86,5 @@ def _check_budgeted(state: BudgetState, d: int, K: int) -> None:
         inner = (m, m) if state.rule == "projectron++" else (0, 0)
         for array, shape in ((one.beta, (m,)), (one.gram, (m, m)), (one.inverse, inner), (one.tally, (len(Count),))):
             must(is_array(array, shape) and array.dtype == np.float64, f"an array of shape {shape}")
+        must(is_array(one.rows, (m,), "i"), "the numbers of support rows")
         must(m <= state.budget and one.tally[Count.SUPPORT] == m, "a support within its budget")

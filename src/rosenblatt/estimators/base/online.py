@@ -36,6 +36,7 @@ from rosenblatt.estimators.base.state_checks import (
     check_online,
     must,
     planes_now,
+    protect,
 )
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.epochs import InMemory, Source, Training
@@ -282,6 +283,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 shown = held[name]
                 if isinstance(shown, np.ndarray) and np.array_equal(shown.reshape(np.shape(plane)), plane):
                     setattr(self, name, read_only(plane).reshape(shown.shape))
+        protect(self, "support_", "dual_coef_")
 
     def _state_now(self, plan: Plan) -> Any:
         """A copy of the state, to learn on from; one that starts at `coef_` and `intercept_` if they were assigned."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.examples import read_only
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.models import Planes, UpdateHistory, VotedPlanes
@@ -138,6 +139,14 @@ def _described(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape} and dtype {value.dtype}"
     return f"a {type(value).__name__}"
+
+
+def protect(model: Any, *names: str) -> None:
+    """Make these attributes read-only, where they are arrays: those of copies and files could be written to."""
+    held = vars(model)
+    for name in names:
+        if isinstance(held.get(name), np.ndarray):
+            held[name] = read_only(held[name])
 
 
 # -- linear machines -------------------------------------------------------------------------------------------------

@@ -180,6 +180,11 @@ class BudgetedMachine:
     gram: Array  # the kernel matrix of the support, divided by R²
     inverse: Array
     tally: Array
+    rows: Any = None  # the number of each support row in X, as in `KernelState`
+
+    def __post_init__(self) -> None:
+        if self.rows is None:
+            self.rows = np.full(self.beta.size, -1)
 
 
 @dataclass
@@ -217,7 +222,8 @@ class BudgetState:
         for k, one in enumerate(self.machines):
             coef[at : at + one.beta.size, k] = one.beta / self.reach2
             at += one.beta.size
-        return KernelModel(self.kernel, support, coef, self.scheme, self.classes)
+        rows = np.concatenate([one.rows for one in self.machines])
+        return KernelModel(self.kernel, support, coef, self.scheme, self.classes, rows=rows)
 
     last = kept
 
@@ -263,7 +269,7 @@ class BudgetSolver(KernelSolver):
             weights = np.ones(index.size) if examples.weights is None else examples.weights[index]
             for k, machine in enumerate(state.machines):
                 column = np.ascontiguousarray(sides[:, k])
-                state.machines[k] = new = _after_block(state, machine, X, G, column, weights, repeats)
+                state.machines[k] = new = _after_block(state, machine, X, index, G, column, weights, repeats)
                 self.bad += new.tally[Count.VIOLATIONS] - machine.tally[Count.VIOLATIONS]
                 self.loss += new.tally[Count.LOSS] - machine.tally[Count.LOSS]
         yield PartOfEpoch(order.size, state.updates - self.before)
@@ -286,7 +292,14 @@ def _rescale(state: BudgetState, reach2: float) -> None:
 
 
 def _after_block(
-    state: BudgetState, machine: BudgetedMachine, X: Any, G: Array, sides: Array, weights: Array, repeats: VisitLimit
+    state: BudgetState,
+    machine: BudgetedMachine,
+    X: Any,
+    index: Array,
+    G: Array,
+    sides: Array,
+    weights: Array,
+    repeats: VisitLimit,
 ) -> BudgetedMachine:
     """The machine after a block of rows."""
     old, rows = machine.beta.size, X.shape[0]
@@ -324,6 +337,6 @@ def _after_block(
     else:
         given = machine.support.toarray() if sp.issparse(machine.support) else machine.support
         both = np.concatenate([given, X])
-    return BudgetedMachine(
-        both[places], beta[:size].copy(), pool[np.ix_(places, places)], inverse[:size, :size].copy(), tally
-    )
+    numbers = np.concatenate([machine.rows, index.astype(np.int64)])[places]
+    gram = pool[np.ix_(places, places)]
+    return BudgetedMachine(both[places], beta[:size].copy(), gram, inverse[:size, :size].copy(), tally, numbers)

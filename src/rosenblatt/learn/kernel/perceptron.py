@@ -160,6 +160,7 @@ class KernelModel:
     scheme: Scheme
     classes: int
     histories: tuple[UpdateHistory, ...] = ()
+    rows: Array | None = None  # the number of each support row in X; without them, the order is that of X
 
     @property
     def width(self) -> int:
@@ -232,6 +233,11 @@ class KernelState:
     slots: dict[bytes, int] = field(default_factory=dict)  # the index of a row in the support, by its digest
     log: tuple[Array, ...] = ()  # (support, column, step, clock, share) of every step, for the vote
     dtype: Any = np.float64
+    rows: Any = None  # the number of each support row in the X that it came with; -1 where a model file has none
+
+    def __post_init__(self) -> None:
+        if self.rows is None:
+            self.rows = np.full(self.beta.shape[0], -1)
 
     def copy(self) -> KernelState:
         """An independent copy."""
@@ -251,7 +257,8 @@ class KernelState:
         return self._dual(self.beta)
 
     def _dual(self, coef: Array, histories: tuple[UpdateHistory, ...] = ()) -> KernelModel:
-        return KernelModel(self.kernel, self.support.rows, coef.copy(), self.scheme, self.classes, histories)
+        dual = (self.kernel, self.support.rows, coef.copy(), self.scheme, self.classes)
+        return KernelModel(*dual, histories, self.rows)
 
     def _histories(self) -> tuple[UpdateHistory, ...]:
         log = np.concatenate([np.zeros((0, 5)), *self.log])
@@ -443,6 +450,7 @@ def _add_support(
                 fresh.append(t)
     if fresh:
         state.support.add(X[fresh])
+        state.rows = np.concatenate([state.rows, index[fresh].astype(np.int64)])
         room = np.zeros((len(fresh), beta.shape[1]))
         state.beta, state.total = np.concatenate([state.beta, room]), np.concatenate([state.total, room])
     slots = places[index[moved]]

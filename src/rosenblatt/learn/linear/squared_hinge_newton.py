@@ -22,10 +22,11 @@ MOST, DIRECT = 100, 1500  # maximum steps; maximum columns for a direct solution
 
 @dataclass(frozen=True)
 class NewtonResult:
-    """A plane, the duality gap relative to P, and the number of steps."""
+    """A plane, its dual variables, the duality gap relative to P, and the number of steps."""
 
     w: Array
     b: float
+    alpha: Array
     gap: float
     steps: int
 
@@ -53,7 +54,7 @@ def squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> NewtonResu
     alpha = 2 * C * np.maximum(0.0, 1 - y * f)
     u = np.asarray(X.T @ (alpha * y)).ravel()
     dual = alpha.sum() - 0.5 * u @ u - (alpha * alpha / (4 * C)).sum()
-    return NewtonResult(w, float(b), float(max(value - dual, 0.0) / max(value, 1e-300)), steps)
+    return NewtonResult(w, float(b), alpha, float(max(value - dual, 0.0) / max(value, 1e-300)), steps)
 
 
 def _value(w: Array, f: Array, y: Array, C: Array) -> float:
