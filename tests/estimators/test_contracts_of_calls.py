@@ -145,11 +145,12 @@ def test_warm_start_needs_a_model_of_the_same_shape():
 
 
 @pytest.mark.parametrize("estimator", [AROW, SecondOrderPerceptron])
-def test_second_order_learners_start_from_zero(estimator):
+def test_second_order_learners_have_no_warm_start(estimator):
+    """It would forget the covariance; they start from given weights with the covariance of the first row."""
     X, y = draw("binary")
-    with pytest.raises(ValueError, match="starts from zero"):
-        estimator().fit(X, y, coef_init=np.ones((1, 5)))
     assert "warm_start" not in estimator().get_params()
+    with pytest.raises(ValueError, match="through the origin"):
+        estimator(fit_intercept=False).fit(X, y, intercept_init=1)
 
 
 # -- explicit orders -------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import rosenblatt
 from rosenblatt import LinearClassifier, LinearRegressor, Perceptron, margins, trace
@@ -54,6 +55,12 @@ LINEAR = [
     (getattr(rosenblatt, name), {})
     for name in ("Perceptron", "AveragedPerceptron", "PAUM", "PassiveAggressive", "LinearClassifier", "Pegasos")
 ] + [(rosenblatt.LinearSVM, {}), (rosenblatt.MaxMargin, {}), (Perceptron, {"keep": "pocket"})]
+SECOND = [
+    (getattr(rosenblatt, name), {"covariance": covariance})
+    for name in ("AROW", "SecondOrderPerceptron")
+    for covariance in ("diagonal", "full")
+]
+LINEAR += SECOND
 
 
 @pytest.mark.parametrize(("kind", "params"), LINEAR, ids=lambda one: getattr(one, "__name__", str(one)))
@@ -69,6 +76,52 @@ def test_every_linear_classifier(kind, params, tmp_path):
         assert same.report_ is None
     if hasattr(model, "partial_fit"):
         assert model.partial_fit(X, ["above", "below"]).report_.n_epochs == 1
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("kind", "params"), SECOND, ids=lambda one: getattr(one, "__name__", str(one)))
+def test_second_order_learners_begin_with_their_first_covariance(kind, params, form):
+    """The first step from given weights, worked out by hand: q = xᵀΣx with Σ = I."""
+    x, w, y = np.array([2.0, -1.0, 1.0]), np.array([-1.0, 0.5, 0.25]), 1  # the intercept is the last
+    model = kind.from_weights(w[:2], w[2], **params).partial_fit(form([x[:2]]), [y])
+    if kind is rosenblatt.AROW:
+        expected = w + (1 - y * w @ x) / (x @ x + 1) * y * x
+    elif params["covariance"] == "full":
+        expected = np.linalg.solve(np.eye(3) + np.outer(x, x), w + y * x)  # A⁻¹v
+    else:
+        expected = (w + y * x) / (1 + x * x)
+    assert [*model.coef_[0], *model.intercept_] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("kind", "params"), SECOND, ids=lambda one: getattr(one, "__name__", str(one)))
+def test_a_second_order_trace_starts_at_given_weights(kind, params):
+    X, y = [[3, 1], [1, -3], [-1, 3], [2.5, -1]], [1, -1, 1, 1]
+    more = {"a": 3.0} if kind is rosenblatt.SecondOrderPerceptron else {}
+    model = kind.from_weights([1, 1], -3, order="cyclic", max_epochs=2, **params, **more)
+    floats, fractions = trace(X, y, model), trace(X, y, model, exact=True)
+    assert fractions.start == (((1, 1),), (-3,))
+    assert [step.row for step in floats.updates] == [step.row for step in fractions.updates] != []
+    for one, other in zip(floats.updates, fractions.updates, strict=True):
+        assert one.coef[0] == pytest.approx([float(value) for value in other.coef[0]])
+    for _ in range(2):
+        model.partial_fit(X, y)
+    assert model.coef_[0] == pytest.approx([float(value) for value in fractions.coef[0]])
+
+
+def test_given_weights_have_one_vote(tmp_path):
+    model = rosenblatt.VotedPerceptron.from_weights([3, 4], -12, order="cyclic")
+    X, y = [[0, 4], [0, 0], [4, 1]], [1, -1, -1]
+    assert (model.vectors_.tolist(), model.intercepts_.tolist(), model.votes_.tolist()) == ([[3, 4]], [-12], [1])
+    assert (model.decision_function(X).tolist(), model.predict(X).tolist()) == ([1, -1, 1], [1, -1, 1])
+    rosenblatt.save(model, tmp_path / "model")
+    same = rosenblatt.load(tmp_path / "model").partial_fit(X, y)
+    assert same.vectors_.tolist() == [[3, 4], [-1, 3]]
+    assert same.votes_.tolist() == [3, 0]  # its own, and two rows answered right; the third made the next
+    run = trace(X, y, model, exact=True, max_epochs=1)
+    assert run.start == (((3, 4),), (-12,))
+    assert [step.coef[0] for step in run.updates] == [(-1, 3)]
+    classes = rosenblatt.VotedPerceptron.from_weights(QUIZ, classes=(1, 2, 3))
+    assert classes.predict([[1, -0.5, 3]]).tolist() == [3]
 
 
 @pytest.mark.parametrize("kind", [LinearRegressor, rosenblatt.PassiveAggressiveRegressor])
@@ -104,8 +157,7 @@ def test_classes_in_any_order():
         (lambda: Perceptron.from_weights([1, np.nan]), "NaN"),
         (lambda: Perceptron.from_weights(["a"]), "numbers"),
         (lambda: LinearRegressor.from_weights(QUIZ), "one plane"),
-        (lambda: rosenblatt.VotedPerceptron.from_weights([1, 2]), "vote"),
-        (lambda: rosenblatt.AROW.from_weights([1, 2]), "covariance"),
+        (lambda: rosenblatt.AROW.from_weights([1, 2], 1, fit_intercept=False), "through the origin"),
         (lambda: rosenblatt.KernelSVM.from_weights([1, 2]), "linear"),
         (lambda: rosenblatt.MarkI.from_weights([1, 2]), "wired"),
         (lambda: Perceptron.from_weights(QUIZ, classes=(3, 2, 1), multiclass="ovo"), "order of sorted classes"),

@@ -208,8 +208,6 @@ def test_what_cannot_be_traced_is_refused():
         trace(*MONS, LogisticRegression())
     with pytest.raises(ValueError, match="1 class"):
         trace([[1.0], [2.0]], [1, 1], exact=True)
-    with pytest.raises(ValueError, match="starts from zero"):
-        trace(*MONS, AROW(), coef_init=[[1, 1]], exact=True)
     with pytest.raises(ValueError, match="finite"):
         trace([[float("nan")], [1.0]], [0, 1], exact=True)
     with pytest.raises(ValueError, match="not a number"):
@@ -316,6 +314,16 @@ def test_exact_runs_match_float_runs_up_to_rounding(model, found, seed):
         assert floats.outcome == exact.outcome
         if exact.bound is not None:
             assert float(exact.bound) == pytest.approx(floats.bound)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_diagonal_second_order_perceptron_in_fractions(seed):
+    """Both predict by the plane v/a, so that the same rows are wrong."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(-3, 4, (8, 2)).astype(float), np.arange(8) % 2
+    model = SecondOrderPerceptron(order="cyclic", max_epochs=2)
+    floats, exact = trace(X, y, model), trace(X, y, model, exact=True)
+    assert [step.row for step in floats.updates] == [step.row for step in exact.updates]
 
 
 @pytest.mark.parametrize("exact", [False, True])

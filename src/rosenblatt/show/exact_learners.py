@@ -134,13 +134,13 @@ class SecondOrderExactMachine(ExactMachine):
         super().__post_init__()
         K, d = self.W.shape
         self.diagonal_second_order = isinstance(self.rule, SecondOrderRule) and not self.rule.full
-        self.v = np.full((K, d + 1), ZERO, dtype=object)
         start = ONE
         if isinstance(self.rule, SecondOrderRule):
             start = as_fraction(self.rule.a) if self.diagonal_second_order else 1 / as_fraction(self.rule.a)
         eye = np.full((d + 1, d + 1), ZERO, dtype=object)
         np.fill_diagonal(eye, start)
         self.matrix = np.stack([eye] * K)
+        self.v = np.column_stack([self.W, self.b]) * (start if self.diagonal_second_order else ONE)
 
     def _with_bias(self, x: Array) -> Array:
         return np.array([*x, self.c], dtype=object)
@@ -150,7 +150,7 @@ class SecondOrderExactMachine(ExactMachine):
         x_bias = self._with_bias(x)
         if self.diagonal_second_order:
             diagonals = np.stack([np.diagonal(A) for A in self.matrix])
-            scores: Array = (self.v * x_bias / (diagonals + x_bias * x_bias)).sum(axis=1)
+            scores: Array = (self.v * x_bias / diagonals).sum(axis=1)
             return scores
         return self.v @ x_bias
 

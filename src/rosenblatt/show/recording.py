@@ -204,8 +204,6 @@ def record_in_fractions(
         zero[0] if coef is None else as_fractions(coef).reshape(zero[0].shape),
         zero[1] if intercept is None else as_fractions(intercept).reshape(zero[1].shape),
     )
-    if plan.rule.order == 2 and (coef is not None or intercept is not None):
-        raise ValueError(f"{type(learner).__name__} starts from zero: coef_init and intercept_init are not supported.")
     here = np.arange(len(rows)) if examples.present is None else examples.present
     radius2 = max((row @ row for row in rows[here]), default=Fraction(0))
     c = {"none": Fraction(0), "unit": Fraction(1), "radius": radius2}[plan.bias]

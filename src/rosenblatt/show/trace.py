@@ -343,7 +343,8 @@ def trace(
     """
     learner = _as_learner(model, settings)
     if coef_init is None and intercept_init is None and getattr(model, "report_", learner) is None:
-        coef_init, intercept_init = model.coef_, model.intercept_  # given weights are a start
+        start = model._state_now(model._plan()).last()  # given weights are a start
+        coef_init, intercept_init = start.coef, start.intercept
     check_buffers(X, "X")
     check_buffers(y, "y")
     rows = well_formed(X).toarray() if sp.issparse(X) else np.asarray(X)

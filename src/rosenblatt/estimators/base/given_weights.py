@@ -9,6 +9,7 @@ import numpy as np
 
 from rosenblatt.data.examples import Facts
 from rosenblatt.estimators.base.fitting import named_classes
+from rosenblatt.learn.counters import Count
 from rosenblatt.learn.schemes import PAIRS, Scheme
 
 Array = np.ndarray[Any, Any]
@@ -18,10 +19,6 @@ def take_weights(model: Any, coef: Any, intercept: Any, classes: Any = None) -> 
     """Put these weights into an estimator as if it had learned them; regression has no classes."""
     model._validate_params()
     plan = model._plan()
-    if plan.keep == "vote":
-        raise ValueError(f"{type(model).__name__} is a vote of all weights there ever were: it cannot start as one.")
-    if plan.rule.order == 2:
-        raise ValueError(f"{type(model).__name__} learns a covariance with its weights and starts from zero.")
     coef, intercept = _planes(coef, intercept)
     names = None
     if classes is not None:
@@ -33,6 +30,9 @@ def take_weights(model: Any, coef: Any, intercept: Any, classes: Any = None) -> 
     facts = Facts(coef.shape[1], names, False, np.dtype(np.float64), 0, 0.0, 0, 0.0)
     model.n_features_in_ = coef.shape[1]
     model._state = model._new_state(SimpleNamespace(facts=facts), plan, coef, intercept)
+    if plan.keep == "vote":
+        for machine in model._state.machines:
+            machine.tally[Count.CLOCK] = 1.0  # one vote: without any it would not predict
     model._kept, model._by_labels = model._state.kept(), False
     model.n_iter_, model.report_ = 0, None
     model._publish(model._kept)

@@ -348,16 +348,14 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                     f"{(planes, facts.n_features)}. Fit with warm_start=False."
                 )
             coef_init, intercept_init = warm.coef, warm.intercept
-        if plan.rule.order == 2:
+        coef = _given("coef_init", coef_init, (planes, facts.n_features))
+        intercept = _given("intercept_init", intercept_init, (planes,))
+        if plan.rule.order == 2 and plan.bias == "none" and intercept.any():
             raise ValueError(
-                f"{type(self).__name__} starts from zero: coef_init, intercept_init and warm_start are for "
-                "first-order learners."
+                f"{type(self).__name__}(fit_intercept=False) learns planes through the origin: intercept {intercept} "
+                "must be 0."
             )
-        start_from(
-            state,
-            _given("coef_init", coef_init, (planes, facts.n_features)),
-            _given("intercept_init", intercept_init, (planes,)),
-        )
+        start_from(state, coef, intercept)
         return state
 
     # -- model files -------------------------------------------------------------------------------------------------

@@ -109,7 +109,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         Returns
         -------
         estimator
-            Predicts, can be drawn, saved and traced, and learns on by `partial_fit`.
+            Predicts, can be drawn, saved and traced, and learns on by `partial_fit`. In a vote the weights have one
+            vote; covariances are as before the first row.
 
         Examples
         --------

@@ -252,6 +252,10 @@ class Covariance(Companion):
         """The weights used for prediction."""
         return Weights(weights.coef.copy(), weights.intercept.copy())
 
+    def weights(self, planes: Weights) -> Weights:
+        """The inverse of `planes`: what a machine with this covariance stores of these planes, (K, d) and (K,)."""
+        return planes
+
     def grown(self, mix: Array, fresh: Self) -> Self:
         """Extended to the new planes; a plane without an old one has the initial covariance of `fresh`."""
         for new, old in zip(*np.nonzero(mix), strict=True):
@@ -319,6 +323,10 @@ class DiagonalCorrelation(DiagonalCovariance):
         """v/A."""
         return Weights(weights.coef / self.coef, weights.intercept / self.intercept)
 
+    def weights(self, planes: Weights) -> Weights:
+        """The planes times A."""
+        return Weights(planes.coef * self.coef, planes.intercept * self.intercept)
+
     @property
     def variances(self) -> Array | None:
         """None, because v and A are natural parameters already."""
@@ -350,6 +358,10 @@ class FullCovariance(Covariance):
     def planes(self, weights: Weights) -> Weights:
         """Coefficients and, from the last column, intercepts."""
         return Weights(weights.coef[:, :-1].copy(), weights.coef[:, -1].copy())
+
+    def weights(self, planes: Weights) -> Weights:
+        """Intercepts as the last column."""
+        return Weights(np.column_stack(planes), np.zeros_like(planes.intercept))
 
     @property
     def variances(self) -> Array | None:

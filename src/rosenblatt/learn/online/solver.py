@@ -19,7 +19,7 @@ from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, row_to_learn_from, total_loss, wrong
 from rosenblatt.learn.models import Model, Planes, take
-from rosenblatt.learn.online.companions import LOG_ROOM, NO_LOG, NONE, FullCovariance, LoggedUpdates, Pocket
+from rosenblatt.learn.online.companions import LOG_ROOM, NO_LOG, NONE, FullCovariance, LoggedUpdates, Pocket, Weights
 from rosenblatt.learn.online.first_order import UpdateLog
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
 from rosenblatt.learn.online.state import Machine, State, begin_at, learner, new_machine
@@ -110,12 +110,13 @@ def new_state(facts: Facts, plan: Plan, scheme: Scheme, classes: int, seed: int)
 
 
 def start_from(state: State, coef: Array, intercept: Array) -> None:
-    """Start from these weights, one row per plane."""
+    """Start from these weights, one row per plane; covariances start as they do from zero."""
     at = 0
     for machine in state.machines:
         K = machine.intercept.size
-        machine.coef[:] = coef[at : at + K]
-        machine.intercept[:] = intercept[at : at + K]
+        given = Weights(coef[at : at + K], intercept[at : at + K])
+        given = given if machine.covariance is None else machine.covariance.weights(given)
+        machine.coef[:], machine.intercept[:] = given
         at += K
         begin_at(machine, state.keep)
     state.from_zero = state.from_zero and not (coef.any() or intercept.any())
