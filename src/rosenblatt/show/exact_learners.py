@@ -140,7 +140,7 @@ class SecondOrderExactMachine(ExactMachine):
         eye = np.full((d + 1, d + 1), ZERO, dtype=object)
         np.fill_diagonal(eye, start)
         self.matrix = np.stack([eye] * K)
-        self.v = np.column_stack([self.W, self.b]) * (start if self.diagonal_second_order else ONE)
+        self.v: Array = np.column_stack([self.W, self.b]) * (start if self.diagonal_second_order else ONE)
 
     def _with_bias(self, x: Array) -> Array:
         return np.array([*x, self.c], dtype=object)
