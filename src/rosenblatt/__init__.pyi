@@ -1,6 +1,7 @@
 """The public names of rosenblatt, each with its home: what `rosenblatt/__init__.py` resolves when it is first used."""
 
 from . import losses as losses
+from . import teaching as teaching
 from ._version import __version__
 from .data.errors import FileError, NewerFormatError
 from .data.formats.reading import Reading, read, stream
@@ -131,5 +132,6 @@ __all__ = [
     "score",
     "separability",
     "stream",
+    "teaching",
     "trace",
 ]

@@ -49,7 +49,11 @@ def test_layers_are_checked():
         Layer(3, "sine")
     with pytest.raises(ValueError, match="whole number"):
         Layer(True)
-    assert set(ACTIVATIONS) == {"identity", "logistic", "tanh", "relu", "log-square"}
+    steps = {name for name, one in ACTIVATIONS.items() if one.slope is None}
+    assert (steps, set(ACTIVATIONS) - steps) == (
+        {"sign", "heaviside"},
+        {"identity", "logistic", "tanh", "relu", "log-square"},
+    )
     one = MultilayerPerceptron(Layer(3), max_epochs=1).fit(XOR, XOR_SIDES)
     assert [w.shape for w in one.coefs_] == [(2, 3), (3, 2)]
 

@@ -110,6 +110,7 @@ class MultilayerPerceptron(EpochClassifier):
         The layers before the last: a number of units with `activation`, or a `Layer` with an activation of its own,
         non-negative weights, gain control.
     activation : {"relu", "logistic", "tanh", "identity", "log-square"}, default="relu"
+        Units of "sign" or "heaviside" are refused: see `Layer`.
     loss : {"cross-entropy", "squared"}, default="cross-entropy"
     solver : {"adam", "sgd"}, default="adam"
         "sgd" has momentum.
@@ -223,6 +224,12 @@ class MultilayerPerceptron(EpochClassifier):
             if not isinstance(one, int | np.integer | Layer) or isinstance(one, bool):
                 raise ValueError(f"hidden_layer_sizes holds numbers of units and layers, got {one!r}.")
             layers.append(one if isinstance(one, Layer) else Layer(int(one), self.activation))
+            if ACTIVATIONS[layers[-1].activation].slope is None:
+                raise ValueError(
+                    f'Units with activation "{layers[-1].activation}" cannot be trained by backpropagation: the slope '
+                    'of a step is 0, so that no weight below it would ever move. Use "tanh" or "logistic", its smooth '
+                    "forms, or MarkI, which leaves its first layer as it was wired."
+                )
         return layers
 
     def _new_state(self, source: Source, plan: Plan, *start: Any) -> NetworkState:

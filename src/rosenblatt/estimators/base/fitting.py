@@ -33,12 +33,12 @@ Array = np.ndarray[Any, Any]
 OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
 
 
-def warn(sentence: str) -> None:
-    """A `ConvergenceWarning` that points at the line outside of this package and scikit-learn that asked for it."""
+def warn(sentence: str, category: type[Warning] = ConvergenceWarning) -> None:
+    """A warning that points at the line outside of this package and scikit-learn that asked for it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         frame, level = frame.f_back, level + 1
-    warnings.warn(sentence, ConvergenceWarning, stacklevel=level)
+    warnings.warn(sentence, category, stacklevel=level)
 
 
 # -- train and conclude ----------------------------------------------------------------------------------------------

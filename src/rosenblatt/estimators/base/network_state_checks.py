@@ -17,7 +17,7 @@ from rosenblatt.estimators.base.state_checks import (
 )
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.network.backpropagation import Architecture, Layer, NetworkModel, NetworkState
+from rosenblatt.learn.network.backpropagation import ACTIVATIONS, Architecture, Layer, NetworkModel, NetworkState
 from rosenblatt.learn.online.hierarchy import Tree, TreeState
 
 
@@ -68,7 +68,7 @@ def _check_net(net: Any, flat: Any, d: int, classes: int) -> None:
     must(isinstance(net, Architecture) and net.inputs == d and is_number(net.alpha), f"a network of {d} inputs")
     must(isinstance(net.layers, tuple) and net.layers, "layers")
     for layer in net.layers:
-        must(isinstance(layer, Layer), "layers")
+        must(isinstance(layer, Layer) and ACTIVATIONS[layer.activation].slope is not None, "layers that were trained")
         must(all(isinstance(v, bool) for v in (layer.bias, layer.nonnegative, layer.gain_control)), "layers")
     last = {"cross-entropy": "identity", "squared": "logistic"}.get(net.loss)
     must(net.layers[-1].units == classes and net.layers[-1].activation == last, "an answer for each class")

@@ -20,7 +20,7 @@ from rosenblatt.data.examples import (
     encode_labels,
     merge_labels,
 )
-from rosenblatt.estimators.base.fitting import named_classes, one_epoch
+from rosenblatt.estimators.base.fitting import named_classes, one_epoch, warn
 from rosenblatt.estimators.base.given_weights import take_weights
 from rosenblatt.estimators.base.interruption import all_or_nothing
 from rosenblatt.estimators.base.online import OnlineLearner
@@ -127,6 +127,16 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
                 f"{type(self).__name__} needs at least 2 classes to learn from; y has 1 class: "
                 f"{examples.classes.item(0)!r}."
             )
+        self._check_labels(examples)
+
+    def _check_labels(self, examples: Examples) -> None:
+        """Say that a one-hot y is read as labels: two dimensions mean that a row may have several."""
+        if examples.target.ndim == 2 and examples.target.shape[0] > 1 and (examples.target.sum(axis=1) == 1).all():
+            warn(
+                "y has exactly one 1 in every row, and is read as labels: each column is learned on its own, and a row "
+                "may get several or none. If the columns are classes, pass y.argmax(axis=1).",
+                UserWarning,
+            )
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -158,6 +168,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         dtype = None if first else self._state.dtype
         examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype, known=known)
         self._check_rows(plan, examples)
+        if first:
+            self._check_labels(examples)
         source = InMemory(examples)
         state = self._new_state(source, plan) if first else self._grown(examples, plan)
         one_epoch(self, self._solver(plan, state), source)

@@ -39,7 +39,7 @@ class Activation(NamedTuple):
     """F, as y = value(s), and as slope(s, y, g), which multiplies g by F′(s)."""
 
     value: Callable[[Array], Array]
-    slope: Callable[[Array, Array, Array], Any]
+    slope: Callable[[Array, Array, Array], Any] | None  # None for steps, which cannot be trained
     spread: float  # initial weights are uniform within √(spread/(fan in + fan out))
 
 
@@ -54,6 +54,9 @@ ACTIVATIONS = {
     "tanh": Activation(lambda s: np.tanh(s, out=s), lambda s, y, g: np.multiply(g, 1 - y * y, out=g), 6.0),
     "relu": Activation(lambda s: np.maximum(s, 0, out=s), lambda s, y, g: np.multiply(g, y > 0, out=g), 6.0),
     "log-square": Activation(lambda s: np.log1p(s * s), _log_square_slope, 6.0),
+    # By the tie rule a sum of 0 is on the negative side.
+    "sign": Activation(lambda s: np.where(s > 0, s.dtype.type(1), s.dtype.type(-1)), None, 6.0),
+    "heaviside": Activation(lambda s: (s > 0).astype(s.dtype), None, 6.0),
 }
 
 
@@ -64,8 +67,9 @@ class Layer:
     Parameters
     ----------
     units : int
-    activation : {"relu", "logistic", "tanh", "identity", "log-square"}, default="relu"
-        F(s); "log-square" is log(s² + 1).
+    activation : {"relu", "logistic", "tanh", "identity", "log-square", "sign", "heaviside"}, default="relu"
+        F(s); "log-square" is log(s² + 1). "sign" is 1 for s > 0, else −1, and "heaviside" 1 for s > 0, else 0: units
+        to compute with (`forward`), not to train, since these steps have no slope to learn by.
     bias : bool, default=True
     nonnegative : bool, default=False
         Keep the weights (not the biases) at 0 or above.
@@ -77,6 +81,12 @@ class Layer:
     >>> from rosenblatt import Layer
     >>> Layer(100, "log-square", nonnegative=True, gain_control=True)
     Layer(units=100, activation='log-square', bias=True, nonnegative=True, gain_control=True)
+
+    Two sign units and a third that needs both, which is XOR:
+
+    >>> hidden = Layer(2, "sign").forward([[0, 0], [1, 1], [0, 1], [1, 0]], [[1, -1], [1, -1]], [-0.5, 1.5])
+    >>> Layer(1, "sign").forward(hidden, [[1], [1]], [-1]).ravel()
+    array([-1., -1.,  1.,  1.])
     """
 
     units: int
@@ -93,6 +103,31 @@ class Layer:
         for name in ("bias", "nonnegative", "gain_control"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} of a layer must be True or False, got {getattr(self, name)!r}.")
+
+    def forward(self, X: Any, coef: Any, intercept: Any = 0.0) -> Array:
+        """The outputs F(XW + b) of the units for given weights.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+        coef : array-like of shape (d, units)
+            W, as in `MultilayerPerceptron.coefs_`.
+        intercept : float or array-like of shape (units,), default=0.0
+            b.
+
+        Returns
+        -------
+        ndarray of shape (n, units)
+        """
+        X = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        weights, shift = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
+        if X.ndim != 2 or weights.shape != (X.shape[1], self.units) or shift.shape not in ((), (self.units,)):
+            raise ValueError(
+                f"X has shape {X.shape}, coef {weights.shape} and intercept {shift.shape}: a layer of {self.units} "
+                f"units takes X of shape (n, d), coef of shape (d, {self.units}) and one intercept per unit."
+            )
+        out, _ = _layer_output(self, X, weights, np.broadcast_to(shift, (self.units,)))
+        return out
 
 
 @dataclass(frozen=True)
@@ -149,17 +184,22 @@ def forward(net: Architecture, flat: Array, X: Any) -> tuple[Array, list[LayerOu
     """The outputs (s of the last layer for cross-entropy), and the intermediate results of every layer."""
     z, trails = X, []
     for layer, (weights, shift) in zip(net.layers, net.views(flat), strict=True):
-        s = np.asarray(z @ weights)
-        if shift.size:
-            s += shift
-        y, gain = ACTIVATIONS[layer.activation].value(s), None
-        out = y
-        if layer.gain_control:
-            gain = np.sqrt(1 + np.mean(y * y, axis=1, keepdims=True), dtype=y.dtype)
-            out = y / gain
-        trails.append(LayerOutput(z, s, y, gain))
-        z = out
+        z, trail = _layer_output(layer, z, weights, shift)
+        trails.append(trail)
     return z, trails
+
+
+def _layer_output(layer: Layer, z: Any, weights: Array, shift: Array) -> tuple[Array, LayerOutput]:
+    """The output of a layer, and its intermediate results."""
+    s = np.asarray(z @ weights)
+    if shift.size:
+        s += shift
+    y, gain = ACTIVATIONS[layer.activation].value(s), None
+    out = y
+    if layer.gain_control:
+        gain = np.sqrt(1 + np.mean(y * y, axis=1, keepdims=True), dtype=y.dtype)
+        out = y / gain
+    return out, LayerOutput(z, s, y, gain)
 
 
 def objective(net: Architecture, flat: Array, X: Any, codes: Array, mass: Array | None = None) -> tuple[float, Array]:
@@ -210,7 +250,9 @@ def backward(net: Architecture, flat: Array, gradient: Array, g: Array, trails: 
             pooled = np.einsum("ik,ik->i", g, trail.units)[:, None]
             g = g / trail.gain - trail.units * (pooled / (layer.units * trail.gain**3))
         if depth < len(layers) - 1 or net.loss == "squared":
-            ACTIVATIONS[layer.activation].slope(trail.sums, trail.units, g)
+            slope = ACTIVATIONS[layer.activation].slope
+            assert slope is not None  # steps are refused before training
+            slope(trail.sums, trail.units, g)
         dw[:] = trail.given.T @ g
         if db.size:
             db[:] = g.sum(axis=0)
