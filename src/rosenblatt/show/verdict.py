@@ -67,7 +67,7 @@ class Verdict:
 
     @property
     def touching(self) -> bool:
-        """Whether the separation is quasi-complete: a plane separates weakly, with rows of both classes on it."""
+        """Whether the separation is quasi-complete: a plane separates weakly, with rows on it."""
         return isinstance(self.proof, Separability) and self.proof.verdict == "quasi-complete"
 
     def __str__(self) -> str:
@@ -76,6 +76,8 @@ class Verdict:
             return "not decided: neither a plane nor a witness was found"
         if self.separable:
             return f"separable, with a margin of {self.margin:.4g}"
+        if isinstance(self.proof, Separability) and not self.proof.fit_intercept:
+            return f"not separable by a plane through the origin: {self.proof.why()}"
         rows = ", ".join(str(row) for row in self.rows)
         return f"not separable: the hulls of rows {rows} {'touch' if self.touching else 'cross'}"
 

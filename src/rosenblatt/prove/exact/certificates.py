@@ -151,6 +151,8 @@ class Separability(CertificateRecord):
         The largest double not above min_i z_i·w/‖coef‖.
     rows, weights : tuple of int, tuple of Fraction; None when complete
         The witness: at most d + 2 rows and positive weights that sum to 1, with Σ λ_i z_i = 0.
+    sides : tuple of int or None
+        y_i = ±1 of each of `rows`; None in records of version 0.1.
     spanning_rows, spanning_weights : tuple of int, tuple of Fraction; for overlap and quasi-complete
         At most 2·rank rows with such weights. For overlap they span the row space of all rows, so no direction
         separates even weakly. For quasi-complete every direction that separates weakly is 0 on them, and therefore 0
@@ -210,6 +212,7 @@ class Separability(CertificateRecord):
     direction: tuple[Fraction, ...] | None
     infinite: dict[Any, int] | None
     aliased: tuple[Any, ...] | None
+    sides: tuple[int, ...] | None = None
 
     @property
     def separable(self) -> bool | None:
@@ -221,19 +224,20 @@ class Separability(CertificateRecord):
     def __str__(self) -> str:
         """The verdict as text."""
         said = f"{self.verdict}: "
+        plane = "plane" if self.fit_intercept else "plane through the origin"
         if self.verdict == "complete":
-            said += f"a plane separates {self.positive!r} from the rest, with margin {self.margin:.6g}"
+            said += f"a {plane} separates {self.positive!r} from the rest, with margin {self.margin:.6g}"
         elif self.verdict == "overlap":
-            said += f"no plane separates {self.positive!r} from the rest, not even weakly"
+            said += f"no {plane} separates {self.positive!r} from the rest, not even weakly"
         elif self.verdict == "quasi-complete":
-            said += f"a plane separates {self.positive!r} from the rest only weakly, with rows of both on the plane"
+            on = "rows of both on the plane" if self.fit_intercept else "rows on it"
+            said += f"a {plane} separates {self.positive!r} from the rest only weakly, with {on}"
         else:
             said += "neither a plane nor a proof that there is none was found"
             if self.rows is not None:
                 said = "undecided: no plane separates strictly; whether one separates weakly is not known"
         if self.rows is not None:
-            said += f"\n  rows {_first_dozen(self.rows)} prove it: "
-            said += "a weighted mean of one class equals a weighted mean of the other"
+            said += f"\n  {self.why()}"
         if self.verdict == "quasi-complete":
             known = self.infinite
             if known is None:
@@ -244,6 +248,32 @@ class Separability(CertificateRecord):
         if self.aliased:
             said += f"\n  linear combinations of other columns: {_first_dozen(self.aliased)}"
         return said
+
+    def why(self) -> str:
+        """Why the witness rules out a plane, in a sentence; empty without a witness.
+
+        Examples
+        --------
+        >>> from rosenblatt import separability
+        >>> separability([[-2, 3], [-1, -1], [2, -3]], [1, -1, 1], fit_intercept=False).why()
+        'rows 0 and 2, both positive, point in opposite directions'
+        """
+        rows, sides = self.rows or (), self.sides
+        if not rows:
+            return ""
+        if self.fit_intercept:
+            return (
+                f"rows {_first_dozen(rows)} prove it: a weighted mean of one class equals a weighted mean of the other"
+            )
+        if len(rows) == 1:
+            return f"row {rows[0]} proves it: it is zero, so that every plane through the origin contains it"
+        if len(rows) == 2 and sides is not None:
+            who = "one positive and one negative"
+            if sides[0] == sides[1]:
+                who = "both positive" if sides[0] > 0 else "both negative"
+            where = "opposite directions" if sides[0] == sides[1] else "the same direction"
+            return f"rows {rows[0]} and {rows[1]}, {who}, point in {where}"
+        return f"rows {_first_dozen(rows)} prove it: a sum of y·x over them, with positive weights, is 0"
 
     def verify(self, X: Any, y: Any) -> None:
         """Check every claim exactly against the rows.
@@ -279,6 +309,9 @@ class Separability(CertificateRecord):
             _check_combination(z, "rows", self.rows, self.weights, z.width + 1)
         if self.verdict == "overlap":
             self._check_spanning(z)
+        sides = None if self.rows is None else tuple(z.sides[list(self.rows)].tolist())
+        if self.sides is not None and self.sides != sides:
+            _refuse("sides", f"the rows of the witness have sides {sides}, the record has {self.sides}")
         self._check_direction(z)
         self._check_aliased(z)
         self._check_finite(z)

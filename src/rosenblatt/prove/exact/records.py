@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -150,4 +150,5 @@ class CertificateRecord:
     def from_json(cls, text: str) -> Any:
         """Read the record that `to_json` wrote; refuse text that was edited."""
         document = parse_certificate(text, cls.kind)
-        return cls(**{field.name: _decode(document[field.name]) for field in fields(cls)})  # type: ignore[arg-type]
+        known = [field.name for field in fields(cls) if field.name in document or field.default is MISSING]  # type: ignore[arg-type]
+        return cls(**{name: _decode(document[name]) for name in known})

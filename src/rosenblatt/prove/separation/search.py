@@ -307,7 +307,9 @@ def _make_record(z: SignedRows, positive: Any, columns: tuple[int, ...], verdict
             "direction",
         )
     )
+    witness = claims.get("rows")
     return Separability(
+        sides=None if witness is None else tuple(z.sides[list(witness)].tolist()),
         verdict=verdict,
         positive=plain_label(positive),
         classes=tuple(plain_label(name) for name in table.classes),
