@@ -14,6 +14,7 @@ from .estimators.network import MarkI, MultilayerPerceptron, RandomWiring
 from .estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
 from .estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from .estimators.second_order import AROW, SecondOrderPerceptron
+from .estimators.sequence import SequencePerceptron
 from .estimators.svm import LinearSVM, Pegasos
 from .estimators.table_encoder import TableEncoder
 from .estimators.tables import TableClassifier, TableRegressor
@@ -92,6 +93,7 @@ __all__ = [
     "SecondOrderPerceptron",
     "Separability",
     "SeparabilityByClass",
+    "SequencePerceptron",
     "Sharding",
     "Step",
     "SurfaceDisplay",

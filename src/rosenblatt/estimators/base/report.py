@@ -66,6 +66,8 @@ class Report:
         How a training in shards went.
     moved : int or None
         For batch updates that have a bound: the rows that moved w, summed over updates, by weight.
+    tokens, token_errors : int or None
+        For sequences, whose rows are sentences: the training tokens, and those that the returned model gets wrong.
     """
 
     outcome: str
@@ -82,6 +84,8 @@ class Report:
     objective: float | None = None
     sharding: Sharding | None = None
     moved: int | None = None
+    tokens: int | None = None
+    token_errors: int | None = None
 
     @property
     def n_epochs(self) -> int:
@@ -102,9 +106,14 @@ class Report:
         }[self.outcome]
         if self.gap is not None and self.outcome == "solved":
             how = "solved: stopped with its duality gap closed"
+        if self.tokens is not None and self.outcome == "separated":
+            how = "separated: the last iterate has the tags of every training sentence right"
         lines = [how, f"  epochs   {self.n_epochs} in {self.seconds:.3g} s", f"  updates  {self.updates:,}"]
         if self.errors is not None:
-            lines.append(f"  errors   {self.errors:,} of {self.rows:,} training rows, by the model returned")
+            what = f"{self.rows:,} training rows"
+            if self.tokens is not None:
+                what = f"{self.rows:,} training sentences, {self.token_errors:,} of {self.tokens:,} tokens"
+            lines.append(f"  errors   {self.errors:,} of {what}, by the model returned")
         if self.margin is not None:
             lines.append(f"  margin   {self.margin:.6g}, radius {self.radius:.6g}")
         if self.bound is not None:

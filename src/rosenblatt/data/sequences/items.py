@@ -1,0 +1,183 @@
+"""Features of tokens as python-crfsuite takes them, to integers.
+
+A token is
+
+- a list, tuple or set of strings: features with the value 1;
+- or a mapping {name: value}, where a number is the value of the feature (True is 1, False is 0), a string makes the
+  feature "name:value", a list or set of strings one such feature for each, and a mapping is read in the same way, with
+  "name:" before its names.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, count, repeat
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.sequences.sentences import TokenRows, token_rows
+from rosenblatt.data.sequences.vocabulary import Vocabulary
+
+Array = np.ndarray[Any, Any]
+PLAIN = {list, tuple, set}  # tokens that are their names
+ONES = np.zeros(0, dtype=np.float32)
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class ItemFeatures:
+    """Features by name: the vocabulary that was met in training."""
+
+    vocabulary: Vocabulary
+
+    @property
+    def size(self) -> int:
+        """The number of features."""
+        return len(self.vocabulary)
+
+    @property
+    def names(self) -> list[str]:
+        """The name of each feature."""
+        return self.vocabulary.names
+
+    def number(self, name: str) -> int | None:
+        """The number of a feature; None if it is not known."""
+        return self.vocabulary.index.get(name)
+
+    def rows(self, X: Any) -> TokenRows:
+        """The known features of tokens; unknown ones become the column `size`, which has no weights."""
+        tokens = Tokens.of(X)
+        columns = tokens.looked_up(self.vocabulary.index.get, repeat(self.size))
+        return token_rows(columns, tokens.values, tokens.per_token, tokens.per_sentence)
+
+    @classmethod
+    def met(cls, X: Any, known: ItemFeatures | None = None, min_count: int = 1) -> tuple[ItemFeatures, TokenRows]:
+        """The features that occur in at least `min_count` tokens, after those known, and the tokens by them."""
+        tokens = Tokens.of(X)
+        index: defaultdict[str, int] = defaultdict(count(known.size if known else 0).__next__)
+        index.update(known.vocabulary.index if known else {})
+        columns, values, per_token = tokens.looked_up(index.__getitem__), tokens.values, tokens.per_token
+        index.default_factory = None  # from here on a dictionary like any other
+        if min_count > 1:
+            often = np.bincount(columns, minlength=len(index)) >= min_count
+            kept = often[columns]
+            tokens_of = np.repeat(np.arange(per_token.size), per_token)[kept]
+            per_token = np.bincount(tokens_of, minlength=per_token.size)
+            columns = (np.cumsum(often) - 1)[columns[kept]].astype(np.uint32)
+            values = values[kept] if values.size else values
+            often_met = (name for name, stays in zip(index, often.tolist(), strict=True) if stays)
+            index = {name: number for number, name in enumerate(often_met)}  # type: ignore[assignment]
+        rows = token_rows(columns, values, per_token, tokens.per_sentence)
+        return cls(Vocabulary.of(index)), rows
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Sentences whose tokens are lists of names; `values` is empty if all are 1."""
+
+    sentences: list[Any]
+    values: Array
+    per_token: Array
+    per_sentence: Array
+
+    @classmethod
+    def of(cls, X: Any) -> Tokens:
+        """Tokens of any form as lists of names and values."""
+        sentences = as_sentences(X)
+        kinds = set(map(type, chain.from_iterable(sentences)))
+        values = ONES
+        if not kinds <= PLAIN or not set(map(type, _all_names(sentences))) <= {str}:
+            sentences, values = _flattened(sentences)
+        per_sentence = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
+        total = int(per_sentence.sum())
+        per_token = np.fromiter(map(len, chain.from_iterable(sentences)), np.int64, count=total)
+        return cls(sentences, values, per_token, per_sentence)
+
+    def looked_up(self, number: Any, *default: Any) -> Array:
+        """The number of each name, in one array."""
+        found = map(number, _all_names(self.sentences), *default)
+        return np.fromiter(found, np.uint32, count=int(self.per_token.sum()))
+
+
+def _all_names(sentences: list[Any]) -> Iterator[Any]:
+    return chain.from_iterable(chain.from_iterable(sentences))
+
+
+def as_sentences(X: Any) -> list[Any]:
+    """A list of sentences, each a list or tuple of tokens."""
+    try:
+        given = X if isinstance(X, list) else list(X)
+    except TypeError:
+        raise ValueError(f"X must be a sequence of sentences, got {type(X).__name__}.") from None
+    sentences = []
+    for place, sentence in enumerate(given):
+        if isinstance(sentence, str | bytes | dict) or not hasattr(sentence, "__iter__"):
+            raise ValueError(f"Sentence {place}: expected a sequence of tokens, found {type(sentence).__name__}.")
+        sentences.append(sentence if isinstance(sentence, list | tuple) else list(sentence))
+    return sentences
+
+
+def _flattened(sentences: list[Any]) -> tuple[list[list[list[str]]], Array]:
+    """The names of each token, and the values of all."""
+    named: list[list[list[str]]] = []
+    values: list[float] = []
+    for place, sentence in enumerate(sentences):
+        tokens = []
+        for position, item in enumerate(sentence):
+            names: list[str] = []
+            try:
+                _add_item(item, "", names, values)
+            except ValueError as error:
+                raise ValueError(f"Sentence {place}, token {position}: {error}") from None
+            tokens.append(names)
+        named.append(tokens)
+    array = np.array(values, dtype=np.float64)
+    return named, ONES if (array == 1.0).all() else array.astype(np.float32)
+
+
+def _add_item(item: Any, prefix: str, names: list[str], values: list[float]) -> None:
+    """Add the features of a token, or of a mapping inside it."""
+    if isinstance(item, dict):
+        for key, value in item.items():
+            name = prefix + _text(key)
+            if isinstance(value, str | bytes):
+                names.append(f"{name}:{_text(value)}")
+                values.append(1.0)
+            elif isinstance(value, dict):
+                _add_item(value, name + ":", names, values)
+            elif isinstance(value, list | tuple | set | frozenset):
+                _add_names(value, name + ":", names, values)
+            else:
+                names.append(name)
+                values.append(_number(name, value))
+    elif isinstance(item, list | tuple | set | frozenset | str):
+        _add_names(item, prefix, names, values)
+    else:
+        raise ValueError(f"expected a list of strings or a dict of features, found {type(item).__name__}.")
+
+
+def _add_names(given: Any, prefix: str, names: list[str], values: list[float]) -> None:
+    before = len(names)
+    names.extend(prefix + _text(name) for name in given)
+    values.extend([1.0] * (len(names) - before))
+
+
+def _text(name: Any) -> str:
+    if isinstance(name, str):
+        return str(name)
+    if isinstance(name, bytes):
+        return name.decode()
+    raise ValueError(f"expected a string as the name of a feature, found {name!r}.")
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, int | float | Real | np.bool_):
+        raise ValueError(f"feature {name!r}: expected a number or text, found {type(value).__name__}.")
+    number: Any = value
+    if not abs(number) <= LARGEST:
+        raise ValueError(f"feature {name!r}: expected a finite number of float32's range, found {value!r}.")
+    return float(number)

@@ -1,0 +1,158 @@
+"""`Sentences`: sequences of tokens with their features and tags, as integers, checked and encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Facts, Sparse, check_labels, check_no_trailing_nul, read_only
+
+Array = np.ndarray[Any, Any]
+FLOAT32 = np.dtype(np.float32)
+SHOWN = 5  # tags that an error message names
+
+
+@dataclass(frozen=True)
+class TokenRows:
+    """The features of tokens: one CSR row per token, one range of rows per sentence.
+
+    Attributes
+    ----------
+    features : Sparse
+        float32 values, empty if all are 1; uint32 columns; uint64 starts.
+    bounds : ndarray
+        The first token of each sentence, and the end: uint64.
+    """
+
+    features: Sparse
+    bounds: Array
+
+    @property
+    def size(self) -> int:
+        """The number of sentences."""
+        return int(self.bounds.size - 1)
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens."""
+        return int(self.features.starts.size - 1)
+
+    @property
+    def longest(self) -> int:
+        """The most tokens in a sentence."""
+        return int(np.diff(self.bounds.astype(np.int64)).max(initial=0))
+
+
+def token_rows(columns: Array, values: Array, per_token: Array, per_sentence: Array) -> TokenRows:
+    """Token rows from the columns and values of all tokens, and the lengths of tokens and sentences."""
+    starts = np.zeros(per_token.size + 1, dtype=np.uint64)
+    np.cumsum(per_token, out=starts[1:])
+    bounds = np.zeros(per_sentence.size + 1, dtype=np.uint64)
+    np.cumsum(per_sentence, out=bounds[1:])
+    return TokenRows(Sparse(read_only(values), read_only(columns), read_only(starts)), read_only(bounds))
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """What a sequence learner is fitted to.
+
+    Attributes
+    ----------
+    rows : Sparse
+        The features of all tokens: see `TokenRows`.
+    bounds : ndarray
+    n_features : int
+    target : ndarray
+        The tag of each token: int32 codes into `classes`.
+    classes : ndarray
+        The distinct tags, sorted.
+    chosen : ndarray or None
+        The sentences to learn from; None for all.
+    """
+
+    rows: Sparse
+    bounds: Array
+    n_features: int
+    target: Array
+    classes: Array
+    chosen: Array | None = None
+    weights = present = None  # as `Examples` has them: every token counts 1
+
+    @property
+    def token_rows(self) -> TokenRows:
+        """The features of all tokens."""
+        return TokenRows(self.rows, self.bounds)
+
+    @property
+    def size(self) -> int:
+        """The number of sentences to learn from."""
+        return int(self.bounds.size - 1 if self.chosen is None else self.chosen.size)
+
+    @property
+    def index(self) -> Array:
+        """The sentences to learn from."""
+        return np.arange(self.bounds.size - 1, dtype=np.uint64) if self.chosen is None else self.chosen
+
+    def only(self, chosen: Array) -> Sentences:
+        """The same sentences, restricted to these."""
+        return replace(self, chosen=chosen)
+
+    def facts(self) -> Facts:
+        """Counts and sizes."""
+        return Facts(
+            self.n_features, self.classes, False, FLOAT32, self.size, float(self.size), self.rows.columns.size, 0.0
+        )
+
+
+# -- tags ------------------------------------------------------------------------------------------------------------
+
+
+def flat_tags(y: Any, lengths: Array) -> list[Any]:
+    """The tags of all tokens; one sequence of tags per sentence, one tag per token."""
+    try:
+        sentences = [tags if isinstance(tags, list | tuple) else list(tags) for tags in y]
+    except TypeError:
+        raise ValueError("y must be a sequence of tag sequences, one per sentence.") from None
+    if len(sentences) != lengths.size:
+        raise ValueError(f"X has {lengths.size} sentences, y has {len(sentences)}.")
+    if any(isinstance(tags, str) for tags in y):
+        raise ValueError("y must be a sequence of tag sequences; it is a sequence of strings.")
+    counts = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
+    if (counts != lengths).any():
+        at = int(np.flatnonzero(counts != lengths)[0])
+        raise ValueError(f"Sentence {at} has {int(lengths[at])} tokens and {int(counts[at])} tags.")
+    return list(chain.from_iterable(sentences))
+
+
+def distinct_tags(tags: Iterable[Any], known: Array | None = None) -> Array:
+    """The distinct tags, sorted; all strings or all whole numbers."""
+    try:
+        found = set(tags)
+    except TypeError:
+        raise ValueError("Tags must be strings or whole numbers.") from None
+    found |= set() if known is None else set(known.tolist())
+    kinds = {type(tag) for tag in found}
+    if not (all(issubclass(kind, str) for kind in kinds) or all(_whole(kind) for kind in kinds)):
+        strange = sorted((str(tag) for tag in found if not isinstance(tag, str)), key=len)[:SHOWN]
+        raise ValueError(f"Tags must all be strings or all whole numbers, found {', '.join(strange)} among them.")
+    check_no_trailing_nul(found)
+    classes = np.array(sorted(found))
+    check_labels(classes, classes)
+    return classes
+
+
+def _whole(kind: type) -> bool:
+    return issubclass(kind, int | np.integer) and kind is not bool
+
+
+def tag_codes(tags: Iterable[Any], classes: Array, count: int) -> Array:
+    """The codes of tags; −1 for those that are not among the classes."""
+    codes = {tag: code for code, tag in enumerate(classes.tolist())}
+    try:
+        return np.fromiter((codes.get(tag, -1) for tag in tags), np.int32, count=count)
+    except TypeError:
+        raise ValueError("Tags must be strings or whole numbers.") from None

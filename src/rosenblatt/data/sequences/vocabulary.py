@@ -1,0 +1,83 @@
+"""`Vocabulary`: names, numbered; a dictionary while it is used, two arrays in a model file."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Vocabulary:
+    """Distinct names, numbered from 0.
+
+    Model files hold it as `text`, all names in UTF-8 one after another, and `ends`, where each ends; both are made, and
+    the dictionary is made from them, when they are first asked for.
+
+    Examples
+    --------
+    >>> from rosenblatt.data.sequences.vocabulary import Vocabulary
+    >>> words = Vocabulary.of(["the", "dog"])
+    >>> words.index["dog"], words.ends.tolist(), bytes(words.text)
+    (1, [3, 6], b'thedog')
+    """
+
+    _fields = ("text", "ends")
+
+    def __init__(self, text: Array, ends: Array) -> None:
+        self.text, self.ends = text, ends
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Vocabulary:
+        """These names, numbered as they come; a dictionary of numbers in their order is used as it is."""
+        made = cls.__new__(cls)
+        made.index = names if isinstance(names, dict) else {name: number for number, name in enumerate(names)}
+        return made
+
+    @functools.cached_property
+    def index(self) -> dict[str, int]:
+        """The number of each name."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    @property
+    def names(self) -> list[str]:
+        """All names, by number."""
+        if "index" in vars(self):
+            return list(self.index)
+        whole, begin, names = self.text.tobytes(), 0, []
+        for end in self.ends.tolist():
+            names.append(whole[begin:end].decode("utf-8", "surrogatepass"))
+            begin = end
+        return names
+
+    @functools.cached_property
+    def _arrays(self) -> tuple[Array, Array]:
+        encoded = [name.encode("utf-8", "surrogatepass") for name in self.index]
+        ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, count=len(encoded)))
+        return np.frombuffer(b"".join(encoded), dtype=np.uint8).copy(), ends
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Vocabulary._fields and "index" in vars(self):
+            return self._arrays[Vocabulary._fields.index(name)]
+        raise AttributeError(name)
+
+    def __len__(self) -> int:
+        return len(self.index) if "index" in vars(self) else int(self.ends.size)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.names == other.names
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def check(self) -> None:
+        """Refuse arrays that are not the names of a vocabulary."""
+        text, ends = self.text, self.ends
+        good = isinstance(text, np.ndarray) and text.dtype == np.uint8 and text.ndim == 1
+        good = good and isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.ndim == 1
+        if not good or (np.diff(ends, prepend=0) < 0).any() or int(ends[-1] if ends.size else 0) != text.size:
+            raise ValueError("expected the names of a vocabulary")
+        if len(set(self.names)) != ends.size:
+            raise ValueError("expected distinct names in a vocabulary")

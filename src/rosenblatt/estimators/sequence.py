@@ -1,0 +1,559 @@
+"""`SequencePerceptron`: tags for the tokens of sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.callback import with_callbacks
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rosenblatt.data.examples import Dense, Sparse, encode_rows, read_only
+from rosenblatt.data.formats.reading import in_bytes
+from rosenblatt.data.sequences.items import ItemFeatures
+from rosenblatt.data.sequences.sentences import Sentences, TokenRows, distinct_tags, flat_tags, tag_codes, token_rows
+from rosenblatt.estimators.base.fitting import one_epoch, train
+from rosenblatt.estimators.base.interruption import all_or_nothing
+from rosenblatt.estimators.base.online import SPLIT, OnlineLearner
+from rosenblatt.estimators.base.report import Report
+from rosenblatt.estimators.base.sequence_state_checks import check_sequence_model
+from rosenblatt.estimators.base.state_checks import check_attributes
+from rosenblatt.estimators.perceptron import checked_order
+from rosenblatt.learn.epochs import InMemory, Training
+from rosenblatt.learn.orders import Shuffled
+from rosenblatt.learn.sequence.constraints import check_paths, forbidden_moves
+from rosenblatt.learn.sequence.solver import (
+    PathModel,
+    SequencePlan,
+    SequenceSolver,
+    WrongPaths,
+    grown_state,
+    new_sequence_state,
+)
+from rosenblatt.learn.sequence.vector_rows import padded
+from rosenblatt.learn.sequence.visits import PathRule
+
+Array = np.ndarray[Any, Any]
+NO_MARGINALS = (
+    "{} has no {}: its scores are not probabilities, and marginals do not exist. A conditional random field has them."
+)
+
+
+class SequencePerceptron(OnlineLearner):
+    """The structured perceptron: a tag for each token of a sentence, all of them chosen together.
+
+    With Φ(x, y) counting every pair of a feature and a tag, and every pair of neighbouring tags, Viterbi's algorithm
+    finds the best path of tags, and a wrong one moves the weights (Collins 2002):
+
+        ŷ = argmax_y w·Φ(x, y)          w += Φ(x, y) − Φ(x, ŷ)
+
+    Where some w of length 1 gives every right path a lead of δ over all others, there are at most R²/δ² updates,
+    R = max‖Φ(x, y) − Φ(x, ŷ)‖. The average of all weights, which is the model by default, generalises better than the
+    last ones.
+
+    Features are what python-crfsuite takes: a token is a list of strings, or a dict of names with numbers, strings,
+    booleans, lists, sets or dicts (names are joined by ":"). Or a token is a row of an array or CSR matrix.
+
+    Parameters
+    ----------
+    update : {"perceptron", "pa"}, default="perceptron"
+        "pa" is passive-aggressive (PA-I): it decodes with a cost of 1 for each wrong tag and takes the step
+        min(C, ℓ/‖ΔΦ‖²), ℓ = cost − w·ΔΦ.
+    C : float, default=0.03
+        The largest step of "pa".
+    keep : {"average", "last"}, default="average"
+        Which weights are the model: their average over all visits, or the last ones.
+    constraints : {"iob1", "iob2", "iobes"} or None, default=None
+        Forbids moves between tags that are impossible when chunks are written in this way.
+    transitions : bool, default=True
+        Whether pairs of neighbouring tags have weights; without them tags are chosen one by one.
+    min_count : int, default=1
+        Features of fewer tokens are left out.
+    memory : str or int, default="4GB"
+        The most memory that the weights of all features and tags may take.
+    order : {"shuffle", "cyclic", "random"} or sequence of sentences, default="shuffle"
+        The order of visits: a fresh permutation each epoch, as given, with replacement, or these sentences.
+    max_epochs : int, default=10
+    early_stopping : bool, default=False
+        Hold out sentences, stop when their token accuracy has not improved for `n_iter_no_change` epochs, and return
+        the best epoch.
+    validation_fraction : float, default=0.1
+    n_iter_no_change : int, default=5
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The tags, sorted.
+    transitions_ : ndarray of shape (K, K)
+        The weight of each tag, by column, after each other one, by row.
+    start_ : ndarray of shape (K,)
+        The weight of each tag at the start of a sentence.
+    coef_ : ndarray of shape (K, d)
+        The weight of each feature for each tag, made when asked for.
+    features_ : list of str or None
+        The names of features; None for rows of an array.
+    n_features_in_ : int
+    n_iter_ : int
+    report_ : Report
+        How the fit ended: `errors` of `rows` sentences and `token_errors` of `tokens` are wrong; where the paths were
+        separated, `margin` is δ, `radius` is R, over the updates that were made, and `bound` is R²/δ².
+
+    References
+    ----------
+    M. Collins, "Discriminative training methods for hidden Markov models: theory and experiments with perceptron
+    algorithms", EMNLP 2002. K. Crammer, O. Dekel, J. Keshet, S. Shalev-Shwartz, Y. Singer, "Online passive-aggressive
+    algorithms", JMLR 7, 2006.
+
+    Examples
+    --------
+    >>> from rosenblatt import SequencePerceptron
+    >>> sentences = [[["the"], ["dog"], ["barks"]], [["the"], ["cat"], ["sleeps"]]]
+    >>> tags = [["D", "N", "V"], ["D", "N", "V"]]
+    >>> tagger = SequencePerceptron(random_state=0).fit(sentences, tags)
+    >>> tagger.predict([[["the"], ["cat"], ["barks"]]])
+    [['D', 'N', 'V']]
+    >>> tagger.report_.outcome, tagger.report_.updates <= tagger.report_.bound
+    ('separated', True)
+    >>> weights = tagger.weights("cat")
+    >>> max(weights, key=weights.get)
+    'N'
+    """
+
+    update: str
+    C: float
+    keep: str
+    constraints: str | None
+    transitions: bool
+    min_count: int
+    memory: str | int
+    order: Any
+    max_epochs: int
+    classes_: Array
+    _features: Any
+    _parameter_constraints: dict[str, Any] = {
+        "update": [StrOptions({"perceptron", "pa"})],
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "keep": [StrOptions({"average", "last"})],
+        "constraints": [StrOptions({"iob1", "iob2", "iobes"}), None],
+        "transitions": ["boolean"],
+        "min_count": [Interval(Integral, 1, None, closed="left")],
+        "memory": [str, Interval(Integral, 1, None, closed="left")],
+        "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
+        "max_epochs": [Interval(Integral, 1, None, closed="left")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        update: str = "perceptron",
+        C: float = 0.03,
+        keep: str = "average",
+        constraints: str | None = None,
+        transitions: bool = True,
+        min_count: int = 1,
+        memory: str | int = "4GB",
+        order: str | Sequence[int] = "shuffle",
+        max_epochs: int = 10,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        random_state: Any = None,
+    ) -> None:
+        self._take(locals())
+
+    # -- learning ----------------------------------------------------------------------------------------------------
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, lengths: Any = None) -> Any:
+        """Learn until every path is right or the epochs are spent.
+
+        Parameters
+        ----------
+        X : sequence of sentences, or array or CSR matrix of shape (tokens, d)
+            A sentence is a sequence of tokens, each a list of strings or a dict of features.
+        y : sequence of tag sequences, or tags of all tokens if X has rows
+        lengths : array-like of shape (sentences,), optional
+            If X has rows: the number of tokens of each sentence, in turn. By default all rows are one sentence.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        sentences = self._sentences(X, y, lengths, first=True)
+        plan = self._sequence_plan(sentences)
+        state = new_sequence_state(sentences.n_features, int(sentences.classes.size), self.keep, self._new_seed())
+        training, validation = self._held_out(sentences, state.seed)
+        limit = int(self.max_epochs)
+        run = Training(
+            SequenceSolver(plan, state),
+            InMemory(training),  # type: ignore[arg-type]
+            limit,
+            [],
+            validation,
+            self._held_out_patience(),
+        )
+        with self._callbacks(limit, X, y, sentences) as watch:  # type: ignore[arg-type]
+            for _ in train(self, run, watch):
+                pass
+        return self
+
+    @all_or_nothing
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, lengths: Any = None, classes: Any = None) -> Any:
+        """Make one epoch over these sentences.
+
+        E calls on all sentences are one fit of E epochs. New features and tags may appear in any call.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`.
+        classes : sequence of tags, optional
+            Tags to expect, whether or not they are in y.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        if self.early_stopping:
+            raise ValueError("early_stopping needs all sentences at once: use fit, not partial_fit.")
+        if self.min_count > 1:
+            raise ValueError("min_count counts features in all sentences: use fit, not partial_fit.")
+        first = not hasattr(self, "_state")
+        if not first and self._state.keep != self.keep:
+            raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {self.keep!r}.")
+        sentences = self._sentences(X, y, lengths, first=first, classes=classes)
+        plan = self._sequence_plan(sentences)
+        if first:
+            state = new_sequence_state(sentences.n_features, int(sentences.classes.size), self.keep, self._new_seed())
+        else:
+            places = np.searchsorted(sentences.classes, self.classes_)
+            state = grown_state(self._state, sentences.n_features, places, int(sentences.classes.size))
+        one_epoch(self, SequenceSolver(plan, state), InMemory(sentences))  # type: ignore[arg-type]
+        return self
+
+    def _sentences(self, X: Any, y: Any, lengths: Any, *, first: bool, classes: Any = None) -> Sentences:
+        """X and y, encoded."""
+        known = None if first else self.classes_
+        if classes is not None:
+            known = distinct_tags(classes, known)
+        features, rows, tags = self._training_rows(X, y, lengths, first)
+        if not tags:
+            raise ValueError("Found no tokens: there is nothing to learn from.")
+        found = distinct_tags(tags, known)
+        target = read_only(tag_codes(tags, found, len(tags)))
+        self._features = features
+        self.n_features_in_ = rows_wide = rows[1]
+        return Sentences(rows[0].features, rows[0].bounds, rows_wide, target, found)
+
+    def _training_rows(self, X: Any, y: Any, lengths: Any, first: bool) -> tuple[Any, tuple[TokenRows, int], list[Any]]:
+        """The features, the tokens by them with the number of features, and the tags of all tokens."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if _has_rows(X):
+            if self.min_count > 1:
+                raise ValueError("min_count is for features by name; select the columns of X instead.")
+            if not first and self._features is not None:
+                raise ValueError("X has rows; the model was fitted to features by name.")
+            rows = self._token_rows(X, lengths, reset=first)
+            tags = np.asarray(y).ravel().tolist() if not isinstance(y, list) else y
+            if len(tags) != rows.tokens:
+                raise ValueError(f"X has {rows.tokens} rows, y has {len(tags)} tags.")
+            return None, (rows, int(self.n_features_in_)), tags
+        if not first and self._features is None:
+            raise ValueError("X has features by name; the model was fitted to rows.")
+        _refuse_lengths(lengths)
+        features, rows = ItemFeatures.met(X, None if first else self._features, int(self.min_count))
+        if not features.size:
+            raise ValueError(f"Found no feature in at least {self.min_count} tokens: there is nothing to learn from.")
+        return features, (rows, features.size), flat_tags(y, np.diff(rows.bounds.astype(np.int64)))
+
+    def _sequence_plan(self, sentences: Sentences) -> SequencePlan:
+        tags = sentences.classes.tolist()
+        forbidden = forbidden_moves(tags, self.constraints)
+        check_paths(sentences.target, sentences.bounds, tags, forbidden, self.constraints)
+        per_weight = 12 if self.keep == "average" else 4
+        needed, memory = sentences.n_features * padded(len(tags)) * per_weight, in_bytes(self.memory)
+        if needed > memory:
+            raise ValueError(
+                f"The weights of {sentences.n_features:,} features and {len(tags)} tags may take "
+                f"{needed / 1e6:,.0f} MB, more than memory={self.memory!r}: leave out rare features (min_count), or "
+                "allow more memory."
+            )
+        order = checked_order(self.order)
+        if not isinstance(order, str) and order.max() >= sentences.bounds.size - 1:
+            raise ValueError(f"order names sentence {int(order.max())}, X has {sentences.bounds.size - 1} sentences.")
+        rule = PathRule(self.update == "pa", float(self.C), bool(self.transitions))
+        return SequencePlan(rule, order, forbidden)
+
+    def _held_out(self, sentences: Sentences, seed: int) -> tuple[Sentences, Any]:
+        """Sentences to learn from, and the score on the others."""
+        if not self.early_stopping:
+            return sentences, None
+        n = sentences.size
+        count = math.ceil(self.validation_fraction * n)
+        if not 0 < count < n:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} holds out {count} of {n} sentences: some must be "
+                "held out, and some left to learn from."
+            )
+        held = np.zeros(n, dtype=bool)
+        held[Shuffled(n, seed).piece(SPLIT, 0, count).astype(np.int64)] = True
+        score = partial(_token_accuracy, sentences=sentences.only(np.flatnonzero(held).astype(np.uint64)))
+        return sentences.only(np.flatnonzero(~held).astype(np.uint64)), score
+
+    def _conclude(self, run: Training, report: Report) -> Report:
+        """The report after the model has tagged the sentences that it learned from."""
+        solver, source, kept = run.solver, run.source, self._kept
+        assert isinstance(solver, SequenceSolver)
+        ((errors, token_errors),) = source.ask(WrongPaths(kept))
+        ((sentences),) = source.parts(0)
+        assert isinstance(sentences, Sentences)
+        outcome = report.outcome
+        if outcome == "budget" and (errors == 0 if self.keep == "last" else solver.clean(source)):
+            outcome = solver.finished
+        margin = _margin(kept, sentences) if errors == 0 else None
+        bound = None
+        if outcome == "separated" and self.update == "perceptron":
+            delta = (
+                margin
+                if margin is not None and margin > 0
+                else _margin(solver.state.last(solver.plan.forbidden), sentences)
+            )
+            if delta > 0:
+                bound = (report.radius / delta) ** 2
+        lengths = np.diff(sentences.bounds.astype(np.int64))
+        return replace(
+            report,
+            outcome=outcome,
+            errors=errors,
+            margin=margin,
+            bound=bound,
+            tokens=int(lengths[sentences.index.astype(np.int64)].sum()),
+            token_errors=token_errors,
+        )
+
+    def _complaint(self, report: Report) -> str:
+        return (
+            f"{type(self).__name__} spent its {report.n_epochs} epochs with {report.errors:,} of {report.rows:,} "
+            f"training sentences wrong. More epochs (max_epochs) help only if sentences can be separated."
+        )
+
+    def _publish(self, kept: Any) -> None:
+        pass
+
+    def _attributes(self, solver: Any, examples: Any) -> dict[str, Any]:
+        return {
+            "_kept": solver.model(),
+            "_features": self._features,
+            "n_features_in_": self.n_features_in_,
+            "classes_": examples.classes,
+        }
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def _token_rows(self, X: Any, lengths: Any, reset: bool) -> TokenRows:
+        """Rows of an array or a sparse matrix as tokens."""
+        rows, _ = self._rows(X, reset)
+        if isinstance(rows, Dense):
+            rows, _ = encode_rows(sp.csr_array(rows.values))
+        assert isinstance(rows, Sparse)
+        with np.errstate(over="ignore"):
+            values = rows.values.astype(np.float32, copy=False)
+        if not np.isfinite(values).all():
+            raise ValueError("Input X contains a value that is too large for float32, in which weights are learned.")
+        per_token = np.diff(rows.starts.astype(np.int64))
+        per_sentence = _checked_lengths(lengths, per_token.size)
+        values = values[:0] if (values == 1.0).all() else values
+        return token_rows(rows.columns.astype(np.uint32, copy=False), values, per_token, per_sentence)
+
+    def _known(self, X: Any, lengths: Any) -> TokenRows:
+        """Tokens to tag, by the features that the model knows."""
+        check_is_fitted(self, "_kept")
+        self._check_now()
+        if _has_rows(X):
+            if self._features is not None:
+                raise ValueError("X has rows; the model was fitted to features by name.")
+            return self._token_rows(X, lengths, reset=False)
+        if self._features is None:
+            raise ValueError("X has features by name; the model was fitted to rows.")
+        _refuse_lengths(lengths)
+        rows: TokenRows = self._features.rows(X)
+        return rows
+
+    def _check_now(self) -> None:
+        kept: PathModel = self._kept
+        if self.n_features_in_ != kept.n_features or np.shape(self.classes_) != (kept.tags,):
+            raise ValueError(
+                f"{type(self).__name__} learned {kept.n_features} features and {kept.tags} tags: n_features_in_ and "
+                "classes_ are set by fit."
+            )
+
+    # -- use ---------------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, lengths: Any = None) -> Any:
+        """The best tags of sentences.
+
+        Parameters
+        ----------
+        X, lengths
+            As in `fit`. Features that training did not meet are passed over.
+
+        Returns
+        -------
+        list of lists of tags, or an array of the tags of all rows
+        """
+        rows = self._known(X, lengths)
+        codes = self._kept.paths(rows)
+        if _has_rows(X):
+            return self.classes_[codes]
+        names = self.classes_.tolist()
+        tags = [names[code] for code in codes.tolist()]
+        bounds = rows.bounds.tolist()
+        return [tags[begin:end] for begin, end in pairwise(bounds)]
+
+    def score(self, X: Any, y: Any, lengths: Any = None) -> float:
+        """The share of tokens that get the right tag; a tag that training did not meet is never right.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        rows = self._known(X, lengths)
+        tags = np.asarray(y).ravel().tolist() if _has_rows(X) else flat_tags(y, np.diff(rows.bounds.astype(np.int64)))
+        if len(tags) != rows.tokens:
+            raise ValueError(f"X has {rows.tokens} rows, y has {len(tags)} tags.")
+        if not tags:
+            raise ValueError("Found no tokens: there is nothing to score.")
+        return float(np.mean(self._kept.paths(rows) == tag_codes(tags, self.classes_, len(tags))))
+
+    @property
+    def transitions_(self) -> Array:
+        """The weight of each tag after each other one."""
+        check_is_fitted(self, "_kept")
+        K = self._kept.tags
+        return read_only(self._kept.transitions[:K, :K])
+
+    @property
+    def start_(self) -> Array:
+        """The weight of each tag at the start of a sentence."""
+        check_is_fitted(self, "_kept")
+        K = self._kept.tags
+        return read_only(self._kept.transitions[K, :K])
+
+    @property
+    def coef_(self) -> Array:  # type: ignore[override]
+        """The weight of each feature for each tag, (K, d)."""
+        check_is_fitted(self, "_kept")
+        kept = self._kept
+        return read_only(kept.rows[kept.slots[:-1], : kept.tags].T)
+
+    @property
+    def features_(self) -> list[str] | None:
+        """The names of features."""
+        check_is_fitted(self, "_kept")
+        return None if self._features is None else list(self._features.names)
+
+    def weights(self, feature: str) -> dict[Any, float]:
+        """The weight of a feature for each tag.
+
+        Parameters
+        ----------
+        feature : str
+            Its name, such as "word:dog"; a column number if the model was fitted to rows.
+
+        Returns
+        -------
+        dict
+            From each tag to its weight.
+        """
+        check_is_fitted(self, "_kept")
+        number = feature if self._features is None else self._features.number(feature)
+        if not isinstance(number, int | np.integer) or not 0 <= number < self._kept.n_features:
+            raise KeyError(f"{feature!r} is not a feature of this model.")
+        row = self._kept.rows[self._kept.slots[number], : self._kept.tags]
+        return dict(zip(self.classes_.tolist(), row.tolist(), strict=True))
+
+    @property
+    def predict_proba(self) -> Any:
+        """Not there: scores are not probabilities."""
+        raise AttributeError(NO_MARGINALS.format(type(self).__name__, "predict_proba"))
+
+    @property
+    def predict_marginals(self) -> Any:
+        """Not there: scores are not probabilities."""
+        raise AttributeError(NO_MARGINALS.format(type(self).__name__, "predict_marginals"))
+
+    # -- model files -------------------------------------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        pass
+
+    def _check_whole(self) -> None:
+        check_attributes(self)
+        if "_kept" in vars(self) or "_state" in vars(self):
+            check_sequence_model(self)
+
+    def __sklearn_tags__(self) -> Any:
+        """Sentences, not rows of one shape."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+def _has_rows(X: Any) -> bool:
+    """Whether tokens are rows of an array or a matrix, rather than lists of features by name."""
+    if sp.issparse(X) or hasattr(X, "iloc") or hasattr(X, "__dataframe__"):
+        return True
+    return isinstance(X, np.ndarray) and X.dtype.kind in "biufc"
+
+
+def _refuse_lengths(lengths: Any) -> None:
+    if lengths is not None:
+        raise ValueError("lengths is for rows of an array; a list of sentences has its own.")
+
+
+def _checked_lengths(lengths: Any, tokens: int) -> Array:
+    """The number of tokens of each sentence; all in one by default."""
+    if lengths is None:
+        return np.array([tokens])
+    found = np.asarray(lengths)
+    if found.ndim != 1 or found.dtype.kind not in "iu" or (found < 0).any():
+        raise ValueError("lengths must be whole numbers, one per sentence, not below 0.")
+    if int(found.sum()) != tokens:
+        raise ValueError(f"lengths add up to {int(found.sum())} tokens, X has {tokens} rows.")
+    return found.astype(np.int64)
+
+
+def _token_accuracy(kept: PathModel, sentences: Sentences) -> float:
+    wrong = WrongPaths(kept)(sentences, 0)[1]
+    lengths = np.diff(sentences.bounds.astype(np.int64))[sentences.index.astype(np.int64)]
+    return 1.0 - wrong / max(int(lengths.sum()), 1)
+
+
+def _margin(kept: PathModel, sentences: Sentences) -> float:
+    """δ: the smallest lead of a right path, for weights of length 1."""
+    length = math.sqrt(kept.norm2)
+    return kept.lead(sentences) / length if length > 0 else 0.0

@@ -1,0 +1,315 @@
+"""Training of sequence models on the one engine: a `Solver` over `Sentences`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import Facts, rows_per_call
+from rosenblatt.data.sequences.sentences import Sentences, TokenRows
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
+from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled, visited
+from rosenblatt.learn.sequence.vector_rows import padded
+from rosenblatt.learn.sequence.visits import (
+    PathRule,
+    PathWeights,
+    SequenceCount,
+    average_rows,
+    new_difference,
+    visit_sentences,
+)
+from rosenblatt.learn.sequence.viterbi import (
+    Paths,
+    SentenceTask,
+    count_wrong,
+    new_scratch,
+    smallest_lead,
+    tag_sentences,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class SequencePlan:
+    """How to train: the checked parameters of an estimator."""
+
+    rule: PathRule
+    order: str | Array
+    forbidden: Array  # (tags + 2, width) float32: −∞ where a move is forbidden, else 0
+
+    def make_order(self, sentences: Sentences, seed: int) -> Order:
+        """The order of visits."""
+        if not isinstance(self.order, str):
+            chosen = sentences.chosen
+            return Explicit(self.order if chosen is None else self.order[np.isin(self.order, chosen)])
+        if self.order == "shuffle":
+            return Shuffled(sentences.size, seed)
+        return Random(sentences.size, seed) if self.order == "random" else Cyclic(sentences.size)
+
+
+@dataclass(frozen=True)
+class PathModel:
+    """Weights that predict: rows of weights by feature, and moves between tags."""
+
+    slots: Array
+    rows: Array
+    transitions: Array
+    forbidden: Array
+
+    @property
+    def tags(self) -> int:
+        """The number of tags."""
+        return int(self.transitions.shape[0] - 2)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features; the last slot is that of unknown ones."""
+        return int(self.slots.size - 1)
+
+    def paths(self, rows: TokenRows, index: Array | None = None) -> Array:
+        """The codes of the tags of these sentences, in pieces, so that Ctrl-C is handled."""
+        index = np.arange(rows.size, dtype=np.uint64) if index is None else index
+        lengths = np.diff(rows.bounds.astype(np.int64))[index.astype(np.int64)]
+        ends = np.append(0, np.cumsum(lengths))
+        out = np.empty(int(ends[-1]), dtype=np.int32)
+        scratch = new_scratch(rows.longest, self.rows.shape[1])
+        task = SentenceTask(rows.features, rows.bounds, out[:0])
+        step = sentences_per_call(rows, self.tags)
+        for begin in range(0, index.size, step):
+            end = min(begin + step, index.size)
+            tag_sentences(task, index[begin:end], self.weights, scratch, out[ends[begin] : ends[end]])
+        return out
+
+    @property
+    def weights(self) -> Paths:
+        """The weights, for compiled code."""
+        return Paths(self.slots, self.rows, self.transitions + self.forbidden)
+
+    def lead(self, sentences: Sentences) -> float:
+        """The smallest score by which a gold path leads the best other path."""
+        rows = sentences.token_rows
+        shape = (max(rows.longest, 1), self.rows.shape[1])
+        others, emissions, least = np.zeros(shape), np.zeros(shape), math.inf
+        step = sentences_per_call(rows, self.tags)
+        index = sentences.index
+        for begin in range(0, index.size, step):
+            part = index[begin : begin + step]
+            least = min(least, smallest_lead(sentence_task(sentences), part, self.weights, emissions, others))
+        return float(least)
+
+    @property
+    def norm2(self) -> float:
+        """‖w‖²."""
+        return float(np.square(self.rows, dtype=np.float64).sum() + np.square(self.transitions, dtype=np.float64).sum())
+
+
+def sentence_task(sentences: Sentences) -> SentenceTask:
+    """The arrays of sentences, for compiled code."""
+    return SentenceTask(sentences.rows, sentences.bounds, sentences.target)
+
+
+def sentences_per_call(rows: TokenRows, tags: int) -> int:
+    """Sentences for one call of compiled code: some milliseconds of work."""
+    tokens = rows.tokens / max(rows.size, 1)
+    per_token = rows.features.columns.size / max(rows.tokens, 1) + tags
+    return rows_per_call(tokens * per_token * tags / 8)
+
+
+@dataclass
+class SequenceState:
+    """Everything that a later epoch needs."""
+
+    slots: Array
+    rows: Array
+    sums: Array
+    transitions: Array
+    move_sums: Array
+    tally: Array
+    keep: str
+    seed: int
+    epoch: int = 0
+
+    @property
+    def updates(self) -> int:
+        """Updates so far."""
+        return int(self.tally[SequenceCount.UPDATES])
+
+    @property
+    def used(self) -> int:
+        """Rows of weights in use."""
+        return int(self.tally[SequenceCount.USED])
+
+    @property
+    def tags(self) -> int:
+        """The number of tags."""
+        return int(self.transitions.shape[0] - 2)
+
+    def copy(self) -> SequenceState:
+        """A copy that shares no memory."""
+        arrays: dict[str, Any] = {
+            name: value.copy() for name, value in vars(self).items() if isinstance(value, np.ndarray)
+        }
+        return replace(self, **arrays)
+
+    def last(self, forbidden: Array) -> PathModel:
+        """The last iterate."""
+        return PathModel(self.slots, self.rows, self.transitions, forbidden)
+
+    def kept(self, forbidden: Array) -> PathModel:
+        """The model that `keep` selects."""
+        clock = float(self.tally[SequenceCount.CLOCK])
+        if self.keep == "last" or clock == 0.0:
+            return self.last(forbidden)
+        rows, transitions = np.empty_like(self.rows), np.empty_like(self.transitions)
+        average_rows(self.rows, self.sums, clock, rows)
+        average_rows(self.transitions, self.move_sums, clock, transitions)
+        return PathModel(self.slots, rows, transitions, forbidden)
+
+
+def new_sequence_state(n_features: int, tags: int, keep: str, seed: int) -> SequenceState:
+    """A state with zero weights."""
+    width, averaged = padded(tags), keep == "average"
+    tally = np.zeros(len(SequenceCount))
+    tally[SequenceCount.USED] = 1.0
+    return SequenceState(
+        slots=np.zeros(n_features + 1, dtype=np.uint32),
+        rows=np.zeros((1, width), dtype=np.float32),
+        sums=np.zeros((1 if averaged else 0, width)),
+        transitions=np.zeros((tags + 2, width), dtype=np.float32),
+        move_sums=np.zeros((tags + 2 if averaged else 0, width)),
+        tally=tally,
+        keep=keep,
+        seed=seed,
+    )
+
+
+def grown_state(state: SequenceState, n_features: int, places: Array, tags: int) -> SequenceState:
+    """The state with room for new features and tags; `places` are the codes that the old tags now have."""
+    width, old = padded(tags), state.tags
+    slots = np.zeros(n_features + 1, dtype=np.uint32)
+    slots[: state.slots.size] = state.slots
+
+    def by_tag(array: Array) -> Array:
+        wide = np.zeros((array.shape[0], width), dtype=array.dtype)
+        wide[:, places] = array[:, :old]
+        return wide
+
+    def by_pair(array: Array) -> Array:
+        if array.shape[0] == 0:
+            return by_tag(array)
+        tall = np.zeros((tags + 2, width), dtype=array.dtype)
+        tall[np.append(places, [tags, tags + 1])] = by_tag(array)
+        return tall
+
+    return replace(
+        state,
+        slots=slots,
+        rows=by_tag(state.rows),
+        sums=by_tag(state.sums),
+        transitions=by_pair(state.transitions),
+        move_sums=by_pair(state.move_sums),
+        tally=state.tally.copy(),
+    )
+
+
+class SequenceSolver(Solver):
+    """Visits sentences one by one, until the last iterate has every path right."""
+
+    finished = "separated"
+    state: SequenceState
+
+    def __init__(self, plan: SequencePlan, state: SequenceState) -> None:
+        self.plan, self.state, self.covered = plan, state, False
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Make room for a row of weights per feature; memory is used only by rows that are."""
+        sentences: Any = next(iter(source.parts(self.state.epoch)))
+        state, rows = self.state, sentences.token_rows
+        state.slots, state.tally = state.slots.copy(), state.tally.copy()
+        state.transitions, state.move_sums = state.transitions.copy(), state.move_sums.copy()
+        self.room = _with_room(state.rows, state.slots.size)
+        self.sums = _with_room(state.sums, state.slots.size) if state.keep == "average" else state.sums
+        self._show_used()
+        starts, bounds = rows.features.starts, rows.bounds
+        most = int(np.diff(starts[bounds].astype(np.int64)).max(initial=0)) + rows.longest
+        self.scratch, self.table = new_scratch(rows.longest, state.rows.shape[1]), new_difference(2 * most + 1)
+
+    def _show_used(self) -> None:
+        state, used = self.state, self.state.used
+        state.rows = self.room[:used]
+        if state.keep == "average":
+            state.sums = self.sums[:used]
+
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
+        """One pass over all sentences."""
+        state, before = self.state, self.state.updates
+        (sentences,) = source.parts(state.epoch)
+        assert isinstance(sentences, Sentences)
+        state.tally[[SequenceCount.VIOLATIONS, SequenceCount.LOSS]] = 0.0
+        order = self.plan.make_order(sentences, state.seed)
+        task = sentence_task(sentences)
+        moves = state.transitions + self.plan.forbidden
+        weights = PathWeights(state.slots, self.room, self.sums, state.transitions, state.move_sums, moves)
+        step = sentences_per_call(sentences.token_rows, state.tags)
+        for begin in range(0, order.size, step):
+            piece = visited(order, sentences.chosen, state.epoch, begin, min(begin + step, order.size))
+            visit_sentences(
+                task, piece, sentences.n_features, weights, self.plan.rule, self.scratch, self.table, state.tally
+            )
+        self._show_used()
+        self.covered = order.covers
+        yield PartOfEpoch(order.size, state.updates - before)
+
+    def ending(self, source: Source) -> Ending:
+        """The mean loss per sentence, and whether every path is right."""
+        tally, size = self.state.tally, source.facts.rows
+        untouched = self.covered and tally[SequenceCount.LOSS] == 0.0
+        violated = tally[SequenceCount.VIOLATIONS] > 0.0
+        converged = not violated and (untouched or self.clean(source))
+        return Ending(float(tally[SequenceCount.LOSS]) / max(size, 1), converged)
+
+    def clean(self, source: Source) -> bool:
+        """Whether the last iterate has every path right."""
+        return not any(wrong for wrong, _ in source.ask(WrongPaths(self.state.last(self.plan.forbidden), stop=True)))
+
+    def model(self) -> PathModel:
+        """The model that `keep` selects."""
+        return self.state.kept(self.plan.forbidden)
+
+    def radius(self, facts: Facts) -> float:
+        """R, the largest ‖ΔΦ‖ of an update."""
+        return math.sqrt(float(self.state.tally[SequenceCount.RADIUS2]))
+
+
+def _with_room(rows: Array, count: int) -> Array:
+    """The rows at the start of an array of so many; what is not written to takes no memory."""
+    room = np.zeros((count, rows.shape[1]), dtype=rows.dtype)
+    room[: rows.shape[0]] = rows
+    return room
+
+
+@dataclass(frozen=True)
+class WrongPaths:
+    """How many sentences and tokens a model gets wrong; with `stop` only whether any."""
+
+    model: PathModel
+    stop: bool = False
+
+    def __call__(self, examples: Any, shard: int) -> tuple[int, int]:
+        """The numbers of these sentences."""
+        sentences: Sentences = examples
+        model, rows, index = self.model, sentences.token_rows, sentences.index
+        scratch, weights = new_scratch(rows.longest, model.rows.shape[1]), model.weights
+        wrong = tokens = 0
+        step = sentences_per_call(rows, model.tags)
+        for begin in range(0, index.size, step):
+            found = count_wrong(sentence_task(sentences), index[begin : begin + step], weights, scratch, self.stop)
+            wrong, tokens = wrong + found[0], tokens + found[1]
+            if self.stop and wrong:
+                break
+        return int(wrong), int(tokens)

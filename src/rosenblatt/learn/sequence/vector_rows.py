@@ -1,0 +1,153 @@
+"""The two sums in which sequence learners spend their time, eight tags at a time.
+
+`add_features` sums the weights of a token's features for every tag, and `best_previous` maximises over the previous
+tag. The rows of weights are padded to a multiple of eight tags, and each sum is a vector of eight floats that stays in
+a register: a plain loop over tags would test for overlapping arrays and go through memory at each feature. Every
+operation is rounded as written, so that the plain bodies, which run with compilation off, give the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic, overload
+
+Array = np.ndarray[Any, Any]
+LANES = 8  # floats in a vector
+
+
+def padded(tags: int) -> int:
+    """The width of a row of weights for so many tags."""
+    return -(-tags // LANES) * LANES
+
+
+def add_features(columns: Array, values: Array, begin: Any, end: Any, slots: Array, W: Array, out: Array) -> None:
+    """out_k = Σ_j x_j W[slot of column j, k] over the stored features begin … end; `values` is empty if all are 1."""
+    out[:] = 0
+    for j in range(int(begin), int(end)):
+        row = W[slots[columns[j]]]
+        out += row if values.size == 0 else values[j] * row
+
+
+def best_previous(before: Array, moves: Array, tags: Any, emissions: Array, out: Array) -> None:
+    """out_k = max_j (before_j + moves_jk) + emissions_k over the tags j."""
+    out[:] = (before[:tags, None] + moves[:tags]).max(axis=0) + emissions
+
+
+# -- the same in LLVM's vectors ---------------------------------------------------------------------------------------
+
+
+class _Lanes:
+    """Vectors of eight floats in the code that is being built."""
+
+    def __init__(self, context: Any, builder: Any) -> None:  # pragma: no cover
+        from llvmlite import ir
+
+        self.context, self.builder = context, builder
+        self.kind, self.word = ir.VectorType(ir.FloatType(), LANES), ir.IntType(64)
+        self.zero = ir.Constant(self.kind, [0.0] * LANES)
+        self.undefined, self.first = ir.Constant(self.kind, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+        self.everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+
+    def data(self, kind: Any, array: Any) -> Any:  # pragma: no cover
+        return self.context.make_array(kind)(self.context, self.builder, array).data
+
+    def number(self, value: int) -> Any:  # pragma: no cover
+        return self.word(value)
+
+    def load(self, data: Any, at: Any) -> Any:  # pragma: no cover
+        place = self.builder.bitcast(self.builder.gep(data, [at]), self.kind.as_pointer())
+        return self.builder.load(place, align=4)
+
+    def store(self, value: Any, data: Any, at: Any) -> None:  # pragma: no cover
+        place = self.builder.bitcast(self.builder.gep(data, [at]), self.kind.as_pointer())
+        self.builder.store(value, place, align=4)
+
+    def spread(self, scalar: Any) -> Any:  # pragma: no cover
+        one = self.builder.insert_element(self.undefined, scalar, self.first)
+        return self.builder.shuffle_vector(one, self.undefined, self.everywhere)
+
+    def range(self, begin: Any, end: Any, step: int) -> Any:  # pragma: no cover
+        from numba.core import cgutils
+
+        return cgutils.for_range_slice(self.builder, begin, end, self.number(step), inc=True)
+
+    def variable(self) -> Any:  # pragma: no cover
+        from numba.core import cgutils
+
+        return cgutils.alloca_once(self.builder, self.kind)  # type: ignore[no-untyped-call]
+
+
+def _features_kernel(scaled: bool) -> Any:
+    @intrinsic
+    def kernel(
+        _: Any, columns: Any, values: Any, begin: Any, end: Any, slots: Any, W: Any, out: Any
+    ) -> Any:  # pragma: no cover
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            lanes = _Lanes(context, builder)
+            kinds = signature.args
+            column, x, slot, w, y = (lanes.data(kinds[at], args[at]) for at in (0, 1, 4, 5, 6))
+            width = builder.extract_value(context.make_array(W)(context, builder, args[5]).shape, 1)
+            total = lanes.variable()
+            with lanes.range(lanes.number(0), width, LANES) as (k, _):
+                builder.store(lanes.zero, total)
+                with lanes.range(args[2], args[3], 1) as (j, _):
+                    feature = builder.zext(builder.load(builder.gep(column, [j])), lanes.word)
+                    row = builder.zext(builder.load(builder.gep(slot, [feature])), lanes.word)
+                    weights = lanes.load(w, builder.add(builder.mul(row, width), k))
+                    if scaled:
+                        weights = builder.fmul(lanes.spread(builder.load(builder.gep(x, [j]))), weights)
+                    builder.store(builder.fadd(builder.load(total), weights), total)
+                lanes.store(builder.load(total), y, k)
+            return context.get_dummy_value()
+
+        return types.void(columns, values, types.uint64, types.uint64, slots, W, out), emit
+
+    return kernel
+
+
+_plain_features, _scaled_features = _features_kernel(False), _features_kernel(True)
+
+
+@intrinsic
+def _best_previous(_: Any, before: Any, moves: Any, tags: Any, emissions: Any, out: Any) -> Any:  # pragma: no cover
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lanes = _Lanes(context, builder)
+        kinds = signature.args
+        previous, move, emitted, y = (lanes.data(kinds[at], args[at]) for at in (0, 1, 3, 4))
+        width = builder.extract_value(context.make_array(moves)(context, builder, args[1]).shape, 1)
+        most = lanes.variable()
+        with lanes.range(lanes.number(0), width, LANES) as (k, _):
+            builder.store(builder.fadd(lanes.spread(builder.load(previous)), lanes.load(move, k)), most)
+            with lanes.range(lanes.number(1), args[2], 1) as (j, _):
+                row = lanes.load(move, builder.add(builder.mul(j, width), k))
+                score = builder.fadd(lanes.spread(builder.load(builder.gep(previous, [j]))), row)
+                best = builder.load(most)
+                builder.store(builder.select(builder.fcmp_ordered(">", score, best), score, best), most)
+            lanes.store(builder.fadd(builder.load(most), lanes.load(emitted, k)), y, k)
+        return context.get_dummy_value()
+
+    return types.void(before, moves, types.int64, emissions, out), emit
+
+
+@overload(add_features, strict=False)
+def _add_features_compiled(
+    columns: Any, values: Any, begin: Any, end: Any, slots: Any, W: Any, out: Any
+) -> Any:  # pragma: no cover
+    def body(columns: Any, values: Any, begin: Any, end: Any, slots: Any, W: Any, out: Any) -> None:
+        if values.size == 0:
+            _plain_features(columns, values, begin, end, slots, W, out)
+        else:
+            _scaled_features(columns, values, begin, end, slots, W, out)
+
+    return body
+
+
+@overload(best_previous, strict=False)
+def _best_previous_compiled(before: Any, moves: Any, tags: Any, emissions: Any, out: Any) -> Any:  # pragma: no cover
+    def body(before: Any, moves: Any, tags: Any, emissions: Any, out: Any) -> None:
+        _best_previous(before, moves, tags, emissions, out)  # type: ignore[call-arg]
+
+    return body
