@@ -16,6 +16,23 @@ def _ctrl_c():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _caches(tmp_path_factory):
+    """Caches go to a folder of the tests, never to the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROSENBLATT_CACHE", str(tmp_path_factory.mktemp("caches")))
+        yield
+
+
+@pytest.fixture
+def on_disk(monkeypatch, tmp_path_factory):
+    """Every file is too large to hold in memory: the folder of its cache."""
+    folder = tmp_path_factory.mktemp("large")
+    monkeypatch.setattr("rosenblatt.scale.row_cache.HELD_SHARE", 1 << 60)
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(folder))
+    return folder
+
+
 @pytest.fixture
 def quiet(monkeypatch):
     from_files.settled(monkeypatch)

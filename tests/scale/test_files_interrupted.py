@@ -108,7 +108,7 @@ from rosenblatt.scale import row_cache as cache
 from rosenblatt.scale import file_source as rows
 
 warnings.simplefilter("ignore")
-orders.BLOCK, orders.POOL, rows.AT_ONCE, cache.RACY = 64, 5, 5, 0
+orders.BLOCK, orders.POOL, rows.AT_ONCE, cache.RACY, cache.HELD_SHARE = 64, 5, 5, 0, 1 << 60
 path, point = sys.argv[1:]
 
 def learn():
@@ -134,17 +134,18 @@ learn()
 
 
 @pytest.mark.compiled
-def test_kill_and_resume_twenty_times(svm, tmp_path):
+def test_kill_and_resume_twenty_times(svm, tmp_path, on_disk):
     path, point = svm(), tmp_path / "point"
     whole = fit(rosenblatt.AveragedPerceptron(max_epochs=60, random_state=0), path)
     command = [sys.executable, "-c", KILLER, str(path), str(point)]
     run = subprocess.run(command, check=True, capture_output=True, text=True)
     assert run.stdout.split() == ["20"]
     same(whole, load(point))
-    assert sorted(one.suffix for one in tmp_path.iterdir() if one.suffix != ".svm") == ["", ".rbcache"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["point", "rows.svm"]
+    assert [one.suffix for one in on_disk.iterdir()] == [".rbcache"]
 
 
-def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch):
+def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch, on_disk):
     path = svm()
     expected = path.read_bytes()
 
@@ -169,18 +170,23 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch):
             learn(lambda: path.write_bytes(expected + b"1 1:1\n"), **settings)
         path.write_bytes(expected)
     assert [one.name for one in path.parent.iterdir()] == ["rows.svm"]
+    assert list(on_disk.iterdir()) == []
 
 
-def test_a_full_disk_leaves_no_half_cache(svm, monkeypatch):
+def test_a_full_disk_leaves_no_half_cache(svm, monkeypatch, on_disk):
     path = svm()
+    write = cache._Output.write
 
     def full(self, data):
-        raise OSError(28, "No space left on device")
+        write(self, data)
+        if self.data is None:
+            raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache._Writer, "write", full)
+    monkeypatch.setattr(cache._Output, "write", full)
     with pytest.raises(FileError, match="no space left on the disk"):
         fit(rosenblatt.Perceptron(), path)
     assert [one.name for one in path.parent.iterdir()] == ["rows.svm"]
+    assert list(on_disk.iterdir()) == []
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------

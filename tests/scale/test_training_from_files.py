@@ -288,7 +288,7 @@ def test_classes_that_cannot_be_given(svm, tmp_path):
         fit(rosenblatt.Perceptron(), tmp_path / "several.svm", classes=[0, 1])
 
 
-def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
+def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch, on_disk):
     path = svm()
     made = []
     convert = cache.convert
@@ -309,7 +309,7 @@ def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch):
     second = learn()
     assert len(made) == 2
     assert (second.coef_ != first.coef_).any()
-    (kept,) = path.parent.glob("*.rbcache")
+    (kept,) = on_disk.glob("*.rbcache")
     data = bytearray(kept.read_bytes())
     data[-60] ^= 1  # the footer
     kept.write_bytes(data)
@@ -333,7 +333,7 @@ def test_names_are_no_numbers_however_many_there_are(tmp_path, monkeypatch):
         fit(rosenblatt.PassiveAggressiveRegressor(), path)
 
 
-def test_a_file_that_was_just_written_is_not_trusted(svm, monkeypatch):
+def test_a_file_that_was_just_written_is_not_trusted(svm, monkeypatch, on_disk):
     monkeypatch.setattr(cache, "RACY", 10**15)
     path = svm()
     model = fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), path)
@@ -341,15 +341,15 @@ def test_a_file_that_was_just_written_is_not_trusted(svm, monkeypatch):
     assert cache.fresh(path, make_reading(path)) is None
 
 
-def test_a_cache_folder(svm, monkeypatch, tmp_path):
+def test_a_cache_folder(svm, monkeypatch, tmp_path, on_disk):
     path = svm()
     monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path / "caches"))
     fit(rosenblatt.Perceptron(max_epochs=2), path)
     assert len(list((tmp_path / "caches").iterdir())) == 1
     monkeypatch.delenv("ROSENBLATT_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(os, "access", lambda *args: False)
     fit(rosenblatt.Perceptron(max_epochs=2), path)
+    assert (tmp_path / "home" / "rosenblatt").stat().st_mode & 0o777 == 0o700  # rows are as private as their files
     assert len(list((tmp_path / "home" / "rosenblatt").iterdir())) == 1
     monkeypatch.setenv("ROSENBLATT_CACHE", str(path / "under-a-file"))
     with pytest.raises(FileError, match="cannot write"):

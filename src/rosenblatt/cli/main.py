@@ -1,4 +1,4 @@
-"""The command line: `rosenblatt train`, `predict`, `evaluate`, `check`, `info`, `export`, `bench`, `lab`.
+"""The command line: `rosenblatt train`, `predict`, `evaluate`, `check`, `info`, `export`, `cache`, `bench`, `lab`.
 
 Heavy imports are made inside the commands, so that `rosenblatt --help` starts quickly.
 """
@@ -124,6 +124,23 @@ Categorical = Annotated[str, typer.Option(help="Tables: one-hot encode text valu
 Ngrams = Annotated[str, typer.Option(help='Text: the range of word n-grams, such as "1,2".')]
 
 
+def _use_cache_folder(folder: Path | None) -> Path | None:
+    """Workers that this process starts use the same folder."""
+    if folder is not None:
+        os.environ["ROSENBLATT_CACHE"] = os.path.abspath(folder)
+    return folder
+
+
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache-dir",
+        callback=_use_cache_folder,
+        help="The folder for caches of large files. Default: ROSENBLATT_CACHE, or else in the user's cache folder.",
+    ),
+]
+
+
 def reading_settings(
     format: Format | None,
     label: str | None,
@@ -244,6 +261,7 @@ def train(
         Path | None, typer.Option(help="A file to save progress to, after each epoch and on Ctrl-C.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint.")] = False,
+    cache_dir: CacheFolder = None,
     force: Force = False,
     as_json: AsJson = False,
     format: FormatOption = None,
@@ -579,6 +597,27 @@ def export(
     _check_output(output, [str(model)], is_export, force)
     rosenblatt.export_onnx(rosenblatt.load(model), output)
     print(f"{output}: {output.stat().st_size:,} bytes")
+
+
+@app.command(epilog="Example:  rosenblatt cache --remove huge.svm")
+def cache(
+    remove: Annotated[
+        list[str] | None,
+        typer.Option("--remove", help="Remove the cache of this name, or those of this file; may be repeated."),
+    ] = None,
+    remove_all: Annotated[bool, typer.Option("--remove-all", help="Remove all caches.")] = False,
+    cache_dir: CacheFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the caches of large files, or remove them; other files in their folder are left alone."""
+    from rosenblatt.cli.caches import as_dict, listing
+    from rosenblatt.scale import cache_files
+
+    found = cache_files.cache_files()
+    if remove_all or remove:
+        found = found if remove_all else cache_files.named(found, remove or ())
+        cache_files.remove(found)
+    _print_json(as_dict(found)) if as_json else print(listing(found, removed=remove_all or bool(remove)))
 
 
 @app.command(epilog="Example:  rosenblatt bench reviews.svm")

@@ -16,6 +16,8 @@ from typing import BinaryIO
 
 from rosenblatt.data.errors import FileError
 
+LEFT_BEHIND = re.compile(r"(?:\.rosenblatt-[0-9a-f]{16}\.|stdin-)([A-Za-z0-9]+)-([0-9]{1,9})(?:\.[0-9a-f]{8}\.tmp|-.+)")
+
 
 @contextmanager
 def replace_atomically(path: str | os.PathLike[str], follow: bool = False) -> Iterator[BinaryIO]:
@@ -67,16 +69,23 @@ def _create_temporary(target: Path, mode: int) -> BinaryIO:
     Threads and processes may write the same target at the same time: each write is complete, and the last one wins.
     """
     while True:
-        name = f"{_temporary_prefix(target)}{os.getpid()}.{secrets.token_hex(4)}.tmp"
+        name = f"{_temporary_prefix(target)}{process_name()}.{secrets.token_hex(4)}.tmp"
         with suppress(FileExistsError):
             return open(target.with_name(name), "xb", opener=lambda where, flags: os.open(where, flags, mode))
 
 
 def _temporary_prefix(target: Path) -> str:
-    """The prefix of the target's temporary files on this machine; short even if the target's name is long."""
-    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]
-    host = re.sub(r"[^A-Za-z0-9]", "", socket.gethostname())[:40] or "here"
-    return f".rosenblatt-{digest}.{host}-"
+    """The prefix of the target's temporary files; short even if the target's name is long."""
+    return f".rosenblatt-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}."
+
+
+def process_name() -> str:
+    """The machine and the number of this process, as part of the name of a temporary file."""
+    return f"{_host()}-{os.getpid()}"
+
+
+def _host() -> str:
+    return re.sub(r"[^A-Za-z0-9]", "", socket.gethostname())[:40] or "here"
 
 
 def os_error_message(verb: str, error: OSError) -> str:
@@ -89,12 +98,16 @@ def os_error_message(verb: str, error: OSError) -> str:
 
 def _remove_stale_temporaries(target: Path) -> None:
     """Remove temporary files that killed writers of this target left on this machine."""
-    ours = re.compile(re.escape(_temporary_prefix(target)) + r"([0-9]{1,9})\.[0-9a-f]{8}\.tmp")
     for name in os.listdir(target.parent):
-        found = ours.fullmatch(name)
-        if found and not _is_running(int(found[1])):
+        if name.startswith(_temporary_prefix(target)) and left_behind(name):
             with suppress(OSError):
                 (target.parent / name).unlink()
+
+
+def left_behind(name: str) -> bool:
+    """Whether this is the name of a temporary file of a process of this machine that no longer runs."""
+    found = LEFT_BEHIND.fullmatch(name)
+    return found is not None and found[1] == _host() and not _is_running(int(found[2]))
 
 
 def _is_running(pid: int) -> bool:

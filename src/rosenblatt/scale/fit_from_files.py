@@ -71,7 +71,7 @@ def _rows(source: Any, how: Reading, wanted: RowsWanted, memory: int, known: Con
     """The rows to learn from: parsed on the fly for a single pass in file order, else from the cache."""
     size, longest = min(CHUNK_BYTES, memory // 32), max_line_bytes(memory)
     if not wanted.once:
-        return CachedRows(cached(source, how, size, longest))
+        return CachedRows(cached(source, how, size, longest, memory))
     found = fresh(source, how)
     if found is not None:
         return CachedRows(found)
@@ -165,10 +165,11 @@ def fit(
     r"""Train an online learner from files of any size, on one machine or on many.
 
     Without shards the result is identical, to the bit, to that of `estimator.fit` on the same rows in memory with the
-    order "cyclic" or "blocks"; "shuffle" means "blocks" here. A binary cache, next to the file or in the folder
-    ROSENBLATT_CACHE, is used for several or shuffled passes, for everything that needs max‖x‖ (the bias step "radius",
-    objectives, trees of classes, networks), for shards and for standard input; it is reused until a file changes. Any
-    other single pass, in the order of the file, needs no cache, and its report does not count errors.
+    order "cyclic" or "blocks"; "shuffle" means "blocks" here. A binary copy of the rows is used for several or
+    shuffled passes, for everything that needs max‖x‖ (the bias step "radius", objectives, trees of classes, networks),
+    for shards and for standard input. If it is small for `memory`, it is held there; else it is a cache in the user's
+    cache folder, or in ROSENBLATT_CACHE, which is reused until a file changes (`rosenblatt cache` lists and removes
+    caches). Any other single pass, in the order of the file, needs no copy, and its report does not count errors.
 
     With shards every epoch makes one pass over each shard from the same weights, and mixes the results: iterative
     parameter mixing (McDonald, Hall and Mann 2010),

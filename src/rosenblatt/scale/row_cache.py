@@ -2,6 +2,8 @@
 
     magic · block · block · … · table of blocks · footer (JSON) · its length · its SHA-256 · magic
 
+A small copy is held in memory; a larger one is a file in the user's cache folder (`cache_folder`).
+
 A block holds the values (in single precision if that is lossless), the columns, the lengths of rows and the labels.
 `learn.orders` defines where blocks begin, so that a shuffled pass over the file visits rows in the same order as one
 in memory. The footer lists the files that the cache is a copy of; if one of them has changed since, or may have, the
@@ -11,11 +13,13 @@ cache is rebuilt. Each block has a checksum.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
 import time
 import zlib
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -25,7 +29,14 @@ import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import encode_rows
-from rosenblatt.data.formats.byte_sources import STDIN, FileStamp, cache_folder, expand_paths, file_stamps
+from rosenblatt.data.formats.byte_sources import (
+    STDIN,
+    FileStamp,
+    cache_folder,
+    expand_paths,
+    file_stamps,
+    make_folder,
+)
 from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlock, parse_tasks, with_layout
 from rosenblatt.data.safe_writing import os_error_message, replace_atomically
 from rosenblatt.learn.orders import block_bounds
@@ -35,7 +46,8 @@ from rosenblatt.scale.memory import give_back
 from rosenblatt.scale.read_ahead import ahead
 
 Array = np.ndarray[Any, Any]
-MAGIC = b"rbcache2"
+MAGIC, SUFFIX = b"rbcache2", ".rbcache"
+HELD_SHARE = 8  # a copy of up to this fraction of the memory limit is held in memory
 RACY = 2_000_000_000  # ns: a file changed this shortly before it was read may change again unnoticed
 ROWS, STORED, LABELS, SINGLE, CHECK = range(1, 6)  # columns of the table, after the offset
 DAMAGED = "expected a valid cache, found a damaged one: delete it"
@@ -50,6 +62,7 @@ class RowCache:
     names: tuple[str, ...] | None  # the name of each stored code, if labels are names
     shift: int  # to be subtracted from stored columns
     table: Array  # one row per block
+    data: memoryview | None = None  # all of it, if it is held in memory
 
     @property
     def bounds(self) -> Array:
@@ -70,10 +83,40 @@ class CachedBlock(NamedTuple):
 # -- writing ---------------------------------------------------------------------------------------------------------
 
 
+class _Output:
+    """Bytes in memory as long as they are at most `hold`, then in a file at `path`, which replaces an older one."""
+
+    def __init__(self, path: Path, hold: int) -> None:
+        self.path, self.hold, self.size = path, hold, 0
+        self.file: BinaryIO = io.BytesIO()
+        self.stack = ExitStack()
+
+    def __enter__(self) -> _Output:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.stack.__exit__(*error)
+
+    @property
+    def data(self) -> memoryview | None:
+        """What was written, if it is in memory."""
+        return self.file.getbuffer() if isinstance(self.file, io.BytesIO) else None
+
+    def write(self, data: bytes) -> None:
+        """Append."""
+        self.size += len(data)
+        if isinstance(self.file, io.BytesIO) and self.size > self.hold:
+            held = self.file.getvalue()
+            make_folder(self.path.parent)
+            self.file = self.stack.enter_context(replace_atomically(self.path))
+            self.file.write(held)
+        self.file.write(data)
+
+
 class _Writer:
     """Divides pieces into blocks and writes them."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: _Output) -> None:
         self.file, self.at = file, 0
         self.table: list[tuple[int, ...]] = []
         self.codes: dict[str, int] = {}
@@ -176,15 +219,18 @@ def _cut(block: CachedBlock, starts: Array, label_starts: Array, first: int, end
     )
 
 
-def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None) -> RowCache:
-    """Copy a source into a cache at `path`, in one pass; parsing runs in other threads."""
+def convert(source: Any, how: Reading, path: Path, size: int, longest: int | None = None, hold: int = 0) -> RowCache:
+    """Copy a source into a cache, in one pass: in memory up to `hold` bytes, else at `path`.
+
+    Parsing runs in other threads.
+    """
     paths = expand_paths(source)
     plain = [one for one in paths if one != STDIN]
     taken, before = time.time_ns(), file_stamps(plain)
     how = with_layout(source, how, size)
     facts = Inventory()
-    with replace_atomically(path) as file:
-        writer = _Writer(file)
+    with _Output(path, hold) as output:
+        writer = _Writer(output)
         for piece in ahead(parse_tasks(source, how, size, longest)):
             facts.add(piece)
             writer.add(piece)
@@ -210,7 +256,7 @@ def convert(source: Any, how: Reading, path: Path, size: int, longest: int | Non
         writer.write(len(text).to_bytes(8, "little") + hashlib.sha256(table.tobytes() + text).digest() + MAGIC)
     del writer
     give_back()
-    return load_cache(path)
+    return load_cache(path, output.data)[0]
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------
@@ -219,14 +265,10 @@ def convert(source: Any, how: Reading, path: Path, size: int, longest: int | Non
 FOREIGN = "expected a cache of rosenblatt, found something else"
 
 
-def load_cache(path: Path) -> RowCache:
-    """The cache at `path`; an error if it is not valid."""
-    return _loaded(path)[0]
-
-
-def _loaded(path: Path) -> tuple[RowCache, dict[str, Any]]:
+def load_cache(path: Path, data: memoryview | None = None) -> tuple[RowCache, dict[str, Any]]:
+    """The cache at `path`, or the one in `data`, and its footer; an error if it is not valid."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb") if data is None else io.BytesIO(data) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(size - 48, 0))
             tail = file.read(48)
@@ -242,7 +284,8 @@ def _loaded(path: Path) -> tuple[RowCache, dict[str, Any]]:
             raise FileError("expected a valid cache, found a damaged one", path)
         contents = decode(footer["contents"], Arrays())
         names = None if footer["names"] is None else tuple(footer["names"])
-        cache = RowCache(path, contents, names, footer["shift"], np.frombuffer(index, np.int64).reshape(-1, 6))
+        table = np.frombuffer(index, np.int64).reshape(-1, 6)
+        cache = RowCache(path, contents, names, footer["shift"], table, data)
         footer["stamps"] = [FileStamp(**one) for one in footer["stamps"]]
         footer["asked"], footer["racy"] = decode(footer["asked"], Arrays()), bool(footer["racy"])
         if not (_fits_together(cache) and _within(cache, footer["table"]) and _settled(contents.how, footer["asked"])):
@@ -308,14 +351,10 @@ def _settled(how: Reading, asked: Reading) -> bool:
 
 
 def place(source: Any, how: Reading) -> Path:
-    """The path of the cache of a source: next to the file if its folder is writable, else in `cache_folder`."""
+    """The path of the cache of a source, in `cache_folder`."""
     paths = [os.path.abspath(one) for one in expand_paths(source)]
     key = json.dumps([paths, encode(how, Arrays(), "reading")])
-    name = f"{Path(paths[0]).name}.{hashlib.sha256(key.encode()).hexdigest()[:8]}.rbcache"
-    given = os.environ.get("ROSENBLATT_CACHE")
-    if given is None and os.access(Path(paths[0]).parent, os.W_OK):
-        return Path(paths[0]).parent / name
-    return cache_folder() / name
+    return cache_folder() / f"{Path(paths[0]).name}.{hashlib.sha256(key.encode()).hexdigest()[:8]}{SUFFIX}"
 
 
 def fresh(source: Any, how: Reading) -> RowCache | None:
@@ -324,7 +363,7 @@ def fresh(source: Any, how: Reading) -> RowCache | None:
     if not path.exists():
         return None
     try:
-        cache, footer = _loaded(path)
+        cache, footer = load_cache(path)
     except FileError:
         return None
     if footer["racy"] or footer["stamps"] != list(file_stamps(expand_paths(source))):
@@ -332,9 +371,9 @@ def fresh(source: Any, how: Reading) -> RowCache | None:
     return cache if replace(footer["asked"], layout=how.layout, n_features=how.n_features) == how else None
 
 
-def cached(source: Any, how: Reading, size: int, longest: int | None = None) -> RowCache:
-    """The cache of a source: the existing one if it is up to date, else a new one."""
-    return fresh(source, how) or convert(source, how, place(source, how), size, longest)
+def cached(source: Any, how: Reading, size: int, longest: int | None = None, memory: int = 0) -> RowCache:
+    """The cache of a source: the existing one if it is up to date, else a new one, in memory if it is small for it."""
+    return fresh(source, how) or convert(source, how, place(source, how), size, longest, memory // HELD_SHARE)
 
 
 def read_blocks(cache: RowCache, numbers: Array) -> CachedBlock:
@@ -352,9 +391,9 @@ def read_blocks(cache: RowCache, numbers: Array) -> CachedBlock:
     )
     ends = [0, 0, 0, 0, 0]
     try:
-        with open(cache.path, "rb", buffering=0) as file:
+        with nullcontext() if cache.data is not None else open(cache.path, "rb", buffering=0) as file:
             for number in numbers:
-                for k, part in enumerate(_read_block(cache, file.fileno(), number)):
+                for k, part in enumerate(_read_block(cache, file, number)):
                     count = part.size if k < 4 or not several else int(cache.table[number, ROWS])
                     whole[k][ends[k] : ends[k] + count] = part if part.size else 1  # no counts: one label per row
                     ends[k] += count
@@ -365,7 +404,7 @@ def read_blocks(cache: RowCache, numbers: Array) -> CachedBlock:
     return whole
 
 
-def _read_block(cache: RowCache, file: int, number: int) -> CachedBlock:
+def _read_block(cache: RowCache, file: io.FileIO | None, number: int) -> CachedBlock:
     offset, rows, stored, several, single, check = cache.table[number].tolist()
     labels = rows if several < 0 else several
     kinds = [
@@ -376,7 +415,11 @@ def _read_block(cache: RowCache, file: int, number: int) -> CachedBlock:
         (np.dtype(np.uint32), 0 if several < 0 else rows),
     ]
     size = sum(kind.itemsize * count for kind, count in kinds)
-    data = os.pread(file, size, offset)
+    if file is None:
+        assert cache.data is not None
+        data: bytes | memoryview = cache.data[offset : offset + size]
+    else:
+        data = os.pread(file.fileno(), size, offset)
     if len(data) < size or zlib.crc32(data) != check:
         raise FileError(DAMAGED, cache.path)
     parts, at = [], 0

@@ -30,7 +30,7 @@ from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlo
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Question
 from rosenblatt.scale.file_source import ExampleEncoder
-from rosenblatt.scale.row_cache import cached, cut, read_blocks
+from rosenblatt.scale.row_cache import RowCache, cached, cut, read_blocks
 
 Array = np.ndarray[Any, Any]
 NO_ROWS = "expected rows, found none"
@@ -70,10 +70,12 @@ class Store:
             self.held -= self.entries.pop(key, (None, 0))[1]
 
 
-def size_of(value: Examples | RowBlock | ShardContents) -> int:
+def size_of(value: Examples | RowBlock | ShardContents | RowCache) -> int:
     """The size in bytes of rows, or of a description of them."""
     if isinstance(value, ShardContents):
         return 1000
+    if isinstance(value, RowCache):
+        return 1000 if value.data is None else value.data.nbytes
     if isinstance(value, Examples):
         others = (value.target, value.weights, value.present)
         return sum(array.nbytes for array in (*value.rows, *others) if array is not None)
@@ -102,19 +104,27 @@ class FileShard:
     def contents(self, how: Reading, store: Store) -> Contents:
         """The contents of the files; their cache is made if needed."""
         try:
-            return cached(list(self.paths), how, CHUNK_BYTES).contents
+            return self._cache(how, store).contents
         except FileError as error:
             if error.what != NO_ROWS:
                 raise error if error.path is not None else FileError(error.what, self.name) from error
             return Inventory().contents(how)  # a file without rows is not an error
 
+    def _cache(self, how: Reading, store: Store) -> RowCache:
+        """The cache of the files; parts of the same files share one that is held in memory."""
+        key = (self.paths, file_stamps(self.paths), how)
+        made: RowCache = store.get(key, lambda: cached(list(self.paths), how, CHUNK_BYTES, None, store.limit))
+        if made.data is None:  # the file may be removed before it is needed again
+            store.drop(key)
+        return made
+
     def pieces(self, how: Reading, store: Store) -> Iterator[RowBlock]:
         """The rows, as they are read."""
         yield from row_blocks(list(self.paths), how)
 
-    def examples(self, encoder: ExampleEncoder, asked: Reading, shift: int) -> Examples:
+    def examples(self, encoder: ExampleEncoder, asked: Reading, shift: int, store: Store) -> Examples:
         """The rows as examples."""
-        cache = cached(list(self.paths), asked, CHUNK_BYTES)
+        cache = self._cache(asked, store)
         ends = cache.bounds
         first, end = (int(ends[-1]) * k // self.parts for k in (self.part, self.part + 1))
         low, high = int(np.searchsorted(ends, first, side="right")) - 1, int(np.searchsorted(ends, end))
@@ -295,7 +305,7 @@ class ShardOpener:
 
     def _made(self, shard: Shard, store: Store) -> Examples:
         if isinstance(shard, FileShard):
-            return shard.examples(self.encoder, self.asked, self.shift)
+            return shard.examples(self.encoder, self.asked, self.shift, store)
         piece = shard.piece(self.asked, store)
         store.drop((shard.name, self.asked))  # replaced by its examples
         return self.encoder.of_piece(replace(piece, X=piece.X.astype(self.dtype, copy=False)))

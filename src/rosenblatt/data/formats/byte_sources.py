@@ -23,7 +23,7 @@ import numpy as np
 from rosenblatt.compiling import exactly
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.decimal_numbers import PADDING
-from rosenblatt.data.safe_writing import os_error_message
+from rosenblatt.data.safe_writing import os_error_message, process_name
 
 Array = np.ndarray[Any, Any]
 CHUNK_BYTES = 1 << 22
@@ -225,10 +225,15 @@ def readable_once(path: str) -> bool:
 
 def cache_folder() -> Path:
     """The folder for caches and temporary copies: ROSENBLATT_CACHE, or one in the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("ROSENBLATT_CACHE") or Path(base) / "rosenblatt")
+    import platformdirs  # here, because most runs need no folder
+
+    return Path(os.environ.get("ROSENBLATT_CACHE") or platformdirs.user_cache_dir("rosenblatt", appauthor=False))
+
+
+def make_folder(folder: Path) -> Path:
+    """Make a folder that only this user can read, if there is none."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(os_error_message("write", error), folder) from error
     return folder
@@ -246,7 +251,7 @@ def spooled(source: Any, stdin: bool = True) -> Iterator[Any]:
     try:
         for path in flowing:
             suffix = _suffix(path) if format_by_name(path) else ""
-            handle, copies[path] = tempfile.mkstemp(suffix, "stdin-", cache_folder())
+            handle, copies[path] = tempfile.mkstemp(suffix, f"stdin-{process_name()}-", make_folder(cache_folder()))
             _copy_stream(path, handle, copies[path])
         try:
             yield [copies.get(path, path) for path in paths]
