@@ -36,6 +36,7 @@ WRONG = {
     "max_epochs": [0, -3, 1.5, "many"],
     "early_stopping": ["yes", None],
     "validation_fraction": [0.0, 1.0, -0.1, 2, np.nan, "some"],
+    "scoring": ["accurate", 1.5, ["accuracy"]],
     "n_iter_no_change": [0, -1, 2.5, None],
     "record_errors": ["yes", None],
     "class_weight": ["heavy", 3, [1, 2]],

@@ -73,7 +73,8 @@ class HierarchicalPerceptron(EpochClassifier):
     fit_intercept : bool, default=True
     order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
     keep : {"last", "average"}, default="last"
-    max_epochs, early_stopping, validation_fraction, n_iter_no_change, record_errors, class_weight, random_state
+    max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, record_errors, class_weight, \
+random_state
         As in `Perceptron`.
 
     Attributes
@@ -125,6 +126,7 @@ class HierarchicalPerceptron(EpochClassifier):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,

@@ -145,7 +145,7 @@ class KernelPerceptron(KernelClassifier):
         None: until 2·10⁹ kernel values, 1,000 epochs at most, 10 at least (for a vote 10).
     cache_size : float, default=200
         Megabytes for kernels of support rows with all rows, kept from one epoch to the next.
-    early_stopping, validation_fraction, n_iter_no_change, record_errors, class_weight, random_state
+    early_stopping, validation_fraction, scoring, n_iter_no_change, record_errors, class_weight, random_state
         As in `Perceptron`.
 
     Attributes
@@ -213,6 +213,7 @@ class KernelPerceptron(KernelClassifier):
         cache_size: float = 200,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,

@@ -172,8 +172,8 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
     tol : float, default=1e-4
         "stochastic" stops when for `n_iter_no_change` epochs F has not fallen by this share of itself; "batch" when a
         step could not lower F by tol² of itself. 0: only the budget stops it.
-    fit_intercept, order, max_epochs, early_stopping, validation_fraction, n_iter_no_change, class_weight, warm_start, \
-random_state
+    fit_intercept, order, max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, class_weight, \
+warm_start, random_state
         As in `Perceptron`.
 
     Attributes
@@ -224,6 +224,7 @@ random_state
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         class_weight: Mapping[Any, float] | str | None = None,
         warm_start: bool = False,
@@ -317,7 +318,7 @@ class LinearRegressor(ObjectiveLearner, OnlineRegressor):
         ε of the Huber and the epsilon-insensitive loss.
     solver : {"auto", "stochastic", "batch", "gradient"}, default="auto"
     penalty, alpha, l1_ratio, learning_rate, tol, fit_intercept, order, max_epochs, early_stopping, \
-validation_fraction, n_iter_no_change, warm_start, random_state
+validation_fraction, scoring, n_iter_no_change, warm_start, random_state
         As in `LinearClassifier`; held-out rows are scored by R².
 
     Attributes
@@ -360,6 +361,7 @@ validation_fraction, n_iter_no_change, warm_start, random_state
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         warm_start: bool = False,
         random_state: Any = None,

@@ -70,7 +70,10 @@ class NetworkReport(Report):
 
 
 NETWORK: dict[str, Any] = {
-    **{name: COMMON[name] for name in ("max_epochs", "early_stopping", "validation_fraction", "n_iter_no_change")},
+    **{
+        name: COMMON[name]
+        for name in ("max_epochs", "early_stopping", "validation_fraction", "scoring", "n_iter_no_change")
+    },
     **{name: COMMON[name] for name in ("record_errors", "class_weight", "random_state")},
     "hidden_layer_sizes": [list, tuple, np.ndarray, Layer, Interval(Integral, 1, None, closed="left")],
     "activation": [StrOptions(set(ACTIVATIONS))],
@@ -132,6 +135,8 @@ class MultilayerPerceptron(EpochClassifier):
     early_stopping : bool, default=False
         Score each epoch on held-out rows, and return the best epoch's model.
     validation_fraction : float, default=0.1
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     record_errors : bool, default=False
         Count the training errors after each epoch (one more pass).
     class_weight : dict, "balanced" or None, default=None
@@ -202,6 +207,7 @@ class MultilayerPerceptron(EpochClassifier):
         n_iter_no_change: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = None,
@@ -276,9 +282,9 @@ class MultilayerPerceptron(EpochClassifier):
     def _publish(self, kept: Any) -> None:
         self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
 
-    def _attributes(self, solver: Any, examples: Examples) -> dict[str, Any]:
-        found = super()._attributes(solver, examples)
-        return {**found, "_kept": solver.state.copy().kept()}  # what it learns later does not change it
+    def _attributes(self, kept: Any, examples: Examples) -> dict[str, Any]:
+        # A copy: what it learns later does not change it.
+        return super()._attributes(replace(kept, flat=kept.flat.copy()), examples)
 
     def _complaint(self, report: Report) -> str:
         return (
@@ -499,7 +505,7 @@ class MarkI(Perceptron):
     n_units, n_connections, inhibitory, threshold
         As in `RandomWiring`.
     learning_rate, fit_intercept, order, keep, multiclass, max_epochs, early_stopping, validation_fraction, \
-n_iter_no_change, record_errors, class_weight, random_state
+scoring, n_iter_no_change, record_errors, class_weight, random_state
         As in `Perceptron`; here each response unit learns its class against the rest.
 
     Attributes
@@ -549,6 +555,7 @@ n_iter_no_change, record_errors, class_weight, random_state
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,

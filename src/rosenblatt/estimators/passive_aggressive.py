@@ -50,6 +50,8 @@ class PassiveAggressive(OnlineClassifier):
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
         The share of rows held out for early stopping.
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
         Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
@@ -92,6 +94,7 @@ class PassiveAggressive(OnlineClassifier):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -128,6 +131,8 @@ class PassiveAggressiveRegressor(OnlineRegressor):
         Whether rows are held out, and the epoch with the best R² on them becomes the model.
     validation_fraction : float, default=0.1
         The share of rows held out for early stopping.
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: R².
     n_iter_no_change : int, default=5
         Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
@@ -175,6 +180,7 @@ class PassiveAggressiveRegressor(OnlineRegressor):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         warm_start: bool = False,

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.estimators.base.scored_rows import ScorerName
 from rosenblatt.learn.models import VotedPlanes
 from rosenblatt.learn.online.rules import PerceptronRule
 from rosenblatt.learn.online.solver import Plan
@@ -27,6 +28,7 @@ COMMON: dict[str, Any] = {
     "max_epochs": [Interval(Integral, 1, None, closed="left"), None],
     "early_stopping": ["boolean"],
     "validation_fraction": [Interval(Real, 0.0, 1.0, closed="neither")],
+    "scoring": [ScorerName(), callable, None],
     "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     "record_errors": ["boolean"],
     "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -88,6 +90,8 @@ class Perceptron(OnlineClassifier):
     early_stopping : bool, default=False
         Score each epoch on held-out rows, stop when the score does not rise, and return the best epoch's model.
     validation_fraction : float, default=0.1
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
     record_errors : bool, default=False
         Count the training errors after each epoch (one more pass).
@@ -158,6 +162,7 @@ class Perceptron(OnlineClassifier):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -270,6 +275,8 @@ class AveragedPerceptron(Perceptron):
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
         The share of rows held out for early stopping.
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
         Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
@@ -317,6 +324,7 @@ class AveragedPerceptron(Perceptron):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -356,6 +364,8 @@ class VotedPerceptron(Perceptron):
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
         The share of rows held out for early stopping.
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
         Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
@@ -404,6 +414,7 @@ class VotedPerceptron(Perceptron):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -446,6 +457,8 @@ class PAUM(Perceptron):
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
         The share of rows held out for early stopping.
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
         Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
@@ -489,6 +502,7 @@ class PAUM(Perceptron):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,

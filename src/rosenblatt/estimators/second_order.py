@@ -57,6 +57,8 @@ class AROW(OnlineClassifier):
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
         The share of rows held out for early stopping.
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
         Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
@@ -96,6 +98,7 @@ class AROW(OnlineClassifier):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -130,6 +133,8 @@ class SecondOrderPerceptron(OnlineClassifier):
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
         The share of rows held out for early stopping.
+    scoring : str or callable, optional
+        The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
         Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
@@ -169,6 +174,7 @@ class SecondOrderPerceptron(OnlineClassifier):
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         record_errors: bool = False,
         class_weight: Mapping[Any, float] | str | None = None,

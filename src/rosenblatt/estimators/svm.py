@@ -206,8 +206,8 @@ class Pegasos(ObjectiveLearner, OnlineClassifier):
     batch_size : int, default=1
         k. The last batch of an epoch may be smaller.
     project : bool, default=False
-    tol, fit_intercept, order, max_epochs, early_stopping, validation_fraction, n_iter_no_change, class_weight, \
-warm_start, random_state
+    tol, fit_intercept, order, max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, \
+class_weight, warm_start, random_state
         As in `LinearClassifier`, with the stochastic solver.
 
     Attributes
@@ -256,6 +256,7 @@ warm_start, random_state
         max_epochs: int | None = None,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
+        scoring: Any = None,
         n_iter_no_change: int = 5,
         class_weight: Mapping[Any, float] | str | None = None,
         warm_start: bool = False,

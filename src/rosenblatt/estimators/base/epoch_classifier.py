@@ -28,7 +28,16 @@ class EpochClassifier(OnlineClassifier):
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:
         """Learn until there is nothing left to learn or the budget is spent.
 
         Parameters
@@ -38,12 +47,14 @@ class EpochClassifier(OnlineClassifier):
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
             Weight 0 is as if the row were not there.
+        X_val, y_val, sample_weight_val : array-like, optional
+            With `early_stopping`: the rows to score each epoch on, in place of a part of X.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, validation=(X_val, y_val, sample_weight_val))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Make one epoch over these rows; E calls on all rows are one fit of E epochs.

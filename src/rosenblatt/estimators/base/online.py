@@ -30,6 +30,7 @@ from rosenblatt.data.examples import (
 )
 from rosenblatt.estimators.base.fitting import train
 from rosenblatt.estimators.base.report import Report, scanned
+from rosenblatt.estimators.base.scored_rows import ScoredRows, chosen_rows, given_rows
 from rosenblatt.estimators.base.state_checks import (
     check_assigned,
     check_attributes,
@@ -67,6 +68,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     max_epochs: int | None
     early_stopping: bool
     validation_fraction: float
+    scoring: Any
     n_iter_no_change: int
     random_state: Any
     _needs_memory: str | None = None  # why it needs all rows at once, if it does
@@ -196,23 +198,36 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     # -- training ----------------------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, coef_init: Any = None, intercept_init: Any = None) -> Any:
-        """Prepare, train, conclude."""
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        validation: Any = (None, None, None),
+    ) -> Any:
+        """Prepare, train, conclude; `validation` is X_val, y_val and sample_weight_val."""
         self._validate_params()
         plan = self._plan()
         examples = self._examples(X, y, sample_weight, reset=True)
         self._check_rows(plan, examples)
         self._check_classes(examples)
+        given = given_rows(self, examples, *validation)
         whole = InMemory(examples)
         state = self._new_state(whole, plan, coef_init, intercept_init)
-        training, held_out = self._split(examples, state.seed)
-        source, validation = whole, None
-        if held_out is not None:
-            source = InMemory(training)
-            validation = functools.partial(self._held_out_score, examples=examples, rows=held_out)
+        training, held_out = (examples, None) if given else self._split(examples, state.seed)
+        score: Callable[[Any], float] | None = None
+        if held_out is not None and self.scoring is None:
+            score = functools.partial(self._held_out_score, examples=examples, rows=held_out)
+        elif held_out is not None:
+            given = chosen_rows(X, y, sample_weight, held_out)
+        if given is not None:
+            score = ScoredRows(self, examples, given)
         limit = self._limit(plan, whole.facts)
         solver = self._solver_for(whole.facts, plan, state)
-        run = Training(solver, source, limit, [], validation, self._held_out_patience())
+        source = whole if held_out is None else InMemory(training)
+        run = Training(solver, source, limit, [], score, self._held_out_patience())
         with self._callbacks(limit, X, y, examples) as watch:
             for _ in train(self, run, watch):
                 pass
@@ -308,7 +323,9 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
         def watch(solver: Any) -> bool:
-            attributes = functools.partial(self._attributes, solver, examples)
+            def attributes() -> dict[str, Any]:
+                return self._attributes(solver.model(), examples)
+
             subtask = context.subcontext(task_name="epoch")
             subtask.call_on_fit_task_begin(estimator=self, X=X, y=y)
             return bool(subtask.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes=attributes))
@@ -316,9 +333,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         yield watch
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
 
-    def _attributes(self, solver: Any, examples: Examples) -> dict[str, Any]:
-        """What makes a copy of this estimator predict as the model stands now."""
-        kept = solver.model()
+    def _attributes(self, kept: Any, examples: Examples) -> dict[str, Any]:
+        """What makes a copy of this estimator predict as this model does."""
         found: dict[str, Any] = {"_kept": kept, "n_features_in_": self.n_features_in_}
         if isinstance(kept, Planes):
             found |= {"coef_": kept.coef, "intercept_": kept.intercept}

@@ -72,7 +72,18 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:
         """Learn until every row is right or the budget is spent.
 
         Parameters
@@ -86,12 +97,14 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
             a million in all, are refused: scale them down.
         coef_init, intercept_init : array-like, optional
             Where to start, in the shapes of `coef_` and `intercept_`; zero by default.
+        X_val, y_val, sample_weight_val : array-like, optional
+            With `early_stopping`: the rows to score each epoch on, in place of a part of X.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, coef_init, intercept_init)
+        return self._fit(X, y, sample_weight, coef_init, intercept_init, (X_val, y_val, sample_weight_val))
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:

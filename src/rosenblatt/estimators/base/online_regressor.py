@@ -46,7 +46,18 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, coef_init: Any = None, intercept_init: Any = None) -> Any:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        coef_init: Any = None,
+        intercept_init: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:
         """Learn until every row is within its tube or the budget is spent.
 
         Parameters
@@ -54,12 +65,14 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,)
         sample_weight, coef_init, intercept_init : array-like, optional
+        X_val, y_val, sample_weight_val : array-like, optional
+            With `early_stopping`: the rows to score each epoch on, in place of a part of X.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight, coef_init, intercept_init)
+        return self._fit(X, y, sample_weight, coef_init, intercept_init, (X_val, y_val, sample_weight_val))
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, **params: Any) -> Any:
