@@ -8,7 +8,17 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rosenblatt import MaxMargin, PassiveAggressive, Perceptron, margins, trace
+from rosenblatt import (
+    KernelSVM,
+    LinearClassifier,
+    LinearSVM,
+    MaxMargin,
+    PassiveAggressive,
+    Pegasos,
+    Perceptron,
+    margins,
+    trace,
+)
 
 
 def test_parameters_of_other_libraries():
@@ -58,3 +68,36 @@ def test_a_row_that_makes_no_update_is_not_said_to_lack_margin(exact):
     assert "→" not in first
     assert "→" in second or ">" in second
     assert not any("≤" in line and "→" not in line for line in text.splitlines())
+
+
+SOLVERS = [
+    LinearSVM(),
+    LinearClassifier(solver="batch"),
+    Pegasos(alpha=1.0, order="cyclic", max_epochs=2),
+    KernelSVM(kernel="linear"),
+    MaxMargin(),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("labels", [False, True])
+@pytest.mark.parametrize("model", SOLVERS, ids=repr)
+def test_reports_and_scores_count_a_tie_alike(model, labels):
+    """Each row once in each class: the best f is 0, which predicts the first class."""
+    X, y = np.array([[1.0, 2.0], [1.0, 2.0], [-3.0, 1.0], [-3.0, 1.0]]), np.array([0, 1, 0, 1])
+    if labels and isinstance(model, MaxMargin):
+        pytest.skip("MaxMargin learns classes only")
+    y = np.column_stack([y, [0, 0, 1, 1]]) if labels else y
+    fitted = clone(model).fit(X, y)
+    scores = fitted.decision_function(X)
+    wrong = round(4 * (1 - fitted.score(X, y)))
+    assert (np.abs(scores if scores.ndim == 1 else scores[:, 0]) < 1e-12).any() or not isinstance(model, LinearSVM)
+    assert fitted.report_.errors == wrong == 2
+
+
+def test_a_learner_that_updates_on_a_tie_counts_it_as_a_mistake():
+    model = Perceptron(fit_intercept=False, order="cyclic", max_epochs=1)
+    with pytest.warns(match="4 of 4 training rows wrong"):
+        model.fit([[1.0], [1.0], [2.0], [2.0]], [1, 0, 1, 0])
+    assert model.coef_ == 0
+    assert model.report_.errors == 4

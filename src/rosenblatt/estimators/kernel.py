@@ -306,6 +306,7 @@ class KernelScan:
     """Rows answered wrongly, and the smallest y·f of each plane."""
 
     kept: KernelModel
+    tie_is_mistake: bool = True
 
     def __call__(self, examples: Examples, shard: int) -> tuple[int, Array]:
         """Of these examples."""
@@ -322,7 +323,8 @@ class KernelScan:
                 sides = kept.scheme.sides(truth, kept.classes)
                 margins = np.where(sides != 0, sides * raw, np.inf)
                 if labels or kept.scheme == TWO:
-                    bad = np.asarray((margins <= 0).any(axis=1))
+                    wrong = margins <= 0 if self.tie_is_mistake else (raw > 0) != (sides > 0)
+                    bad = np.asarray(wrong.any(axis=1))
                 else:
                     bad = np.asarray(np.argmax(kept.decided(raw), axis=1) != truth)
             errors += int(np.count_nonzero(bad))
@@ -330,9 +332,9 @@ class KernelScan:
         return errors, lows
 
 
-def scan_kernel_model(source: Source, kept: KernelModel) -> tuple[int, Array]:
+def scan_kernel_model(source: Source, kept: KernelModel, tie_is_mistake: bool = True) -> tuple[int, Array]:
     """What a scan of all rows says."""
-    (found,) = source.ask(KernelScan(kept))
+    (found,) = source.ask(KernelScan(kept, tie_is_mistake))
     return found[0], found[1]
 
 
@@ -464,7 +466,7 @@ class KernelSVM(KernelClassifier):
         del self._state  # it holds the training rows; the support is enough to predict
 
     def _conclude(self, run: Training, report: Report) -> Report:
-        errors, lows = scan_kernel_model(run.source, self._kept)
+        errors, lows = scan_kernel_model(run.source, self._kept, tie_is_mistake=False)
         margin = min(_geometric(one) for one in _separators(self._kept, lows))
         return replace(report, errors=errors, margin=margin, gap=run.solver.state.gap)
 

@@ -77,7 +77,7 @@ class ObjectiveLearner(OnlineLearner):
                 '"gradient".'
             )
         return ObjectivePlan(
-            rule=PassiveAggressiveRule("PA-I", 1.0, tube),
+            rule=PassiveAggressiveRule("PA-I", 1.0, tube, tie_is_mistake=False),
             rate=self.learning_rate,
             bias="unit" if self.fit_intercept else "none",
             order=checked_order(self.order),

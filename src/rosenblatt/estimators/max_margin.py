@@ -213,13 +213,11 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         codes = table.codes
         if scores.ndim == 1:
             low = float(np.where(codes == 1, scores, -scores).min())
-            errors = int(np.count_nonzero(np.where(codes == 1, scores, -scores) <= 0))
         else:
             on = codes[:, None] == np.arange(scores.shape[1])
             norms = np.linalg.norm(self.coef_, axis=1)
             norms[norms == 0] = math.inf  # no plane, no distance
             low = float((np.where(on, scores, -scores).min(axis=0) / norms).min())
-            errors = int(np.count_nonzero(decide(scores) != codes))
         if without:
             margin = low if scores.ndim > 1 else low / (float(np.linalg.norm(self.coef_)) or math.inf)
         else:
@@ -228,7 +226,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             outcome=outcome,
             epochs=(),
             updates=0,
-            errors=errors,
+            errors=int(np.count_nonzero(decide(scores) != codes)),
             margin=margin,
             radius=math.sqrt(table.radius2),
             gap=gap,

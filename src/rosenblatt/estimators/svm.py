@@ -127,7 +127,7 @@ class LinearSVM(OnlineClassifier):
         if self.multiclass == "crammer_singer" and self.loss != "hinge":
             raise ValueError('multiclass="crammer_singer" is for loss="hinge".')
         return DualPlan(
-            rule=PassiveAggressiveRule(),
+            rule=PassiveAggressiveRule(tie_is_mistake=False),
             bias="unit" if self.fit_intercept else "none",
             squared=self.loss == "squared_hinge",
             C=float(self.C),
@@ -266,7 +266,7 @@ class_weight, warm_start, random_state
 
     def _plan(self) -> Plan:
         return PegasosPlan(
-            rule=PassiveAggressiveRule(),
+            rule=PassiveAggressiveRule(tie_is_mistake=False),
             bias="unit" if self.fit_intercept else "none",
             order=checked_order(self.order),
             loss="hinge",

@@ -83,7 +83,7 @@ class RowMargins:
     lack: Array  # the required margin minus the margin
     learns: Array  # whether the rule would make an update
     violates: Array  # whether the row shows that the learner has not converged
-    wrong: Array  # whether the prediction is wrong, by the tie rule
+    wrong: Array  # whether it is wrong; of two classes a tie is, unless the rule says otherwise
 
 
 def row_margins(problem: Problem, index: Array, scores: Array, rule: Rule) -> RowMargins:
@@ -111,8 +111,9 @@ def row_margins(problem: Problem, index: Array, scores: Array, rule: Rule) -> Ro
     asked = encoded.high if encoded.high == encoded.low else np.where(on, encoded.high, encoded.low)
     lack = asked - margins
     learns = lack >= 0 if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
-    wrong = margins <= 0
-    return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else wrong, wrong)
+    mistaken = margins <= 0
+    wrong = mistaken if getattr(rule, "tie_is_mistake", True) else (scores > 0) != on
+    return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else mistaken, wrong)
 
 
 def _class_margins(truth: Array, scores: Array, encoded: Encoded) -> RowMargins:
@@ -197,7 +198,10 @@ def empty(X: Any) -> Array:
 
 
 def wrong(problem: Problem, kept: Model, labels: bool) -> tuple[int, float]:
-    """The number of misclassified rows, by the tie rule, and their weight. `problem` is that of all classes."""
+    """The number of misclassified rows and their weight; of two classes a tie is a mistake.
+
+    `problem` is that of all classes.
+    """
     rows, mass = 0, 0.0
     for index in problem.pieces(max(kept.classes, 1)):
         scores, truth = check_scores(kept.scores(problem.rows, index)), problem.truth[index]

@@ -43,7 +43,9 @@ class Report:
     updates : int
         Updates of w in all, summed over planes.
     errors : int or None
-        Training rows that the returned model gets wrong, a tie being a mistake; for regression those outside the tube.
+        Training rows that the returned model gets wrong; for regression those outside the tube. Of two classes f = 0 is
+        a mistake for learners that make an update there; those that minimise an objective (`LinearClassifier`,
+        `Pegasos`, `LinearSVM`, `KernelSVM`, `MaxMargin`) count it as `predict` and `score` do, as the first class.
     margin : float or None
         Geometric margin of the returned model on the training rows, negative where it errs; the smallest of all
         planes. None for a vote and for regression.

@@ -64,6 +64,7 @@ class PassiveAggressiveRule:
     variant: str = "PA-I"
     C: float = 1.0
     epsilon: float = -1.0
+    tie_is_mistake: bool = True  # of learners that minimise an objective f = 0 counts as `predict` answers it
     order = 1
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
