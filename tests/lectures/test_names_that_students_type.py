@@ -13,6 +13,7 @@ from rosenblatt import (
     LinearClassifier,
     LinearSVM,
     MaxMargin,
+    MultilayerPerceptron,
     PassiveAggressive,
     Pegasos,
     Perceptron,
@@ -28,6 +29,12 @@ def test_parameters_of_other_libraries():
         PassiveAggressive(max_iter=10)
     with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
         Perceptron(speed=1)
+    with pytest.raises(TypeError, match=r"no parameter 'max_iter' or 'eta0': use max_epochs=, learning_rate=\.$"):
+        Perceptron(max_iter=5, eta0=0.1)
+    with pytest.raises(TypeError, match=r"use max_epochs=\.$"):  # it has no rate
+        LinearSVM(eta=0.1, n_iter=10)
+    with pytest.raises(TypeError, match=r"use learning_rate_init=\.$"):
+        MultilayerPerceptron(eta=0.1)
     assert "eta" not in inspect.signature(Perceptron).parameters
     assert "learning_rate" in inspect.signature(Perceptron).parameters
     assert clone(Perceptron(learning_rate=0.5)).learning_rate == 0.5
@@ -38,6 +45,8 @@ def test_the_mistakes_of_each_epoch():
     assert not hasattr(model, "errors_")
     with pytest.raises(AttributeError, match=r"record.updates for record in model.report_.epochs"):
         _ = model.errors_
+    with pytest.raises(AttributeError, match=r"model.report_.errors counts the training rows that are wrong"):
+        _ = LinearSVM().fit([[1.0], [-1.0]], [1, -1]).errors_
 
 
 @pytest.mark.parametrize("model", [Perceptron(), MaxMargin()])
@@ -49,6 +58,9 @@ def test_a_class_is_named_as_a_person_writes_it(model):
 def test_a_start_with_its_intercept_inside():
     with pytest.raises(ValueError, match="pass it as intercept_init"):
         Perceptron().fit([[1.0, 2.0], [2.0, 1.0]], [1, -1], coef_init=[-3, 1, 1])
+    for exact in (False, True):
+        with pytest.raises(ValueError, match="pass it as intercept_init"):
+            trace([[1.0, 2.0], [2.0, 1.0]], [1, -1], coef_init=[-3, 1, 1], exact=exact)
 
 
 def test_margins_of_a_pipeline():

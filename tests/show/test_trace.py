@@ -442,7 +442,8 @@ def test_the_verdict_carries_its_proof(found, bias):
         picked = np.array(seen.rows)
         mixed = (np.array(seen.weights) * signs[picked]) @ np.column_stack([X, np.full(len(X), float(bias))])[picked]
         assert np.allclose(mixed, 0, atol=1e-6)
-        assert ("touch" if seen.touching else "cross") in str(seen)
+        meet = "touch" if seen.touching else "cross"
+        assert (meet if bias else f"through the origin: {seen.proof.why()}") in str(seen)
     seen.proof.verify(X, y)
 
 

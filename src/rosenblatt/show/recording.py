@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rosenblatt.estimators.base.online import given
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.models import VotedPlanes
@@ -199,10 +200,9 @@ def record_in_fractions(
         raise ValueError(f"A trace needs at least 2 classes; y has 1 class: {examples.classes.item(0)!r}.")
     scheme = learner._scheme(classes, labels)
     planes = scheme.planes(classes)
-    zero = np.full((planes, rows.shape[1]), Fraction(0), dtype=object), np.full(planes, Fraction(0), dtype=object)
     start = (
-        zero[0] if coef is None else as_fractions(coef).reshape(zero[0].shape),
-        zero[1] if intercept is None else as_fractions(intercept).reshape(zero[1].shape),
+        _start_in_fractions("coef_init", coef, (planes, rows.shape[1])),
+        _start_in_fractions("intercept_init", intercept, (planes,)),
     )
     here = np.arange(len(rows)) if examples.present is None else examples.present
     radius2 = max((row @ row for row in rows[here]), default=Fraction(0))
@@ -244,6 +244,15 @@ def record_in_fractions(
         "intercept": None if plan.keep == "vote" else as_tuples(b),
         "bound": bound,
     }
+
+
+def _start_in_fractions(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """An initial value, checked; zeros when it is not given."""
+    if value is None:
+        return np.full(shape, Fraction(0), dtype=object)
+    exact: Array = as_fractions(value)
+    given(name, exact, shape)  # refuses another shape
+    return exact.reshape(shape)
 
 
 def _epsilon(rule: Any) -> float:

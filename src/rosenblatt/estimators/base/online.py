@@ -84,11 +84,13 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     @property
     def errors_(self) -> Any:
         """Not there: says where the mistakes of each epoch are."""
-        raise AttributeError(
-            f"{type(self).__name__} has no errors_: the mistakes of each epoch are "
-            "[record.updates for record in model.report_.epochs]; with record_errors=True record.errors has the rows "
-            "that are wrong at its end."
-        )
+        where = "model.report_.errors counts the training rows that are wrong at the end."
+        if "record_errors" in self._get_param_names():
+            where = (
+                "the mistakes of each epoch are [record.updates for record in model.report_.epochs]; with "
+                "record_errors=True record.errors has the rows that are wrong at its end."
+            )
+        raise AttributeError(f"{type(self).__name__} has no errors_: {where}")
 
     @classmethod
     @functools.cache
@@ -364,8 +366,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                     f"{(planes, facts.n_features)}. Fit with warm_start=False."
                 )
             coef_init, intercept_init = warm.coef, warm.intercept
-        coef = _given("coef_init", coef_init, (planes, facts.n_features))
-        intercept = _given("intercept_init", intercept_init, (planes,))
+        coef = given("coef_init", coef_init, (planes, facts.n_features))
+        intercept = given("intercept_init", intercept_init, (planes,))
         if plan.rule.order == 2 and plan.bias == "none" and intercept.any():
             raise ValueError(
                 f"{type(self).__name__}(fit_intercept=False) learns planes through the origin: intercept {intercept} "
@@ -430,20 +432,24 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-# Parameters as textbooks and other libraries call them.
-ALIASES = {"eta": "learning_rate", "eta0": "learning_rate", "n_iter": "max_epochs", "max_iter": "max_epochs"}
+# Parameters as textbooks and other libraries call them, and the names that they may have here.
+ALIASES = {
+    **dict.fromkeys(("eta", "eta0"), ("learning_rate", "learning_rate_init")),
+    **dict.fromkeys(("n_iter", "max_iter"), ("max_epochs",)),
+}
 
 
 def _answering(init: Callable[..., None]) -> Callable[..., None]:
     """The same `__init__`, which names the right parameter where another library's is given."""
     known = inspect.signature(init).parameters
+    meant = {name: next((one for one in ALIASES[name] if one in known), None) for name in ALIASES if name not in known}
 
     @functools.wraps(init)
     def answering(self: Any, *args: Any, **params: Any) -> None:
-        for name in params.keys() & ALIASES.keys() - known.keys():
-            if ALIASES[name] in known:
-                meant = ", ".join(f"{ALIASES[one]}=" for one in sorted(params.keys() & ALIASES.keys() - known.keys()))
-                raise TypeError(f"{type(self).__name__} has no parameter {name!r}: use {meant}.")
+        strange = [name for name in params if meant.get(name)]
+        if strange:
+            names, right = " or ".join(map(repr, strange)), ", ".join(f"{meant[name]}=" for name in strange)
+            raise TypeError(f"{type(self).__name__} has no parameter {names}: use {right}.")
         init(self, *args, **params)
 
     return answering
@@ -456,7 +462,7 @@ def _types(X: Any) -> Any:
     return np.float32 if narrow else [np.float64, np.float32]
 
 
-def _given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+def given(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An initial value, checked; zeros when it is not given."""
     if value is None:
         return np.zeros(shape)
