@@ -4,6 +4,7 @@ from . import losses as losses
 from . import teaching as teaching
 from ._version import __version__
 from .data.errors import FileError, NewerFormatError
+from .data.formats.conll import read_conll
 from .data.formats.reading import Reading, read, stream
 from .estimators.base.report import Report
 from .estimators.hierarchical import HierarchicalPerceptron
@@ -21,6 +22,7 @@ from .estimators.tables import TableClassifier, TableRegressor
 from .learn.epochs import EpochRecord
 from .learn.mixing import Sharding
 from .learn.network.backpropagation import Layer
+from .learn.sequence.chunks import ChunkCounts, SequenceScores, sequence_scores
 from .persist.model_files import load, save
 from .persist.onnx_export import export_onnx
 from .prove.exact.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
@@ -55,6 +57,7 @@ __all__ = [
     "PAUM",
     "AveragedPerceptron",
     "CertificateError",
+    "ChunkCounts",
     "EpochRecord",
     "EpochsDisplay",
     "FileError",
@@ -94,6 +97,7 @@ __all__ = [
     "Separability",
     "SeparabilityByClass",
     "SequencePerceptron",
+    "SequenceScores",
     "Sharding",
     "Step",
     "SurfaceDisplay",
@@ -130,9 +134,11 @@ __all__ = [
     "plot_words",
     "predict",
     "read",
+    "read_conll",
     "save",
     "score",
     "separability",
+    "sequence_scores",
     "stream",
     "teaching",
     "trace",

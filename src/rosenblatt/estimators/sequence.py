@@ -38,6 +38,7 @@ from rosenblatt.learn.sequence.solver import (
     grown_state,
     new_sequence_state,
 )
+from rosenblatt.learn.sequence.templates import Template, TemplateFeatures
 from rosenblatt.learn.sequence.vector_rows import padded
 from rosenblatt.learn.sequence.visits import PathRule
 
@@ -48,7 +49,7 @@ NO_MARGINALS = (
 
 
 class SequencePerceptron(OnlineLearner):
-    """The structured perceptron: a tag for each token of a sentence, all of them chosen together.
+    r"""The structured perceptron: a tag for each token of a sentence, all of them chosen together.
 
     With Φ(x, y) counting every pair of a feature and a tag, and every pair of neighbouring tags, Viterbi's algorithm
     finds the best path of tags, and a wrong one moves the weights (Collins 2002):
@@ -75,6 +76,9 @@ class SequencePerceptron(OnlineLearner):
         Forbids moves between tags that are impossible when chunks are written in this way.
     transitions : bool, default=True
         Whether pairs of neighbouring tags have weights; without them tags are chosen one by one.
+    template : str or None, default=None
+        Feature templates in CRF++'s notation, such as "U00:%x[-1,0]/%x[0,0]\nB": tokens are then sequences of columns,
+        as `read_conll` reads them. Without a line B there are no transitions.
     min_count : int, default=1
         Features of fewer tokens are left out.
     memory : str or int, default="4GB"
@@ -133,6 +137,7 @@ class SequencePerceptron(OnlineLearner):
     keep: str
     constraints: str | None
     transitions: bool
+    template: str | None
     min_count: int
     memory: str | int
     order: Any
@@ -145,6 +150,7 @@ class SequencePerceptron(OnlineLearner):
         "keep": [StrOptions({"average", "last"})],
         "constraints": [StrOptions({"iob1", "iob2", "iobes"}), None],
         "transitions": ["boolean"],
+        "template": [str, None],
         "min_count": [Interval(Integral, 1, None, closed="left")],
         "memory": [str, Interval(Integral, 1, None, closed="left")],
         "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
@@ -163,6 +169,7 @@ class SequencePerceptron(OnlineLearner):
         keep: str = "average",
         constraints: str | None = None,
         transitions: bool = True,
+        template: str | None = None,
         min_count: int = 1,
         memory: str | int = "4GB",
         order: str | Sequence[int] = "shuffle",
@@ -278,8 +285,15 @@ class SequencePerceptron(OnlineLearner):
             return None, (rows, int(self.n_features_in_)), tags
         if not first and self._features is None:
             raise ValueError("X has features by name; the model was fitted to rows.")
+        if not first and getattr(self._features, "template", None) != self.template:
+            raise ValueError("template is now another than in the first call of partial_fit.")
         _refuse_lengths(lengths)
-        features, rows = ItemFeatures.met(X, None if first else self._features, int(self.min_count))
+        known = None if first else self._features
+        features: Any
+        if self.template is None:
+            features, rows = ItemFeatures.met(X, known, int(self.min_count))
+        else:
+            features, rows = TemplateFeatures.met(X, self.template, known, int(self.min_count))
         if not features.size:
             raise ValueError(f"Found no feature in at least {self.min_count} tokens: there is nothing to learn from.")
         return features, (rows, features.size), flat_tags(y, np.diff(rows.bounds.astype(np.int64)))
@@ -299,7 +313,8 @@ class SequencePerceptron(OnlineLearner):
         order = checked_order(self.order)
         if not isinstance(order, str) and order.max() >= sentences.bounds.size - 1:
             raise ValueError(f"order names sentence {int(order.max())}, X has {sentences.bounds.size - 1} sentences.")
-        rule = PathRule(self.update == "pa", float(self.C), bool(self.transitions))
+        chained = self.transitions and (self.template is None or Template.parse(self.template).pairs)
+        rule = PathRule(self.update == "pa", float(self.C), bool(chained))
         return SequencePlan(rule, order, forbidden)
 
     def _held_out(self, sentences: Sentences, seed: int) -> tuple[Sentences, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.sequences.sentences import TokenRows, token_rows
+from rosenblatt.data.sequences.sentences import TokenRows, often_met, token_rows
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
@@ -60,19 +60,13 @@ class ItemFeatures:
         tokens = Tokens.of(X)
         index: defaultdict[str, int] = defaultdict(count(known.size if known else 0).__next__)
         index.update(known.vocabulary.index if known else {})
-        columns, values, per_token = tokens.looked_up(index.__getitem__), tokens.values, tokens.per_token
+        columns = tokens.looked_up(index.__getitem__)
         index.default_factory = None  # from here on a dictionary like any other
-        if min_count > 1:
-            often = np.bincount(columns, minlength=len(index)) >= min_count
-            kept = often[columns]
-            tokens_of = np.repeat(np.arange(per_token.size), per_token)[kept]
-            per_token = np.bincount(tokens_of, minlength=per_token.size)
-            columns = (np.cumsum(often) - 1)[columns[kept]].astype(np.uint32)
-            values = values[kept] if values.size else values
-            often_met = (name for name, stays in zip(index, often.tolist(), strict=True) if stays)
-            index = {name: number for number, name in enumerate(often_met)}  # type: ignore[assignment]
-        rows = token_rows(columns, values, per_token, tokens.per_sentence)
-        return cls(Vocabulary.of(index)), rows
+        rows = token_rows(columns, tokens.values, tokens.per_token, tokens.per_sentence)
+        if min_count == 1:
+            return cls(Vocabulary.of(index)), rows
+        often, rows = often_met(rows, len(index), min_count)
+        return cls(Vocabulary.of(name for name, kept in zip(index, often.tolist(), strict=True) if kept)), rows
 
 
 @dataclass(frozen=True)

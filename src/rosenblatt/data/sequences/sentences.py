@@ -56,6 +56,19 @@ def token_rows(columns: Array, values: Array, per_token: Array, per_sentence: Ar
     return TokenRows(Sparse(read_only(values), read_only(columns), read_only(starts)), read_only(bounds))
 
 
+def often_met(rows: TokenRows, n_features: int, min_count: int) -> tuple[Array, TokenRows]:
+    """Which features occur in at least `min_count` tokens, and the tokens by those alone."""
+    values, columns, starts = rows.features
+    often = np.bincount(columns, minlength=n_features) >= min_count
+    kept = often[columns]
+    per_token: Array = np.diff(starts.astype(np.int64))
+    tokens = np.repeat(np.arange(per_token.size), per_token)[kept]
+    renumbered = (np.cumsum(often) - 1)[columns[kept]].astype(np.uint32)
+    left = np.bincount(tokens, minlength=per_token.size)
+    values = values[kept] if values.size else values
+    return often, token_rows(renumbered, values, left, np.diff(rows.bounds.astype(np.int64)))
+
+
 @dataclass(frozen=True)
 class Sentences:
     """What a sequence learner is fitted to.

@@ -10,6 +10,7 @@ from rosenblatt.data.sequences.items import ItemFeatures
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 from rosenblatt.estimators.base.state_checks import class_count, is_array, is_count, must
 from rosenblatt.learn.sequence.solver import PathModel, SequenceState
+from rosenblatt.learn.sequence.templates import TemplateFeatures
 from rosenblatt.learn.sequence.vector_rows import padded
 from rosenblatt.learn.sequence.visits import SequenceCount
 
@@ -22,14 +23,26 @@ def check_sequence_model(model: Any) -> None:
     _check_weights(kept, d, tags, width)
     must(is_array(kept.forbidden, (tags + 2, width)) and kept.forbidden.dtype == np.float32, "forbidden moves")
     must(not np.isnan(kept.forbidden).any() and (kept.forbidden <= 0).all(), "forbidden moves of −∞ or 0")
-    features = model._features
-    must(features is None or (isinstance(features, ItemFeatures) and isinstance(features.vocabulary, Vocabulary)),
-         "features by name")  # fmt: skip
-    if features is not None:
-        features.vocabulary.check()
-        must(features.size == d, f"the names of {d} features")
+    if model._features is not None:
+        _check_features(model._features, d)
     if "_state" in vars(model):
         _check_state(model._state, d, tags, width)
+
+
+def _check_features(features: Any, d: int) -> None:
+    must(isinstance(features, ItemFeatures | TemplateFeatures), "features by name")
+    words = features.vocabulary if isinstance(features, ItemFeatures) else features.words
+    must(isinstance(words, Vocabulary), "a vocabulary")
+    words.check()
+    must(features.size == d, f"the names of {d} features")
+    if isinstance(features, TemplateFeatures):
+        kinds = np.array([len(pieces) - 1 for pieces in features.parsed.kinds])
+        keys, shape = features.keys, (d, 1 + int(kinds.max()))
+        must(is_array(keys, shape, "i") and keys.dtype == np.int32, f"features of shape {shape}")
+        must(keys[:, 0].min() >= 0 and keys[:, 0].max() < kinds.size, "features of the template")
+        held = np.arange(shape[1] - 1) < kinds[keys[:, 0]][:, None]
+        must(((keys[:, 1:] >= 0) == held).all(), "cells of features")
+        must(keys[:, 1:].max(initial=-1) < len(words), "cells of its vocabulary")
 
 
 def _check_weights(held: Any, d: int, tags: int, width: int) -> None:
