@@ -34,4 +34,4 @@ def test_every_call_refuses_every_broken_matrix():
 
 def test_every_public_name_that_takes_rows_is_called():
     called = {name.partition(",")[0] for name in broken_rows.CALLS}
-    assert broken_rows.takers() - called == {"read", "stream"}  # which take files only
+    assert broken_rows.takers() - called == {"read", "read_conll", "stream"}  # which take files only
