@@ -193,6 +193,10 @@ def test_whole_numbers_are_tags():
     model = SequencePerceptron(random_state=0).fit([[["a"], ["b"]]], [[3, 1]])
     assert model.predict([[["a"], ["b"]]]) == [[3, 1]]
     assert model.classes_.tolist() == [1, 3]
+    rows = SequencePerceptron(random_state=0).fit([[1.0, 0.0], [0.0, 1.0]] @ np.eye(2), [-1.0, 1.0])
+    assert rows.classes_.tolist() == [-1.0, 1.0]
+    with pytest.raises(ValueError, match="continuous"):
+        rows.fit(np.eye(2), [0.5, 1.0])
 
 
 def test_tags_that_never_follow_each_other_can_be_forbidden():

@@ -1,4 +1,4 @@
-"""The command line: `rosenblatt train`, `predict`, `evaluate`, `check`, `info`, `export`, `cache`, `bench`, `lab`.
+"""The command line: `rosenblatt train`, `predict`, `tag`, `evaluate`, `check`, `info`, `export` and others.
 
 Heavy imports are made inside the commands, so that `rosenblatt --help` starts quickly.
 """
@@ -25,6 +25,7 @@ EPILOG = """
 Examples:\n
   rosenblatt train reviews.svm --test held-out.svm -o reviews.model\n
   rosenblatt predict reviews.model new.svm > labels.txt\n
+  rosenblatt train chunking.conll --template chunk.tpl -o chunker.model\n
   rosenblatt check customers.csv --label churned\n
   zcat huge.svm.gz | rosenblatt train - -o huge.model\n
   rosenblatt train 'part-*.svm' --workers 4 -o model
@@ -207,6 +208,12 @@ def train(
         list[str] | None,
         typer.Option("--column", help='Tables: the kind of a column, such as "zip=names"; may be repeated.'),
     ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, help="CoNLL columns: a file of feature templates in CRF++'s notation."
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help='A parameter of the learner, such as "margin=0.5"; may be repeated.'),
@@ -278,6 +285,29 @@ def train(
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, force)
+    if template is not None:
+        others = (
+            learner,
+            task,
+            column,
+            memory,
+            shards,
+            cluster,
+            workers,
+            deadline,
+            format,
+            label,
+            features,
+            zero_based,
+        )
+        if any(option is not None for option in others) or jobs != 1:
+            raise ValueError("--template goes with -o, --test, --epochs, --order, --seed, --set and --checkpoint only.")
+        settings = {"max_epochs": epochs or 10, "order": order or "shuffle", "random_state": seed}
+        settings.update(_parameter(one) for one in set_ or ())
+        _train_sequences(source, output, test, template, settings, checkpoint, resume, as_json)
+        return
+    if format is None and Path(source.removesuffix(".gz").removesuffix(".zst")).suffix == ".conll":
+        raise ValueError(f"{source}: CoNLL columns need a file of feature templates: give --template.")
     of_one_learner = (set_, epochs, order, memory, shards, cluster, workers, deadline, checkpoint, features)
     plain = all(option is None for option in of_one_learner) and jobs == 1 and not resume
     plain = plain and (categorical, ngrams, mixing) == ("onehot", "1,1", "uniform")
@@ -313,6 +343,42 @@ def train(
             print(f"interrupted{hint}", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
     _report_training(model, output, test, as_json)
+
+
+def _train_sequences(
+    source: str,
+    output: Path | None,
+    test: str | None,
+    template: Path,
+    parameters: dict[str, Any],
+    checkpoint: Path | None,
+    resume: bool,
+    as_json: bool,
+) -> None:
+    """Train a model of CoNLL columns, save it, evaluate it and print its report."""
+    import rosenblatt
+    from rosenblatt.cli.progress import show_progress
+    from rosenblatt.cli.sequences import evaluate_tags, new_tagger, scores_as_dict
+    from rosenblatt.scale.sequence_files import sequence_training
+
+    model = new_tagger(template, parameters)
+    training = sequence_training(model, source, checkpoint=checkpoint, resume=resume)
+    try:
+        show_progress(training, quiet=as_json)
+    except KeyboardInterrupt:
+        training.close()  # type: ignore[attr-defined]
+        print("interrupted" + ("" if checkpoint is None else "; continue with --resume"), file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    if output is not None:
+        rosenblatt.save(model, output)
+    found = None if test is None else evaluate_tags(model, test)
+    if as_json:
+        saved = str(output) if output else None
+        _print_json({"model": saved, "report": _report(model), "test": scores_as_dict(found)})
+        return
+    print(model.report_)
+    if found is not None:
+        print(f"on {test}:\n{found}")
 
 
 def _is_table(source: str, settings: dict[str, Any]) -> bool:
@@ -493,6 +559,24 @@ def predict(
         print(lines, end="")
 
 
+@app.command(epilog="Example:  rosenblatt tag chunker.model < new.conll > tagged.conll")
+def tag(
+    model: Model,
+    source: Annotated[str, typer.Argument(help="A file with CoNLL columns, or - for standard input.")] = "-",
+) -> None:
+    """Print the lines of CoNLL columns with the predicted tag as one more column."""
+    import rosenblatt
+    from rosenblatt.cli.sequences import is_sequence_model, tagged_lines
+    from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
+
+    refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
+    loaded = rosenblatt.load(model)
+    if not is_sequence_model(loaded):
+        raise ValueError(f"{type(loaded).__name__} labels rows, not the tokens of sentences: use rosenblatt predict.")
+    for lines in tagged_lines(loaded, source):
+        print(lines, end="")
+
+
 @app.command(epilog="Example:  rosenblatt evaluate reviews.model held-out.svm")
 def evaluate(
     model: Model,
@@ -505,9 +589,15 @@ def evaluate(
     """Print how good a model is on a file: accuracy, F1, log loss, AUC, confusions; a regressor's mean error and R²."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
+    from rosenblatt.cli.sequences import evaluate_tags, is_sequence_model, scores_as_dict
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
-    found = evaluate_file(rosenblatt.load(model), source, settings)
+    loaded = rosenblatt.load(model)
+    if is_sequence_model(loaded):
+        scores = evaluate_tags(loaded, source)
+        _print_json(scores_as_dict(scores)) if as_json else print(scores)
+        return
+    found = evaluate_file(loaded, source, settings)
     _print_json(_as_dict(found)) if as_json else print(found)
 
 

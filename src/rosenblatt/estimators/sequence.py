@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -27,7 +27,7 @@ from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.sequence_state_checks import check_sequence_model
 from rosenblatt.estimators.base.state_checks import check_attributes
 from rosenblatt.estimators.perceptron import checked_order
-from rosenblatt.learn.epochs import InMemory, Training
+from rosenblatt.learn.epochs import EpochRecord, InMemory, PartOfEpoch, Training
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.sequence.constraints import check_paths, forbidden_moves
 from rosenblatt.learn.sequence.solver import (
@@ -144,6 +144,7 @@ class SequencePerceptron(OnlineLearner):
     max_epochs: int
     classes_: Array
     _features: Any
+    _contents: str
     _parameter_constraints: dict[str, Any] = {
         "update": [StrOptions({"perceptron", "pa"})],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -200,24 +201,35 @@ class SequencePerceptron(OnlineLearner):
         -------
         self
         """
+        for _ in self._steps(X, y, lengths):
+            pass
+        return self
+
+    def _steps(
+        self,
+        X: Any,
+        y: Any,
+        lengths: Any = None,
+        save: Callable[[Any], None] | None = None,
+        resume: Callable[[Any], Any] | None = None,
+    ) -> Iterator[PartOfEpoch | EpochRecord]:
+        """`fit`, step by step; `save` gets the estimator after each epoch, `resume` returns the one to go on from."""
         self._validate_params()
         sentences = self._sentences(X, y, lengths, first=True)
         plan = self._sequence_plan(sentences)
         state = new_sequence_state(sentences.n_features, int(sentences.classes.size), self.keep, self._new_seed())
+        records: list[EpochRecord] = []
+        if save is not None or resume is not None:
+            self._contents = sentences.digest()
+        earlier = None if resume is None else resume(self)
+        if earlier is not None:
+            state, records = earlier._state, list(earlier.report_.epochs)
         training, validation = self._held_out(sentences, state.seed)
-        limit = int(self.max_epochs)
-        run = Training(
-            SequenceSolver(plan, state),
-            InMemory(training),  # type: ignore[arg-type]
-            limit,
-            [],
-            validation,
-            self._held_out_patience(),
-        )
+        source: Any = InMemory(training)  # type: ignore[arg-type]
+        limit = self.max_epochs
+        run = Training(SequenceSolver(plan, state), source, limit, records, validation, self._held_out_patience())
         with self._callbacks(limit, X, y, sentences) as watch:  # type: ignore[arg-type]
-            for _ in train(self, run, watch):
-                pass
-        return self
+            yield from train(self, run, watch, save)
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]

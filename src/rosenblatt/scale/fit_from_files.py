@@ -241,6 +241,15 @@ def fit(
             for option in [name for name, value in given.items() if value is not None]:
                 raise ValueError(f"{type(estimator).__name__} reads its table into memory: {option} is not for it.")
             return fit_table(estimator, source, **settings)
+    if hasattr(estimator, "_steps"):
+        from rosenblatt.scale.sequence_files import sequence_training
+
+        given = {"shards": shards, "client": client, "memory": memory, "deadline": deadline, "classes": classes}
+        for option in [name for name, value in {**given, **settings}.items() if value is not None]:
+            raise ValueError(f"{type(estimator).__name__} reads its sentences into memory: {option} is not for it.")
+        for _ in sequence_training(estimator, source, checkpoint=checkpoint, resume=resume):
+            pass
+        return estimator
     for _ in steps(
         estimator,
         source,

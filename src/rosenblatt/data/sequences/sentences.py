@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -114,6 +115,14 @@ class Sentences:
         """The same sentences, restricted to these."""
         return replace(self, chosen=chosen)
 
+    def digest(self) -> str:
+        """A fingerprint of the sentences and their tags."""
+        found = hashlib.blake2b(digest_size=16)
+        for array in (*self.rows, self.bounds, self.target):
+            found.update(np.ascontiguousarray(array).data)
+        found.update(repr(self.classes.tolist()).encode())
+        return found.hexdigest()
+
     def facts(self) -> Facts:
         """Counts and sizes."""
         return Facts(
@@ -149,7 +158,7 @@ def distinct_tags(tags: Iterable[Any], known: Array | None = None) -> Array:
         raise ValueError("Tags must be strings or whole numbers.") from None
     found |= set() if known is None else set(known.tolist())
     kinds = {type(tag) for tag in found}
-    if not (all(issubclass(kind, str) for kind in kinds) or all(_whole(kind) for kind in kinds)):
+    if not (all(issubclass(kind, str) for kind in kinds) or all(_number(kind) for kind in kinds)):
         strange = sorted((str(tag) for tag in found if not isinstance(tag, str)), key=len)[:SHOWN]
         raise ValueError(f"Tags must all be strings or all whole numbers, found {', '.join(strange)} among them.")
     check_no_trailing_nul(found)
@@ -158,8 +167,9 @@ def distinct_tags(tags: Iterable[Any], known: Array | None = None) -> Array:
     return classes
 
 
-def _whole(kind: type) -> bool:
-    return issubclass(kind, int | np.integer) and kind is not bool
+def _number(kind: type) -> bool:
+    """Whether this may be a whole number; `check_labels` refuses fractions."""
+    return issubclass(kind, int | float | np.integer) and kind is not bool
 
 
 def tag_codes(tags: Iterable[Any], classes: Array, count: int) -> Array:
