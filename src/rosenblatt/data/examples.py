@@ -11,6 +11,7 @@ are ranked by their votes first and by the sum of their f second.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -22,10 +23,12 @@ import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.sparse_checks import check_arrays, out_of_range_message, well_formed
+from rosenblatt.threads import MANY_VALUES, in_threads, thread_count
 
 Array = np.ndarray[Any, Any]
 LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C is handled promptly
 VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
+VALUES_PER_THREAD = 1 << 18  # the same where threads share the work
 
 
 def read_only(array: Array) -> Array:
@@ -199,9 +202,9 @@ def _scan_sparse(values: Array, columns: Array, starts: Array, d: int, begin: in
 
 
 @compiled
-def _has_duplicates(columns: Array, starts: Array, seen: Array) -> bool:
-    """Whether some row has a column twice; `seen` holds the last row that used each column."""
-    for i in range(starts.size - 1):
+def _has_duplicates(columns: Array, starts: Array, seen: Array, begin: int, end: int) -> bool:
+    """Whether a row from `begin` to `end` has a column twice; `seen` holds the last row that used each column."""
+    for i in range(begin, end):
         for j in range(np.uint64(starts[i]), np.uint64(starts[i + 1])):
             if seen[columns[j]] == i:
                 return True
@@ -209,14 +212,14 @@ def _has_duplicates(columns: Array, starts: Array, seen: Array) -> bool:
     return False
 
 
-def rows_per_call(per_row: float) -> int:
+def rows_per_call(per_row: float, values: int = VALUES_AT_ONCE) -> int:
     """The number of rows, of about `per_row` values each, to read in one call of compiled code."""
-    return max(1, min(1 << 16, int(VALUES_AT_ONCE / max(per_row, 1.0))))
+    return max(1, min(1 << 16, int(values / max(per_row, 1.0))))
 
 
-def spans(total: int, per_row: float) -> Iterator[tuple[int, int]]:
+def spans(total: int, per_row: float, values: int = VALUES_AT_ONCE) -> Iterator[tuple[int, int]]:
     """Split `total` rows of about `per_row` values each into ranges for one call of compiled code."""
-    step = rows_per_call(per_row)
+    step = rows_per_call(per_row, values)
     for begin in range(0, total, step):
         yield begin, min(begin + step, total)
 
@@ -264,35 +267,54 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
     """Encode X (float32 or float64; an array or CSR) as rows, with R²; refuse values that are not finite."""
     if sp.issparse(X):
         return _encode_sparse(X)
-    values, largest = X, 0.0
+    values = X
     if not X.flags.c_contiguous:  # converted in blocks, so that Ctrl-C is handled promptly
         values = np.empty(X.shape, X.dtype)
         for begin in range(0, X.shape[0], 1 << 12):
             values[begin : begin + (1 << 12)] = X[begin : begin + (1 << 12)]
     values = read_only(values)
-    for begin, end in spans(values.shape[0], values.shape[1]):
-        largest = max(largest, _refuse_nonfinite(_scan_dense(values, begin, end), values[begin:end], begin))
-    return Dense(values), largest
+
+    def check(span: tuple[int, int]) -> float:
+        begin, end = span
+        return _refuse_nonfinite(_scan_dense(values, begin, end), values[begin:end], begin)
+
+    found = in_threads(check, spans(values.shape[0], values.shape[1], VALUES_PER_THREAD), values.size)
+    return Dense(values), max(found, default=0.0)
 
 
 def _encode_sparse(X: Any) -> tuple[Sparse, float]:
     n, d = X.shape
     check_arrays(X)
     values, columns, starts = read_only(X.data), _as_unsigned(X.indices), _as_unsigned(X.indptr)
-    largest, canonical = 0.0, True
-    for begin, end in spans(n, X.data.size / max(n, 1)):
+
+    def check(span: tuple[int, int]) -> tuple[float, bool]:
+        begin, end = span
         norm2, bad, increasing = _scan_sparse(values, columns, starts, d, begin, end)
         if bad >= 0:
             raise ValueError(out_of_range_message(X, bad))
-        largest = max(largest, _refuse_nonfinite(norm2, X[begin:end] if not np.isfinite(norm2) else None, begin))
-        canonical = canonical and increasing
-    if not canonical and _has_duplicates(
-        columns, starts, np.full(d, -1, dtype=np.int64)
-    ):  # ‖x‖² needs each column once
-        X = X.copy()
+        return _refuse_nonfinite(norm2, X[begin:end] if not np.isfinite(norm2) else None, begin), increasing
+
+    found = in_threads(check, spans(n, values.size / max(n, 1), VALUES_PER_THREAD), values.size)
+    if not all(increasing for _, increasing in found) and _repeats_column(columns, starts, d):
+        X = X.copy()  # ‖x‖² needs each column once
         X.sum_duplicates()
         return _encode_sparse(X)
-    return Sparse(values, columns, starts), largest
+    return Sparse(values, columns, starts), max((norm2 for norm2, _ in found), default=0.0)
+
+
+def _repeats_column(columns: Array, starts: Array, d: int) -> bool:
+    """Whether some row has a column twice."""
+    n = starts.size - 1
+    parts = np.linspace(0, n, 1 + (thread_count() if columns.size >= MANY_VALUES else 1), dtype=np.int64).tolist()
+
+    def check(part: tuple[int, int]) -> bool:
+        seen = np.full(d, -1, dtype=np.int32 if n < 1 << 31 else np.int64)
+        return any(
+            _has_duplicates(columns, starts, seen, part[0] + begin, part[0] + end)
+            for begin, end in spans(part[1] - part[0], columns.size / n)
+        )
+
+    return any(in_threads(check, itertools.pairwise(parts)))
 
 
 def _as_unsigned(index: Array) -> Array:

@@ -126,6 +126,7 @@ class Solver:
 
     state: Any  # with seed, epoch, updates and copy(): everything that a later epoch needs
     iterates = False  # whether an epoch is one short iteration of possibly thousands
+    separates = False  # whether it has finished once no row violates its margin
     finished = "stalled"  # the outcome once `ending` reports convergence: "separated", "solved" or "stalled"
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:

@@ -5,13 +5,15 @@ The margin of a row is y·f for two classes, s_y − max s_r for many, and y_k·
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Sparse, spans, values_per_row
+from rosenblatt.data.examples import VALUES_AT_ONCE, VALUES_PER_THREAD, Dense, Sparse, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge
@@ -19,6 +21,7 @@ from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rul
 from rosenblatt.learn.overflow import check_scores
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.tie_rule import decide, wins_tie
+from rosenblatt.threads import in_threads
 
 Array = np.ndarray[Any, Any]
 
@@ -35,9 +38,9 @@ class Problem:
     total: float  # the weight of all rows that take part
     scheme: Scheme
 
-    def pieces(self, columns: int) -> Iterator[Array]:
+    def pieces(self, columns: int, values: int = VALUES_AT_ONCE) -> Iterator[Array]:
         """The rows that take part, in pieces that are scored quickly."""
-        for begin, end in spans(self.size, self.per_row * columns):
+        for begin, end in spans(self.size, self.per_row * columns, values):
             yield self.index(begin, end)
 
     def index(self, begin: int, end: int) -> Array:
@@ -67,7 +70,7 @@ class Evaluation:
 
     lows: Array  # the smallest margin, one per column if columns are separate problems
     violations: int  # rows whose margin is below the rule's
-    errors: int  # misclassified rows, in any column
+    errors: int  # misclassified rows; of labels, those with any label wrong
 
     def joined(self, other: Evaluation) -> Evaluation:
         """The result for the rows of both scans."""
@@ -141,14 +144,45 @@ def _by_row(flags: Array) -> Array:
 
 def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
     """Scan every row that takes part."""
-    lows: Any = np.inf
-    violations, errors = 0, 0
-    for index in problem.pieces(planes.coef.shape[0]):
-        found = _evaluated(problem, index, planes, rule)
-        lows = np.minimum(lows, found.margins.min(axis=0))
-        violations += int(np.count_nonzero(_by_row(found.violates)))
-        errors += int(np.count_nonzero(_by_row(found.wrong)))
-    return Evaluation(np.atleast_1d(lows), violations, errors)
+    return evaluate_both(problem, planes, None, rule)[0]
+
+
+def evaluate_both(
+    problem: Problem, planes: Planes, last: Planes | None, rule: Rule
+) -> tuple[Evaluation, Evaluation | None]:
+    """Scan every row once for the model and for the last iterate, which counts only if no row violates its margin.
+
+    The second result is None when a row does, or when there is no `last`.
+    """
+    score = planes.scorer(problem.rows)
+    score_last = None if last is None else last.scorer(problem.rows)
+    violated = threading.Event()
+
+    def piece(index: Array) -> tuple[Evaluation, Evaluation | None]:
+        found = None
+        if score_last is not None and not violated.is_set():
+            found = _summary(problem, index, score_last(index), rule)
+            if found.violations:
+                violated.set()
+        return _summary(problem, index, score(index), rule), found
+
+    K = planes.coef.shape[0]
+    seen = in_threads(piece, problem.pieces(K, VALUES_PER_THREAD), problem.size * problem.per_row * K)
+    none = Evaluation(np.array([np.inf]), 0, 0)
+    kept = functools.reduce(Evaluation.joined, [one for one, _ in seen], none)
+    if last is None or violated.is_set():
+        return kept, None
+    return kept, functools.reduce(Evaluation.joined, [one for _, one in seen if one is not None], none)
+
+
+def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evaluation:
+    """What these rows add to a scan."""
+    found = row_margins(problem, index, check_scores(scores), rule)
+    wrong = _by_row(found.wrong)
+    if scores.ndim == 2 and problem.truth.ndim == 1 and not problem.scheme.joint:
+        wrong = decide(scores) != problem.truth[index]  # one-vs-rest: the largest score decides
+    lows = np.atleast_1d(found.margins.min(axis=0))
+    return Evaluation(lows, int(np.count_nonzero(_by_row(found.violates))), int(np.count_nonzero(wrong)))
 
 
 def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:

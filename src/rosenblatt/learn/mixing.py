@@ -410,6 +410,11 @@ class MixedSolver(Solver):
         """The last iterate, whatever `keep` is."""
         return self.inner.last()
 
+    @property
+    def separates(self) -> bool:  # type: ignore[override]
+        """Delegates to the inner solver."""
+        return bool(self.inner.separates)
+
     def clean(self, source: Source) -> bool:
         """Delegates to the inner solver."""
         return self.inner.clean(source)

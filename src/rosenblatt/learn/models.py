@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import VALUES_AT_ONCE, Dense, Sparse, as_signed, spans, values_per_row
+from rosenblatt.data.examples import (
+    VALUES_AT_ONCE,
+    VALUES_PER_THREAD,
+    Dense,
+    Sparse,
+    as_signed,
+    spans,
+    values_per_row,
+)
 from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.schemes import Scheme
+from rosenblatt.threads import in_threads
 
 Array = np.ndarray[Any, Any]
 FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, processed per call
@@ -59,12 +68,25 @@ class Planes:
 
     def raw(self, rows: Dense | Sparse, index: Array) -> Array:
         """w·x + b of the rows in `index`, (n,) for a single plane, (n, K) for more."""
-        K = self.coef.shape[0]
-        w, b = laid_out_for(self.coef, rows), self.intercept.astype(rows.values.dtype)
-        out = np.empty(index.size if K == 1 else (index.size, K), dtype=rows.values.dtype)
-        for begin, end in spans(index.size, K * values_per_row(rows)):
-            (score_one if K == 1 else score_many)(rows, index[begin:end], w, b, out[begin:end])
-        return out
+        return self.scorer(rows)(index)
+
+    def scorer(self, rows: Dense | Sparse) -> Callable[[Array], Array]:
+        """`raw` for these rows, with the coefficients laid out once."""
+        K, dtype = self.coef.shape[0], rows.values.dtype
+        w, b = laid_out_for(self.coef, rows), self.intercept.astype(dtype)
+        per_row, score = K * values_per_row(rows), score_one if K == 1 else score_many
+
+        def scored(index: Array) -> Array:
+            out = np.empty(index.size if K == 1 else (index.size, K), dtype=dtype)
+
+            def fill(span: tuple[int, int]) -> None:
+                begin, end = span
+                score(rows, index[begin:end], w, b, out[begin:end])
+
+            in_threads(fill, spans(index.size, per_row, VALUES_PER_THREAD), index.size * per_row)
+            return out
+
+        return scored
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """Decision values: (n,) for two classes, (n, K) for more."""

@@ -48,6 +48,8 @@ from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 16
+SIMPLE, MOST_VALIDATED = (bool, int, float, str), 10_000
+_validated: set[tuple[Any, ...]] = set()  # values of parameters that were found valid
 SPLIT = 1 << 32  # "epochs" from here on give the orders in which rows are held out
 
 
@@ -97,6 +99,17 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _get_param_names(cls) -> list[str]:
         """As scikit-learn has them, read from the signature once: a call of `partial_fit` asks again and again."""
         return list(super()._get_param_names())
+
+    def _validate_params(self) -> None:
+        """As scikit-learn does, once for the same simple values: a call of `partial_fit` asks again and again."""
+        values = [getattr(self, name) for name in self._get_param_names()]
+        key = (type(self), *((type(value), value) for value in values))
+        simple = all(value is None or type(value) in SIMPLE for value in values)
+        if simple and key in _validated:
+            return
+        super()._validate_params()
+        if simple and len(_validated) < MOST_VALIDATED:
+            _validated.add(key)
 
     def _take(self, values: dict[str, Any]) -> None:
         """Set each parameter of `__init__` from its local of the same name."""
@@ -240,10 +253,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _conclude(self, run: Training, report: Report) -> Report:
         """The report after a scan of all rows."""
-        plan, solver, source = self._plan(), run.solver, run.source
-        if report.outcome == "budget" and solver.clean(source):
-            report = replace(report, outcome=solver.finished)
-        return scanned(report, plan, solver, source, self._kept)
+        return scanned(report, self._plan(), run.solver, run.source, self._kept)
 
     def _complaint(self, report: Report) -> str:
         """What a user is warned of when the budget is spent."""

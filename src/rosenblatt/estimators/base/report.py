@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples
+from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epoch_records import frozen, thinned
 from rosenblatt.learn.epochs import EpochRecord, Source, Training
-from rosenblatt.learn.evaluation import Evaluation, evaluate
+from rosenblatt.learn.evaluation import Evaluation, evaluate_both
 from rosenblatt.learn.mixing import Sharding
 from rosenblatt.learn.models import Model, Planes, lengths2
 from rosenblatt.learn.online.rules import PerceptronRule, Rule
 from rosenblatt.learn.online.solver import Plan, errors_in, problems
 from rosenblatt.learn.online.state import State
-from rosenblatt.learn.schemes import JOINT, TWO
+from rosenblatt.learn.schemes import PAIRS
 from rosenblatt.prove.mistake_formula import SMALLEST, Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
@@ -149,59 +149,78 @@ def unseen(outcome: str, run: Training, records: Sequence[EpochRecord], seconds:
 
 @dataclass(frozen=True)
 class Scan:
-    """How planes do on rows: one evaluation per machine."""
+    """How planes do on rows, one evaluation per machine, and how the last iterate does; see `evaluate_both`."""
 
     rule: Rule
     planes: Planes
+    last: Planes | None = None
 
-    def __call__(self, examples: Examples, shard: int) -> list[Evaluation]:
+    def __call__(self, examples: Examples, shard: int) -> list[tuple[Evaluation, Evaluation | None]]:
         """Of these examples."""
         found, at, planes = [], 0, self.planes
         for problem in problems(examples, planes.scheme, planes.classes) if examples.size else ():
-            count = problem.scheme.columns(planes.classes)
-            part = Planes(
-                planes.coef[at : at + count], planes.intercept[at : at + count], problem.scheme, planes.classes
+            columns = slice(at, at + problem.scheme.columns(planes.classes))
+            part, last = (
+                one and Planes(one.coef[columns], one.intercept[columns], problem.scheme, planes.classes)
+                for one in (planes, self.last)
             )
-            found.append(evaluate(problem, part, self.rule))
-            at += count
+            assert part is not None
+            found.append(evaluate_both(problem, part, last, self.rule))
+            at = columns.stop
         return found
 
 
 def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
     """One evaluation per machine, of all rows together."""
-    found: list[Evaluation] = []
-    for seen in source.ask(Scan(rule, planes)):
-        found = [a.joined(b) for a, b in zip(found, seen, strict=True)] if found and seen else found or seen
-    return found
+    return scan_both(source, rule, planes, None)[0]
+
+
+def scan_both(
+    source: Source, rule: Rule, planes: Planes, last: Planes | None
+) -> tuple[list[Evaluation], list[Evaluation]]:
+    """The same with the last iterate's evaluations, in one pass; none if a row violates its margin."""
+    kept: list[Evaluation] = []
+    lasts: list[Evaluation | None] = []
+    for seen in source.ask(Scan(rule, planes, last)):
+        if seen:
+            kept = [a.joined(b[0]) for a, b in zip(kept, seen, strict=True)] if kept else [one for one, _ in seen]
+            found = [one for _, one in seen]
+            lasts = [a and b and a.joined(b) for a, b in zip(lasts, found, strict=True)] if lasts else found
+    return kept, [one for one in lasts if one is not None] if None not in lasts else []
 
 
 def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model) -> Report:
-    """The report with what a scan of all rows says of planes or votes."""
-    errors, margin, bound, moved = None, None, None, None
-    state, facts = solver.state, source.facts
-    scans: list[Evaluation] = []
+    """The report with what a scan of all rows says of planes or votes; a budget that sufficed ends otherwise."""
+    errors, margin = None, None
+    state, facts, outcome = solver.state, source.facts, report.outcome
+    bounded = _bounded(plan, state)
+    unsure = outcome == "budget" and solver.separates  # the last epoch may have got every row right
+    asked = unsure or (outcome == "separated" and bounded)
+    last = None if state.keep == "last" or not asked else state.last()
     if isinstance(kept, Planes):
-        scans = scan(source, plan.rule, kept)
+        scans, lasts = scan_both(source, plan.rule, kept, last)
         if facts.classes is None:
             errors = scans[0].violations
         else:
             margin = _margin(scans, kept)
-            if kept.scheme in (TWO, JOINT) or facts.by_labels:
+            if kept.scheme != PAIRS:
                 errors = scans[0].errors
+        clean = bool(lasts) if last is not None else not any(one.violations for one in scans)
+    else:
+        clean = unsure and solver.clean(source)
+        lasts = scan(source, plan.rule, state.last()) if bounded and (clean or outcome == "separated") else []
     if errors is None:
         errors = errors_in(source, kept, plan.rule)
-    if _bounded(plan, state) and report.outcome in ("separated", "early", "budget"):
-        last = state.last()
-        if state.keep != "last":
-            scans = scan(source, plan.rule, last) if report.outcome == "separated" else []
-        # A batch of rows M moves w by η|M|/N at most: what is bounded is Σ|M|, by N times as much.
-        totals = state.scheme.totals(facts, solver.totals) if plan.batch else np.ones(1)
-        bound = _bound(scans, last, plan, state, totals)
+    if unsure and clean:
+        outcome = solver.finished
+    bound, moved = None, None
+    if bounded and outcome in ("separated", "early", "budget"):
+        bound = _bound(scans if state.keep == "last" else lasts, plan, solver, facts)
         if plan.batch and bound is not None:
             moved = sum(int(machine.tally[Count.MISTAKES]) for machine in state.machines)
         if bound is not None and report.sharding is not None:
             bound *= len(report.sharding.rows)
-    return replace(report, errors=errors, margin=margin, bound=bound, moved=moved)
+    return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound, moved=moved)
 
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
@@ -246,14 +265,17 @@ def _bounded(plan: Plan, state: State) -> bool:
     )
 
 
-def _bound(scans: list[Evaluation], last: Planes, plan: Plan, state: State, totals: Array) -> float | None:
-    """The bounds of all planes, each counted so many times, summed."""
+def _bound(scans: list[Evaluation], plan: Plan, solver: Any, facts: Facts) -> float | None:
+    """The bounds of all planes of the last iterate, summed."""
     if not scans:
         return None
     assert isinstance(plan.rule, PerceptronRule)
     assert isinstance(plan.rate, int | float)
-    total = 0.0
+    state = solver.state
+    last, total = state.last(), 0.0
     planes = _lows(scans, last)
+    # A batch of rows M moves w by η|M|/N at most: what is bounded is Σ|M|, by N times as much.
+    totals = state.scheme.totals(facts, solver.totals) if plan.batch else np.ones(1)
     for plane, count in zip(planes, np.broadcast_to(totals, len(planes)).tolist(), strict=True):
         bound = mistake_bound(
             plane,

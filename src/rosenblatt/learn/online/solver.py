@@ -212,6 +212,7 @@ class OnlineSolver(LinearSolver):
     """
 
     plan: Plan
+    separates = True
 
     def __init__(self, plan: Plan, state: State) -> None:
         super().__init__(plan, state)
