@@ -21,8 +21,8 @@ def small(monkeypatch):
     """Pieces of a few rows, so that small data go through many of them."""
     monkeypatch.setattr(threads, "MANY_VALUES", 0)
     monkeypatch.setattr(examples, "MANY_VALUES", 0)
-    for name in ("data.examples", "learn.models", "learn.evaluation"):
-        monkeypatch.setattr(f"rosenblatt.{name}.VALUES_PER_THREAD", 64)
+    for name in ("VALUES_PER_THREAD", "VALUES_AT_ONCE"):
+        monkeypatch.setattr(examples, name, 64)
 
 
 def rows(kind, classes=3, n=300, d=12):
@@ -148,7 +148,7 @@ def test_the_short_way_through_validation_says_what_the_long_one_does(dtype):
             try:
                 expected = validate_data(one, X, reset=reset, **settings)
             except ValueError:
-                with pytest.raises(ValueError, match="."):
+                with pytest.raises(ValueError, match=r"."):
                     validated(two, X, reset=reset, **settings)
                 continue
             found = validated(two, X, reset=reset, **settings)

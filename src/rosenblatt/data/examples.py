@@ -28,7 +28,7 @@ from rosenblatt.threads import MANY_VALUES, in_threads, thread_count
 Array = np.ndarray[Any, Any]
 LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C is handled promptly
 VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
-VALUES_PER_THREAD = 1 << 18  # the same where threads share the work
+VALUES_PER_THREAD = 1 << 20  # the same where threads share the work
 
 
 def read_only(array: Array) -> Array:
@@ -224,6 +224,11 @@ def spans(total: int, per_row: float, values: int = VALUES_AT_ONCE) -> Iterator[
         yield begin, min(begin + step, total)
 
 
+def shared_spans(total: int, per_row: float, columns: int = 1) -> Iterator[tuple[int, int]]:
+    """The same for work that threads share; the scores of several columns cost less per value, and get longer spans."""
+    return spans(total, per_row * columns, VALUES_PER_THREAD if columns == 1 else VALUES_AT_ONCE)
+
+
 def values_per_row(rows: Dense | Sparse) -> float:
     """The mean number of stored values per row."""
     count = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
@@ -278,7 +283,7 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
         begin, end = span
         return _refuse_nonfinite(_scan_dense(values, begin, end), values[begin:end], begin)
 
-    found = in_threads(check, spans(values.shape[0], values.shape[1], VALUES_PER_THREAD), values.size)
+    found = in_threads(check, shared_spans(*values.shape), values.size)
     return Dense(values), max(found, default=0.0)
 
 
@@ -294,7 +299,7 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
             raise ValueError(out_of_range_message(X, bad))
         return _refuse_nonfinite(norm2, X[begin:end] if not np.isfinite(norm2) else None, begin), increasing
 
-    found = in_threads(check, spans(n, values.size / max(n, 1), VALUES_PER_THREAD), values.size)
+    found = in_threads(check, shared_spans(n, values.size / max(n, 1)), values.size)
     if not all(increasing for _, increasing in found) and _repeats_column(columns, starts, d):
         X = X.copy()  # ‖x‖² needs each column once
         X.sum_duplicates()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import VALUES_AT_ONCE, VALUES_PER_THREAD, Dense, Sparse, spans, values_per_row
+from rosenblatt.data.examples import Dense, Sparse, shared_spans, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge
@@ -38,9 +38,14 @@ class Problem:
     total: float  # the weight of all rows that take part
     scheme: Scheme
 
-    def pieces(self, columns: int, values: int = VALUES_AT_ONCE) -> Iterator[Array]:
+    def pieces(self, columns: int) -> Iterator[Array]:
         """The rows that take part, in pieces that are scored quickly."""
-        for begin, end in spans(self.size, self.per_row * columns, values):
+        for begin, end in spans(self.size, self.per_row * columns):
+            yield self.index(begin, end)
+
+    def shared_pieces(self, columns: int) -> Iterator[Array]:
+        """The same, for threads."""
+        for begin, end in shared_spans(self.size, self.per_row, columns):
             yield self.index(begin, end)
 
     def index(self, begin: int, end: int) -> Array:
@@ -167,7 +172,7 @@ def evaluate_both(
         return _summary(problem, index, score(index), rule), found
 
     K = planes.coef.shape[0]
-    seen = in_threads(piece, problem.pieces(K, VALUES_PER_THREAD), problem.size * problem.per_row * K)
+    seen = in_threads(piece, problem.shared_pieces(K), problem.size * problem.per_row * K)
     none = Evaluation(np.array([np.inf]), 0, 0)
     kept = functools.reduce(Evaluation.joined, [one for one, _ in seen], none)
     if last is None or violated.is_set():

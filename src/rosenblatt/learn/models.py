@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import (
     VALUES_AT_ONCE,
-    VALUES_PER_THREAD,
     Dense,
     Sparse,
     as_signed,
+    shared_spans,
     spans,
     values_per_row,
 )
@@ -74,7 +74,7 @@ class Planes:
         """`raw` for these rows, with the coefficients laid out once."""
         K, dtype = self.coef.shape[0], rows.values.dtype
         w, b = laid_out_for(self.coef, rows), self.intercept.astype(dtype)
-        per_row, score = K * values_per_row(rows), score_one if K == 1 else score_many
+        per_row, score = values_per_row(rows), score_one if K == 1 else score_many
 
         def scored(index: Array) -> Array:
             out = np.empty(index.size if K == 1 else (index.size, K), dtype=dtype)
@@ -83,7 +83,7 @@ class Planes:
                 begin, end = span
                 score(rows, index[begin:end], w, b, out[begin:end])
 
-            in_threads(fill, spans(index.size, per_row, VALUES_PER_THREAD), index.size * per_row)
+            in_threads(fill, shared_spans(index.size, per_row, K), index.size * per_row * K)
             return out
 
         return scored

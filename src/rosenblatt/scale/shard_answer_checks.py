@@ -129,7 +129,10 @@ def _check_scan(question: Scan, scans: Any, rows: int, features: int) -> None:
     planes = question.planes
     count = planes.scheme.machines(planes.classes)
     must(isinstance(scans, list) and len(scans) in (0, count), f"{count} scans")
-    for one in scans:
+    for pair in scans:
+        must(isinstance(pair, tuple) and len(pair) == 2, "a scan of each machine, and one of its last iterate")
+    found = [one for pair in scans for one in (pair[:1] if pair[1] is None else pair)]
+    for one in found:
         must(isinstance(one, Evaluation) and isinstance(one.lows, np.ndarray), "a scan of each machine")
         must(one.lows.dtype.kind == "f" and one.lows.shape in ((1,), (planes.classes,)), "the smallest margins")
         must(not np.isnan(one.lows).any(), "margins that are numbers")
