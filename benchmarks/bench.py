@@ -13,6 +13,7 @@ import sys
 import tables  # isort: skip  (first: it sets the number of threads)
 import bench_cluster
 import bench_files
+import bench_fits
 import bench_lab
 import bench_learning
 import bench_linear
@@ -23,6 +24,7 @@ import bench_tables
 SECTIONS = {
     "epochs": bench_learning.epochs,
     "accuracy": bench_learning.accuracy,
+    "fits": bench_fits.run,
     "memory": bench_learning.memory,
     "start": bench_learning.start,
     "proofs": bench_prove.run,
