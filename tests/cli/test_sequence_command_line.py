@@ -119,7 +119,7 @@ def test_what_does_not_fit_together_is_refused(at):
     assert "train it with --template" in run("tag", at / "named", at / "test.conll")[2]
     rosenblatt.save(rosenblatt.Perceptron().fit([[0.0], [1.0]], [0, 1]), at / "rows")
     assert "use rosenblatt predict" in run("tag", at / "rows", at / "test.conll")[2]
-    with pytest.raises(ValueError, match="needs a template"):
+    with pytest.raises(ValueError, match="CoNLL columns by a template"):
         rosenblatt.fit(SequencePerceptron(), at / "train.conll")
     with pytest.raises(ValueError, match="shards is not for it"):
         rosenblatt.fit(SequencePerceptron(template=TEMPLATE), at / "train.conll", shards=2)

@@ -392,6 +392,7 @@ IN_MEMORY = {
     "KernelSVM": "its dual needs all rows",
     "LinearSVM": "its dual needs all rows",
     "MarkI": "its units are wired",
+    "SequencePerceptron": "CoNLL columns by a template",
 }
 EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
 

@@ -18,7 +18,10 @@ def sequence_training(
 ) -> Iterator[Progress]:
     """Train from CoNLL columns, step by step: yields the progress after each epoch."""
     if estimator.template is None:
-        raise ValueError(f"{type(estimator).__name__} needs a template to make features of the columns of a file.")
+        name = type(estimator).__name__
+        raise ValueError(
+            f"{name} learns from files of CoNLL columns by a template, which it lacks: use fit, in memory."
+        )
     if checkpoint is not None:
         refuse_overwriting_inputs(expand_paths(source), [checkpoint])
         if estimator.early_stopping:
