@@ -159,6 +159,7 @@ def test_classes_in_any_order():
         (lambda: LinearRegressor.from_weights(QUIZ), "one plane"),
         (lambda: rosenblatt.AROW.from_weights([1, 2], 1, fit_intercept=False), "through the origin"),
         (lambda: rosenblatt.KernelSVM.from_weights([1, 2]), "linear"),
+        (lambda: rosenblatt.HierarchicalPerceptron.from_weights([1, 2]), "each node of its tree"),
         (lambda: rosenblatt.MarkI.from_weights([1, 2]), "wired"),
         (lambda: Perceptron.from_weights(QUIZ, classes=(3, 2, 1), multiclass="ovo"), "order of sorted classes"),
     ],

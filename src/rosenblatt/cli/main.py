@@ -220,7 +220,7 @@ def train(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum number of epochs; fewer if training converges.", show_default="10"),
+        typer.Option(min=1, help="Maximum number of epochs; fewer if training ends before.", show_default="10"),
     ] = None,
     order: Annotated[
         str | None,

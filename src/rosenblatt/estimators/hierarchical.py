@@ -134,6 +134,14 @@ random_state
     ) -> None:
         self._take(locals())
 
+    @classmethod
+    def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
+        """Not there: the planes of classes do not determine the vectors of the nodes that they are sums of."""
+        raise TypeError(
+            f"{cls.__name__} learns a vector for each node of its tree, which planes of classes do not determine: use "
+            "Perceptron.from_weights."
+        )
+
     def _plan(self) -> Plan:
         return Plan(
             rule=PassiveAggressiveRule("PA", 1.0),

@@ -29,7 +29,7 @@ class PassiveAggressive(OnlineClassifier):
         PA: τ = ℓ/‖x̂‖²        PA-I: τ = min(C, ℓ/‖x̂‖²)        PA-II: τ = ℓ/(‖x̂‖² + 1/(2C))
 
     For many classes ℓ = max(0, 1 − (s_y − max s_r)), the true class and its best rival move, and ‖x̂‖² counts twice.
-    It converges when y·f > 0 on every training row.
+    It has separated the rows when y·f > 0 on all of them.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ class PassiveAggressive(OnlineClassifier):
 class PassiveAggressiveRegressor(OnlineRegressor):
     """The passive-aggressive regressor.
 
-    ℓ = max(0, |y − f| − ε), and w += sign(y − f)·τ·x̂ with the τ of `PassiveAggressive`. It converges when every
-    training row is within ε.
+    ℓ = max(0, |y − f| − ε), and w += sign(y − f)·τ·x̂ with the τ of `PassiveAggressive`. It has solved the
+    problem when every training row is within ε.
 
     Parameters
     ----------

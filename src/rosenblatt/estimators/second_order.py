@@ -36,7 +36,7 @@ class AROW(OnlineClassifier):
 
         w += max(0, 1 − y·f)·β·y·Σx          Σ −= β·Σx xᵀΣ
 
-    so that weights seen often move less. Stands noise in the labels well. It converges when y·f > 0 on every row.
+    so that weights seen often move less. Stands noise in the labels well. Rows are separated when y·f > 0 on all.
 
     Parameters
     ----------
