@@ -83,19 +83,13 @@ class ColumnSentences(Sequence[list[tuple[str, ...]]]):
         if isinstance(at, slice):
             return [self[place] for place in range(len(self))[at]]
         place = range(len(self))[at]
-        names = self._names()
+        names = self.words.names
         rows = self.cells[int(self.bounds[place]) : int(self.bounds[place + 1])]
         return [tuple(names[cell] for cell in row) for row in rows.tolist()]
 
-    def _names(self) -> list[str]:
-        if "_all_names" not in vars(self):
-            object.__setattr__(self, "_all_names", self.words.names)
-        names: list[str] = vars(self)["_all_names"]
-        return names
-
     def column(self, number: int) -> list[list[str]]:
         """One column of every sentence."""
-        names, bounds = self._names(), self.bounds.tolist()
+        names, bounds = self.words.names, self.bounds.tolist()
         cells = [names[cell] for cell in self.cells[:, number].tolist()]
         return [cells[begin:end] for begin, end in pairwise(bounds)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -176,6 +176,6 @@ def tag_codes(tags: Iterable[Any], classes: Array, count: int) -> Array:
     """The codes of tags; −1 for those that are not among the classes."""
     codes = {tag: code for code, tag in enumerate(classes.tolist())}
     try:
-        return np.fromiter((codes.get(tag, -1) for tag in tags), np.int32, count=count)
+        return np.fromiter(map(codes.get, tags, repeat(-1)), np.int32, count=count)
     except TypeError:
         raise ValueError("Tags must be strings or whole numbers.") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -42,16 +43,16 @@ class Vocabulary:
         """The number of each name."""
         return {name: number for number, name in enumerate(self.names)}
 
-    @property
+    @functools.cached_property
     def names(self) -> list[str]:
         """All names, by number."""
         if "index" in vars(self):
             return list(self.index)
-        whole, begin, names = self.text.tobytes(), 0, []
-        for end in self.ends.tolist():
-            names.append(whole[begin:end].decode("utf-8", "surrogatepass"))
-            begin = end
-        return names
+        whole, bounds = self.text.tobytes(), [0, *self.ends.tolist()]
+        if whole.isascii():
+            text = whole.decode()
+            return [text[begin:end] for begin, end in pairwise(bounds)]
+        return [whole[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(bounds)]
 
     @functools.cached_property
     def _arrays(self) -> tuple[Array, Array]:

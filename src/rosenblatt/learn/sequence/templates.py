@@ -173,15 +173,16 @@ def _expand(
 ) -> None:
     """The features of the sentences begin … end; unknown ones become the number that `out` holds before."""
     kinds, counts, places, before, after = program
-    adds, row = table.used[1] == 1, 0
-    for i in range(begin, end):
-        first, last = np.int64(bounds[i]), np.int64(bounds[i + 1])
-        for t in range(first, last):
-            for line in range(kinds.size):
-                key[0] = kinds[line]
+    adds = table.used[1] == 1
+    # Line by line: the features of one line stay in the cache.
+    for line in range(kinds.size):
+        row, key[0] = 0, kinds[line]
+        for j in range(1, key.size):
+            key[j] = -1
+        for i in range(begin, end):
+            first, last = np.int64(bounds[i]), np.int64(bounds[i + 1])
+            for t in range(first, last):
                 known = True
-                for j in range(1, key.size):
-                    key[j] = -1
                 for j in range(counts[line]):
                     at = t + places[line, j, 0]
                     if at < first:
@@ -192,10 +193,11 @@ def _expand(
                         word = cells[at, places[line, j, 1]]
                     known = known and word >= 0
                     key[j + 1] = word
-                number = _find(table, key, adds) if known else np.int64(UNKNOWN)
-                if number >= 0:
-                    out[row, line] = number
-            row += 1
+                if known:
+                    number = _find(table, key, adds)
+                    if number >= 0:
+                        out[row, line] = number
+                row += 1
 
 
 @exactly
