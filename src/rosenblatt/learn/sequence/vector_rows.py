@@ -1,13 +1,14 @@
 """The two sums in which sequence learners spend their time, eight tags at a time.
 
 `add_features` sums the weights of a token's features for every tag, and `best_previous` maximises over the previous
-tag. The rows of weights are padded to a multiple of eight tags, and each sum is a vector of eight floats that stays in
-a register: a plain loop over tags would test for overlapping arrays and go through memory at each feature. Every
+tag. The rows of weights are padded to a multiple of eight tags, and up to four vectors of eight floats stay in
+registers: a plain loop over tags would test for overlapping arrays and go through memory at each feature. Every
 operation is rounded as written, so that the plain bodies, which run with compilation off, give the same bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 Array = np.ndarray[Any, Any]
-LANES = 8  # floats in a vector
+LANES, GROUP = 8, 4  # floats in a vector, and vectors at a time
 
 
 def padded(tags: int) -> int:
@@ -74,10 +75,20 @@ class _Lanes:
 
         return cgutils.for_range_slice(self.builder, begin, end, self.number(step), inc=True)
 
-    def variable(self) -> Any:  # pragma: no cover
+    def variables(self, count: int) -> list[Any]:  # pragma: no cover
         from numba.core import cgutils
 
-        return cgutils.alloca_once(self.builder, self.kind)  # type: ignore[no-untyped-call]
+        return [cgutils.alloca_once(self.builder, self.kind) for _ in range(count)]  # type: ignore[no-untyped-call]
+
+    def in_groups(self, width: Any, body: Callable[[list[Any]], None]) -> None:  # pragma: no cover
+        """Build `body` for the places of up to four vectors at a time, so that each feature is read once for all."""
+        builder, whole = self.builder, self.builder.and_(width, self.number(-GROUP * LANES))
+        with self.range(self.number(0), whole, GROUP * LANES) as (k, _):
+            body([builder.add(k, self.number(LANES * place)) for place in range(GROUP)])
+        rest = builder.sub(width, whole)
+        for count in range(1, GROUP):
+            with builder.if_then(builder.icmp_signed("==", rest, self.number(LANES * count))):
+                body([builder.add(whole, self.number(LANES * place)) for place in range(count)])
 
 
 def _features_kernel(scaled: bool) -> Any:
@@ -90,17 +101,23 @@ def _features_kernel(scaled: bool) -> Any:
             kinds = signature.args
             column, x, slot, w, y = (lanes.data(kinds[at], args[at]) for at in (0, 1, 4, 5, 6))
             width = builder.extract_value(context.make_array(W)(context, builder, args[5]).shape, 1)
-            total = lanes.variable()
-            with lanes.range(lanes.number(0), width, LANES) as (k, _):
-                builder.store(lanes.zero, total)
+            totals = lanes.variables(GROUP)
+
+            def body(places: list[Any]) -> None:
+                for total in totals[: len(places)]:
+                    builder.store(lanes.zero, total)
                 with lanes.range(args[2], args[3], 1) as (j, _):
                     feature = builder.zext(builder.load(builder.gep(column, [j])), lanes.word)
-                    row = builder.zext(builder.load(builder.gep(slot, [feature])), lanes.word)
-                    weights = lanes.load(w, builder.add(builder.mul(row, width), k))
-                    if scaled:
-                        weights = builder.fmul(lanes.spread(builder.load(builder.gep(x, [j]))), weights)
-                    builder.store(builder.fadd(builder.load(total), weights), total)
-                lanes.store(builder.load(total), y, k)
+                    row = builder.mul(builder.zext(builder.load(builder.gep(slot, [feature])), lanes.word), width)
+                    value = lanes.spread(builder.load(builder.gep(x, [j]))) if scaled else None
+                    for k, total in zip(places, totals, strict=False):
+                        weights = lanes.load(w, builder.add(row, k))
+                        weights = weights if value is None else builder.fmul(value, weights)
+                        builder.store(builder.fadd(builder.load(total), weights), total)
+                for k, total in zip(places, totals, strict=False):
+                    lanes.store(builder.load(total), y, k)
+
+            lanes.in_groups(width, body)
             return context.get_dummy_value()
 
         return types.void(columns, values, types.uint64, types.uint64, slots, W, out), emit
@@ -118,15 +135,21 @@ def _best_previous(_: Any, before: Any, moves: Any, tags: Any, emissions: Any, o
         kinds = signature.args
         previous, move, emitted, y = (lanes.data(kinds[at], args[at]) for at in (0, 1, 3, 4))
         width = builder.extract_value(context.make_array(moves)(context, builder, args[1]).shape, 1)
-        most = lanes.variable()
-        with lanes.range(lanes.number(0), width, LANES) as (k, _):
-            builder.store(builder.fadd(lanes.spread(builder.load(previous)), lanes.load(move, k)), most)
+        mosts = lanes.variables(GROUP)
+
+        def body(places: list[Any]) -> None:
+            first = lanes.spread(builder.load(previous))
+            for k, most in zip(places, mosts, strict=False):
+                builder.store(builder.fadd(first, lanes.load(move, k)), most)
             with lanes.range(lanes.number(1), args[2], 1) as (j, _):
-                row = lanes.load(move, builder.add(builder.mul(j, width), k))
-                score = builder.fadd(lanes.spread(builder.load(builder.gep(previous, [j]))), row)
-                best = builder.load(most)
-                builder.store(builder.select(builder.fcmp_ordered(">", score, best), score, best), most)
-            lanes.store(builder.fadd(builder.load(most), lanes.load(emitted, k)), y, k)
+                score, row = lanes.spread(builder.load(builder.gep(previous, [j]))), builder.mul(j, width)
+                for k, most in zip(places, mosts, strict=False):
+                    new, best = builder.fadd(score, lanes.load(move, builder.add(row, k))), builder.load(most)
+                    builder.store(builder.select(builder.fcmp_ordered(">", new, best), new, best), most)
+            for k, most in zip(places, mosts, strict=False):
+                lanes.store(builder.fadd(builder.load(most), lanes.load(emitted, k)), y, k)
+
+        lanes.in_groups(width, body)
         return context.get_dummy_value()
 
     return types.void(before, moves, types.int64, emissions, out), emit
