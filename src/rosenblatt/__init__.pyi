@@ -19,6 +19,7 @@ from .estimators.sequence import SequencePerceptron
 from .estimators.svm import LinearSVM, Pegasos
 from .estimators.table_encoder import TableEncoder
 from .estimators.tables import TableClassifier, TableRegressor
+from .estimators.tagger import Tagger
 from .learn.epochs import EpochRecord
 from .learn.mixing import Sharding
 from .learn.network.backpropagation import Layer
@@ -104,6 +105,7 @@ __all__ = [
     "TableClassifier",
     "TableEncoder",
     "TableRegressor",
+    "Tagger",
     "Trace",
     "UndecidedError",
     "VotedPerceptron",

@@ -45,7 +45,10 @@ def test_info_of_parameters_that_are_arrays(folder):
     assert json.loads(out)["parameters"] == {"max_epochs": 2, "order": list(range(30))}
 
 
-@pytest.mark.parametrize("name", [k for k in rosenblatt.__all__ if hasattr(getattr(rosenblatt, k), "get_params")])
+@pytest.mark.parametrize(
+    "name",  # Tagger takes words, not rows
+    [k for k in rosenblatt.__all__ if hasattr(getattr(rosenblatt, k), "get_params") and k != "Tagger"],
+)
 def test_info_of_every_estimator(folder, name):
     X, y = rosenblatt.read(folder / "rows.svm")
     model = getattr(rosenblatt, name)()

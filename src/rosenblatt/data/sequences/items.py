@@ -104,6 +104,8 @@ def _all_names(sentences: list[Any]) -> Iterator[Any]:
 def as_sentences(X: Any) -> list[Any]:
     """A list of sentences, each a list or tuple of tokens."""
     try:
+        if hasattr(X, "tocsr"):
+            raise TypeError
         given = X if isinstance(X, list) else list(X)
     except TypeError:
         raise ValueError(f"X must be a sequence of sentences, got {type(X).__name__}.") from None

@@ -9,6 +9,7 @@ import numpy as np
 from rosenblatt.data.sequences.items import ItemFeatures
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 from rosenblatt.estimators.base.state_checks import class_count, is_array, is_count, must
+from rosenblatt.learn.sequence.greedy import GreedyModel, dynamic_features
 from rosenblatt.learn.sequence.solver import PathModel, SequenceState
 from rosenblatt.learn.sequence.templates import TemplateFeatures
 from rosenblatt.learn.sequence.vector_rows import padded
@@ -43,6 +44,22 @@ def _check_features(features: Any, d: int) -> None:
         held = np.arange(shape[1] - 1) < kinds[keys[:, 0]][:, None]
         must(((keys[:, 1:] >= 0) == held).all(), "cells of features")
         must(keys[:, 1:].max(initial=-1) < len(words), "cells of its vocabulary")
+
+
+def check_tagger(model: Any) -> None:
+    """Weights by feature and tag, the features of words, and the words with a sure tag."""
+    kept, tags, d = model._kept, class_count(model), model.n_features_in_
+    must(isinstance(kept, GreedyModel) and (kept.n_features, kept.tags) == (d, tags), "a greedy model")
+    must(isinstance(model._features, TemplateFeatures), "features of words")
+    _check_features(model._features, d)
+    size = d + dynamic_features(tags, len(model._features.words)) + 1
+    must(is_array(kept.slots, (size,), "u") and kept.slots.dtype == np.uint32, f"a place for each of {size} features")
+    rows = kept.rows.shape[0] if isinstance(kept.rows, np.ndarray) else 0
+    must(rows > 0 and is_array(kept.rows, (rows, padded(tags))) and kept.rows.dtype == np.float32, "rows of weights")
+    must(int(kept.slots.max()) < rows and kept.slots[-1] == 0 and not kept.rows[0].any(), "places within the rows")
+    must(isinstance(model._sure, dict), "words with a sure tag")
+    for word, code in model._sure.items():
+        must(isinstance(word, str) and is_count(code) and code < tags, "words with a sure tag")
 
 
 def _check_weights(held: Any, d: int, tags: int, width: int) -> None:
