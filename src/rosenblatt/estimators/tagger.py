@@ -235,7 +235,7 @@ class Tagger(OnlineLearner):
         return float(np.mean(codes == tag_codes(tags, self.classes_, len(tags))))
 
     @property
-    def _solver(self) -> Any:  # type: ignore[override]
+    def _solver(self) -> Any:
         """Not there: it learns from words, not from rows of a file."""
         raise AttributeError("_solver")
 
