@@ -51,6 +51,20 @@ def test_train_with_nothing_set_tells_the_table_the_score_and_what_counts(churn)
     assert sorted(path.name for path in churn.parent.iterdir()) == ["churn.csv", "churn.model"]  # no litter
 
 
+def test_a_file_larger_than_memory_trains_with_nothing_else_set(churn, monkeypatch):
+    monkeypatch.setattr("rosenblatt.scale.large_tables.IN_MEMORY", 10**9)
+    model, point = churn.parent / "m", churn.parent / "point"
+    code, out, errors = run("train", churn, "--label", "churned", "-o", model, "--checkpoint", point)
+    assert (code, errors) == (0, "")
+    assert " held-out rows (always " in out
+    assert "  left out customer: all values are different, as of an id" in out.splitlines()
+    assert load(model).summary_.rows == 117
+    assert len(load(point).report_.epochs) == load(model).summary_.passes
+    code, again, _ = run("train", churn, "--label", "churned", "--checkpoint", point, "--resume", "--memory", "500MB")
+    assert code == 0
+    assert next(line for line in again.splitlines() if " held-out rows" in line) in out
+
+
 def test_predict_reads_columns_by_name_and_prints_probabilities(churn):
     model = churn.parent / "m"
     run("train", churn, "--label", "churned", "-o", model)
@@ -187,8 +201,8 @@ def test_rows_of_numbers_without_columns_are_refused(tmp_path):
 
 
 def test_what_models_of_tables_do_not_do_with_files_is_refused(churn, tmp_path):
-    for option in ({"shards": 2}, {"memory": "200MB"}, {"checkpoint": tmp_path / "c"}, {"classes": ["Yes", "No"]}):
-        with pytest.raises(ValueError, match=f"reads its table into memory: {next(iter(option))} is not for it"):
+    for option in ({"shards": 2}, {"deadline": 3.0}, {"classes": ["Yes", "No"]}):
+        with pytest.raises(ValueError, match=f"finds its own way to learn: {next(iter(option))} is not for it"):
             fit(TableClassifier(), churn, label="churned", **option)
     model = fit(TableClassifier(random_state=0), churn, label="churned")
     for ask in (lambda: score(model, churn), lambda: predict(model, churn, tmp_path / "out")):

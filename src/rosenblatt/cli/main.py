@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -232,7 +232,8 @@ def train(
     memory: Annotated[
         str | None,
         typer.Option(
-            help="Memory for training, besides the model. Default: 256MB; on a cluster, half of each worker's memory."
+            help="Memory for training, besides the model. Default: 256MB, 1GB for tables without --learner; on a "
+            "cluster, half of each worker's memory."
         ),
     ] = None,
     shards: Annotated[
@@ -281,6 +282,7 @@ def train(
 ) -> None:
     """Train a model on a file of any size."""
     from rosenblatt.cli.progress import show_progress
+    from rosenblatt.cli.tables import train_table
     from rosenblatt.scale.fit_from_files import steps
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
@@ -308,11 +310,14 @@ def train(
         return
     if format is None and Path(source.removesuffix(".gz").removesuffix(".zst")).suffix == ".conll":
         raise ValueError(f"{source}: CoNLL columns need a file of feature templates: give --template.")
-    of_one_learner = (set_, epochs, order, memory, shards, cluster, workers, deadline, checkpoint, features)
-    plain = all(option is None for option in of_one_learner) and jobs == 1 and not resume
+    of_one_learner = (set_, epochs, order, shards, cluster, workers, deadline, features)
+    plain = all(option is None for option in of_one_learner) and jobs == 1
     plain = plain and (categorical, ngrams, mixing) == ("onehot", "1,1", "uniform")
     if learner is None and plain and _is_table(source, settings):
-        _train_table(source, output, test, column or [], task, seed, settings, as_json)
+        settings |= {"memory": memory, "checkpoint": checkpoint, "resume": resume}
+        with _interruptible(checkpoint):
+            model = train_table(source, column or [], None if task is None else task.value, seed, settings)
+        _report_table(model, output, test, as_json)
         return
     if task is not None or column:
         raise ValueError("--task and --column are for tables that are trained without --learner and its options.")
@@ -322,7 +327,6 @@ def train(
         _fit_in_memory(model, source, settings)
         _report_training(model, output, test, as_json)
         return
-    old_checkpoint = _file_identity(checkpoint)
     how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
     with _cluster(cluster, workers, {"ca": tls_ca, "cert": tls_cert, "key": tls_key}) as client:
         training = steps(
@@ -334,15 +338,21 @@ def train(
             **how,
             **settings,
         )
-        try:
+        with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
             show_progress(training, quiet=as_json)
-        except KeyboardInterrupt:
-            training.close()  # type: ignore[attr-defined]
-            saved = _file_identity(checkpoint) not in (None, old_checkpoint)
-            hint = f"; continue from {checkpoint} with --resume" if saved else ""
-            print(f"interrupted{hint}", file=sys.stderr)
-            raise typer.Exit(INTERRUPTED) from None
     _report_training(model, output, test, as_json)
+
+
+@contextmanager
+def _interruptible(checkpoint: Path | None) -> Iterator[None]:
+    """On Ctrl-C, say from where training can be continued."""
+    before = _file_identity(checkpoint)
+    try:
+        yield
+    except KeyboardInterrupt:
+        saved = _file_identity(checkpoint) not in (None, before)
+        print(f"interrupted{f'; continue from {checkpoint} with --resume' if saved else ''}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _train_sequences(
@@ -428,22 +438,12 @@ def _report_training(model: Any, output: Path | None, test: str | None, as_json:
         print(f"on {test}:\n{found}")
 
 
-def _train_table(
-    source: str,
-    output: Path | None,
-    test: str | None,
-    columns: list[str],
-    task: Task | None,
-    seed: int,
-    settings: dict[str, Any],
-    as_json: bool,
-) -> None:
-    """Train a model of a raw table, save it and print its summary."""
+def _report_table(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
+    """Save a model of a raw table, evaluate it and print its summary."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
-    from rosenblatt.cli.tables import summary_as_dict, train_table
+    from rosenblatt.cli.tables import summary_as_dict
 
-    model = train_table(source, columns, None if task is None else task.value, seed, settings)
     if output is not None:
         rosenblatt.save(model, output)
     found = None if test is None else evaluate_file(model, test, {})

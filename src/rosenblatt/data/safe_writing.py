@@ -16,7 +16,9 @@ from typing import BinaryIO
 
 from rosenblatt.data.errors import FileError
 
-LEFT_BEHIND = re.compile(r"(?:\.rosenblatt-[0-9a-f]{16}\.|stdin-)([A-Za-z0-9]+)-([0-9]{1,9})(?:\.[0-9a-f]{8}\.tmp|-.+)")
+LEFT_BEHIND = re.compile(
+    r"(?:\.rosenblatt-[0-9a-f]{16}\.|stdin-|table-)([A-Za-z0-9]+)-([0-9]{1,9})(?:\.[0-9a-f]{8}\.tmp|-.+)"
+)
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.kinds import KINDS, Kind, kind_of
 from rosenblatt.data.columns.label_copies import is_copy
 from rosenblatt.data.columns.names import MAX_NAMES
-from rosenblatt.data.columns.statistics import statistics
-from rosenblatt.data.columns.values import first_stray
+from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
+from rosenblatt.data.columns.values import ColumnValues, first_stray
 from rosenblatt.estimators.base.column_checks import check_encoding
 from rosenblatt.estimators.base.state_checks import check_attributes, is_count, must
 
@@ -89,6 +89,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     left_out_: dict[str, str]
     missing_counts_: dict[str, int]
     n_features_in_: int
+    _notes: dict[str, str]
 
     def __init__(
         self, *, columns: Mapping[str, str] | None = None, missing: Sequence[str] = (), max_names: int = MAX_NAMES
@@ -147,33 +148,49 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _columns(self, table: Table, y: Any = None, classes: int | None = None) -> list[ParsedColumn]:
         """The columns that are used, parsed; sets what does not depend on the rows that are learned from."""
-        self._validate_params()
-        self._check_kinds(table)
+        self._begin(list(table.columns), table.named)
         if y is not None and classes is None:
             y, classes = _label_codes(y)
-        self.n_features_in_, self._names = len(table.columns), tuple(table.columns)
-        self.__dict__.pop("feature_names_in_", None)
-        if table.named:
-            self.feature_names_in_ = np.array(self._names, dtype=object)
-        self.left_out_, self.missing_counts_, self._notes, columns = {}, {}, {}, []
+        columns = []
         for name in table.columns:
             values = table.values(name, self.missing)
             found = statistics(values)
-            kind = self._kind(name, kind_of(values, found))
-            if found.missing:
-                self.missing_counts_[name] = found.missing
-            if kind.note:
-                self._notes[name] = kind.note
-            if kind.kind is None:
-                self.left_out_[name] = kind.reason
+            kind = self._decide(values, found)
+            if kind is None:
                 continue
-            column = parsed(values, kind.kind, found.date_format if kind.kind == "dates" else None)
-            code = found.whole or not found.numbers or classes is None  # fractions measure something
-            if y is not None and code and name not in (self.columns or {}) and is_copy(column, y, classes):
-                self.left_out_[name] = "a one-to-one copy of the label"
-                continue
-            columns.append(column)
+            column = parsed(values, kind, found.date_format if kind == "dates" else None)
+            if y is None or not self._copies(column, found, y, classes):
+                columns.append(column)
         return columns
+
+    def _begin(self, names: list[str], named: bool) -> None:
+        """Forget earlier columns; these are the new ones."""
+        self._validate_params()
+        self._check_kinds(names)
+        self.n_features_in_, self._names = len(names), tuple(names)
+        self.__dict__.pop("feature_names_in_", None)
+        if named:
+            self.feature_names_in_ = np.array(self._names, dtype=object)
+        self.left_out_, self.missing_counts_, self._notes = {}, {}, {}
+
+    def _decide(self, column: ColumnValues, found: ColumnStatistics) -> str | None:
+        """The kind of a column; None, with the reason in `left_out_`, if it is left out."""
+        kind = self._kind(column.name, kind_of(column, found))
+        if found.missing:
+            self.missing_counts_[column.name] = found.missing
+        if kind.note:
+            self._notes[column.name] = kind.note
+        if kind.kind is None:
+            self.left_out_[column.name] = kind.reason
+        return kind.kind
+
+    def _copies(self, column: ParsedColumn, found: ColumnStatistics, y: Array, classes: int | None) -> bool:
+        """Whether a column is a copy of the label, and therefore left out."""
+        code = found.whole or not found.numbers or classes is None  # fractions measure something
+        copies = code and column.name not in (self.columns or {}) and is_copy(column, y, classes)
+        if copies:
+            self.left_out_[column.name] = "a one-to-one copy of the label"
+        return copies
 
     def _parsed(self, table: Table, one: ColumnEncoding) -> ParsedColumn:
         """A column of a new table; text where there were only numbers is an error."""
@@ -190,10 +207,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return decided
         return Kind(None, "as asked") if asked == DROP else Kind(asked)
 
-    def _check_kinds(self, table: Table) -> None:
+    def _check_kinds(self, names: list[str]) -> None:
         for name, kind in (self.columns or {}).items():
-            if name not in table.columns:
-                raise ValueError(f"columns names {name!r}, and there is no such column: {_some(table.columns)}.")
+            if name not in names:
+                raise ValueError(f"columns names {name!r}, and there is no such column: {_some(names)}.")
             if kind not in (*KINDS, DROP):
                 raise ValueError(f"columns[{name!r}] must be one of {', '.join((*KINDS, DROP))}, got {kind!r}.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,17 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from rosenblatt.data.columns.encoding import ParsedColumn
 from rosenblatt.data.columns.label_copies import accuracy_alone, r2_alone
 from rosenblatt.estimators.base.calibration import Calibration, calibrated
 from rosenblatt.estimators.base.state_checks import is_array, is_number, must
-from rosenblatt.estimators.base.table_model import MANY_ROWS, TableModel, doubts, held_out, r2, separation
+from rosenblatt.estimators.base.table_model import (
+    TableModel,
+    TrainingRows,
+    UnseenRows,
+    doubts,
+    r2,
+    smallest_margin,
+)
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.linear import LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
@@ -26,6 +32,8 @@ Array = np.ndarray[Any, Any]
 PASSES, LEAST_PASSES, VISITS = 10, 2, 500_000  # passes of "auto": so many visits of rows are enough
 SUSPICIOUS = 0.99  # a column that alone predicts so well may hold the label
 MOST_WEIGHTS = 50
+LARGEST = 1e150  # of the deviation of a target: its square is a number
+FEW_ROWS = 20  # classes with fewer rows than this are not among the rows that are held out of a large table
 NORMAL_95 = 1.959963984540054
 
 
@@ -53,7 +61,8 @@ class TableClassifier(ClassifierMixin, TableModel):
     scoring : str or callable, optional
         A measure of scikit-learn that the summary tells beside the accuracy.
     cv : int, default=5
-        The number of folds. Of more than 200,000 rows, 100,000 are held out once instead.
+        The number of folds. Of more than 200,000 rows an eighth, and at most 100,000, are held out once instead: the
+        model learns from the others.
     class_weight : mapping, "balanced" or None
         As for `PassiveAggressive`, for `learner="auto"`.
     random_state : int, RandomState or None
@@ -103,19 +112,40 @@ class TableClassifier(ClassifierMixin, TableModel):
 
     def _encode_target(self, y: Array) -> Array:
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(f"TableClassifier needs two classes or more, and y has one class: {self.classes_[0]!s}.")
-        self._class_weights = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        classes, codes = np.unique(y, return_inverse=True)
+        self._take_classes(classes, np.bincount(codes, minlength=classes.size))
         return codes
+
+    def _take_classes(self, classes: Array, counts: Array) -> None:
+        """The classes, which have so many rows, and their weights."""
+        self.classes_ = classes
+        if classes.size < 2:
+            raise ValueError(f"TableClassifier needs two classes or more, and y has one class: {classes[0]!s}.")
+        if isinstance(self.class_weight, str):
+            self._class_weights = counts.sum() / (counts.size * counts)
+        else:
+            self._class_weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_)
 
     def _class_count(self) -> int:
         return int(self.classes_.size)
 
+    def _class_counts(self, target: Array) -> Array:
+        return np.bincount(target, minlength=self.classes_.size)
+
+    def _rare(self, counts: Array) -> tuple[Array, list[str]]:
+        rare = np.flatnonzero(counts < FEW_ROWS)
+        if not rare.size:
+            return rare, []
+        return rare, [f"classes with fewer than {FEW_ROWS} rows are not held out: {self._named(rare, counts)}"]
+
+    def _named(self, classes: Array, counts: Array) -> str:
+        shown = [f"{self.classes_[k]!s} ({counts[k]})" for k in classes[:10].tolist()]
+        return f"{', '.join(shown)}{', …' if classes.size > 10 else ''}"
+
     def _auto(self, rows: int) -> PassiveAggressive:
         weights = None if self.class_weight is None else dict(enumerate(self._class_weights.tolist()))
         passes = max(LEAST_PASSES, min(PASSES, VISITS // rows))
-        return PassiveAggressive(C=0.1, keep="average", max_epochs=passes, class_weight=weights)
+        return PassiveAggressive(C=0.1, keep="average", order="blocks", max_epochs=passes, class_weight=weights)
 
     def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
         """The fold of each row; −1 for rows of classes with fewer rows than folds."""
@@ -124,13 +154,9 @@ class TableClassifier(ClassifierMixin, TableModel):
         folds, notes = np.full(target.size, -1), list[str]()
         if count < 2:
             return folds, ["every class but one has a single row: there are no out-of-fold scores"]
-        if target.size > MANY_ROWS:
-            for k in np.flatnonzero(counts >= count):
-                folds[held_out(np.flatnonzero(target == k), target.size, rng)] = 0
-            return folds, notes
-        small = [f"{self.classes_[k]!s} ({counts[k]})" for k in np.flatnonzero(counts < count)]
-        if small:
-            which = f"{', '.join(small[:10])}{', …' if len(small) > 10 else ''}"
+        small = np.flatnonzero(counts < count)
+        if small.size:
+            which = self._named(small, counts)
             notes.append(f"classes with fewer rows than the {count} folds are in no fold's test part: {which}")
         for k in np.flatnonzero(counts >= count):
             rows = rng.permutation(np.flatnonzero(target == k))
@@ -138,7 +164,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         return folds, notes
 
     def _scores(self, learner: Any, X: Any) -> Array:
-        if learner is None:
+        if learner is None or not X.shape[0]:
             return np.zeros((X.shape[0], self.classes_.size))
         if hasattr(learner, "decision_function"):
             found: Array = learner.decision_function(X)
@@ -146,65 +172,79 @@ class TableClassifier(ClassifierMixin, TableModel):
         logs: Array = np.log(np.maximum(learner.predict_proba(X), 1e-12))
         return logs
 
-    def _finish(self, scores: Array, target: Array, own: Array, all_targets: Array) -> None:
-        if not target.size:
-            scores, target = own, all_targets
-        self.calibration_ = calibrated(scores, target, self.classes_.size, self._class_weights)
+    def _calibrate(self, unseen: UnseenRows) -> None:
+        mass = self._class_weights[unseen.target] * (1.0 if unseen.weights is None else unseen.weights)
+        self.calibration_ = calibrated(unseen.scores, unseen.target, self.classes_.size, mass)
 
-    def _suspicious(self, columns: list[ParsedColumn], target: Array, folds: Array) -> Iterator[str]:
-        tested = np.flatnonzero(folds >= 0)
-        if tested.size < 2 * self.classes_.size:
+    def _suspicious(self, unseen: UnseenRows) -> Iterator[str]:
+        columns, target = unseen.columns, unseen.target
+        if target.size < 2 * self.classes_.size:
             return
-        chance, parts = np.bincount(target).max() / target.size, _parts(folds[tested])
+        chance, parts = np.bincount(target).max() / target.size, _parts(unseen.folds)
         for column in columns:
-            alone = accuracy_alone(column.take(tested), target[tested], self.classes_.size, parts)
+            alone = accuracy_alone(column, target, self.classes_.size, parts)
             if alone >= SUSPICIOUS and 1 - alone <= (1 - chance) / 2 and len(columns) > 1:
                 yield f"column {column.name!r} alone predicts {alone:.3f} of the labels: check where it comes from"
 
-    def _summarise(self, scores: Array, target: Array, tested: Array, folds: Array, own: Array) -> TableSummary:
-        counts, n = np.bincount(target, minlength=self.classes_.size), target.size
+    def _summarise(self, unseen: UnseenRows, training: Iterable[TrainingRows], counts: Array) -> TableSummary:
+        n = int(counts.sum())
         found: dict[str, Any] = self._base_summary("classification", n, "accuracy")
         found["classes"] = tuple(
             (str(self.classes_[k]), int(counts[k])) for k in np.argsort(-counts, kind="stable").tolist()
         )
         found["baseline"] = float(counts.max()) / n
-        found["training_score"] = float((self.calibration_.probabilities(own).argmax(axis=1) == target).mean())
-        found |= {"score": None, "interval": None, "folds": int(folds.max(initial=-1)) + 1, "warnings": ()}
-        if tested.size:
-            found |= self._honest(self.calibration_.probabilities(scores), scores, target[tested])
+        found["training_score"], margin = self._on_training_rows(training)
+        found |= self._unseen_summary(unseen)
+        if unseen.target.size:
+            found |= self._honest(self.calibration_.probabilities(unseen.scores), unseen)
         if self.learner_ is None:
             found["warnings"] = ("no column can be used: the most frequent class is always predicted",)
-        elif tested.size:
+        elif unseen.target.size:
             found["warnings"] = tuple(doubts(found))
-        if found["training_score"] == 1.0 and self.learner_ is not None:
-            found["separated"] = separation(own, target)
+        if margin > 0 and self.learner_ is not None:
+            found["separated"] = (
+                f"separated: every training row is on its side of the learned planes (smallest margin {margin:.3g})"
+            )
         return TableSummary(**found)
 
-    def _honest(self, probabilities: Array, scores: Array, target: Array) -> dict[str, Any]:
-        """The out-of-fold measures."""
-        accuracy = float((probabilities.argmax(axis=1) == target).mean())
+    def _on_training_rows(self, training: Iterable[TrainingRows]) -> tuple[float, float]:
+        """The accuracy on training rows, by weight, and the smallest margin."""
+        right, total, margin = 0.0, 0.0, np.inf
+        for X, target, weights in training:
+            scores = self._scores(self.learner_, X)
+            hit = self.calibration_.probabilities(scores).argmax(axis=1) == target
+            mass = np.ones(target.size) if weights is None else weights
+            right, total = right + float(mass[hit].sum()), total + float(mass.sum())
+            margin = min(margin, smallest_margin(scores, target))
+        return right / total, margin
+
+    def _honest(self, probabilities: Array, unseen: UnseenRows) -> dict[str, Any]:
+        """The measures on rows that the model did not learn from, by weight."""
+        target, weights = unseen.target, unseen.weights
+        accuracy = float(np.average(probabilities.argmax(axis=1) == target, weights=weights))
         present = np.unique(target)
         area = None
         if self.classes_.size == 2 and present.size == 2:
-            area = float(roc_auc_score(target, probabilities[:, 1]))
+            area = float(roc_auc_score(target, probabilities[:, 1], sample_weight=weights))
         elif present.size > 2:
-            each = [roc_auc_score(target == k, probabilities[:, k]) for k in present]
+            each = [roc_auc_score(target == k, probabilities[:, k], sample_weight=weights) for k in present]
             area = float(np.mean(each))
         others: tuple[tuple[str, float], ...] = ()
         if self.scoring is not None:
-            answers = OutOfFold(self.classes_, probabilities, scores)
-            value = get_scorer(self.scoring)(answers, np.arange(target.size), self.classes_[target])
-            others = ((self.scoring if isinstance(self.scoring, str) else "scoring", float(value)),)
+            answers = OutOfFold(self.classes_, probabilities, unseen.scores)
+            others = ((_name_of(self.scoring), _measure(self.scoring, answers, self.classes_[target], weights)),)
+        rows = target.size if weights is None else weights.sum() ** 2 / (weights**2).sum()  # Kish's effective size
+        every = np.arange(self.classes_.size)
         return {
             "score": accuracy,
-            "interval": NORMAL_95 * float(np.sqrt(accuracy * (1 - accuracy) / target.size)),
-            "log_loss": float(log_loss(target, probabilities, labels=np.arange(self.classes_.size))),
+            "interval": NORMAL_95 * float(np.sqrt(accuracy * (1 - accuracy) / rows)),
+            "log_loss": float(log_loss(target, probabilities, labels=every, sample_weight=weights)),
             "area": area,
             "other_scores": others,
         }
 
-    def _weights(self, X: Any) -> tuple[tuple[str, float], ...]:
-        names, coef, deviation = self._feature_weights(X, self.calibration_.scale)
+    def _weights(self, training: Iterable[TrainingRows]) -> tuple[tuple[str, float], ...]:
+        names, coef, deviation = self._feature_weights(training, self.calibration_.scale)
         if not names:
             return ()
         if coef.shape[0] == self.classes_.size > 2:
@@ -279,7 +319,8 @@ class TableRegressor(RegressorMixin, TableModel):
     scoring : str or callable, optional
         A measure of scikit-learn that the summary tells beside R².
     cv : int, default=5
-        The number of folds. Of more than 200,000 rows, 100,000 are held out once instead.
+        The number of folds. Of more than 200,000 rows an eighth, and at most 100,000, are held out once instead: the
+        model learns from the others.
     random_state : int, RandomState or None
 
     Attributes
@@ -330,67 +371,96 @@ class TableRegressor(RegressorMixin, TableModel):
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"y contains NaN or infinity, at row {row}: leave out rows without a label.")
-        self.target_ = TargetScale(float(values.mean()), float(values.std()) or 1.0)
-        if not np.isfinite(self.target_.deviation):
-            raise ValueError("y has values whose squares overflow: scale it.")
+        with np.errstate(over="ignore"):
+            self._take_scale(float(values.mean()), float(values.std()))
         return values
+
+    def _take_scale(self, mean: float, deviation: float) -> None:
+        """The scale of the target."""
+        self.target_ = TargetScale(mean, deviation or 1.0)
+        if not np.isfinite(mean * deviation) or deviation > LARGEST:
+            raise ValueError("y has values whose squares overflow: scale it.")
 
     def _class_count(self) -> None:
         return None
 
-    def _auto(self, rows: int) -> LinearRegressor:
-        return LinearRegressor(loss="squared", penalty="l2", alpha=1 / rows, solver="batch")
+    def _class_counts(self, target: Array) -> Array:
+        return np.array([target.size])
 
-    def _learn(self, X: Any, target: Array) -> Any:
-        return super()._learn(X, (target - self.target_.mean) / self.target_.deviation)
+    def _rare(self, counts: Array) -> tuple[Array, list[str]]:
+        return np.zeros(0), []
+
+    def _auto(self, rows: int) -> LinearRegressor:
+        if not self._large:
+            return LinearRegressor(loss="squared", penalty="l2", alpha=1 / rows, solver="batch")
+        passes = max(LEAST_PASSES, min(PASSES, 4 * VISITS // rows))
+        return LinearRegressor(
+            loss="squared", penalty="l2", alpha=1 / rows, solver="stochastic", order="blocks", max_epochs=passes
+        )
+
+    def _learn(self, X: Any, target: Array, weights: Array | None = None) -> Any:
+        return super()._learn(X, self._standardised(target), weights)
+
+    def _standardised(self, target: Array) -> Array:
+        return (target - self.target_.mean) / self.target_.deviation
 
     def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
         count, folds = min(self.cv, target.size // 2), np.full(target.size, -1)
-        if target.size > MANY_ROWS:
-            folds[held_out(np.arange(target.size), target.size, rng)] = 0
-            return folds, []
         if count < 2:
             return folds, []
         return rng.permutation(np.arange(target.size) % count), []
 
     def _scores(self, learner: Any, X: Any) -> Array:
-        if learner is None:
+        if learner is None or not X.shape[0]:
             return np.full(X.shape[0], self.target_.mean)
         found: Array = learner.predict(X) * self.target_.deviation + self.target_.mean
         return found
 
-    def _finish(self, scores: Array, target: Array, own: Array, all_targets: Array) -> None:
+    def _calibrate(self, unseen: UnseenRows) -> None:
         """Predictions need no calibration."""
 
-    def _suspicious(self, columns: list[ParsedColumn], target: Array, folds: Array) -> Iterator[str]:
-        tested = np.flatnonzero(folds >= 0)
-        for column in columns if tested.size and len(columns) > 1 else ():
-            alone = r2_alone(column.take(tested), target[tested], _parts(folds[tested]))
+    def _suspicious(self, unseen: UnseenRows) -> Iterator[str]:
+        for column in unseen.columns if unseen.target.size and len(unseen.columns) > 1 else ():
+            alone = r2_alone(column, unseen.target, _parts(unseen.folds))
             if alone >= SUSPICIOUS:
                 yield f"column {column.name!r} alone predicts the label (R² {alone:.3f}): check where it comes from"
 
-    def _summarise(self, scores: Array, target: Array, tested: Array, folds: Array, own: Array) -> TableSummary:
-        found: dict[str, Any] = self._base_summary("regression", target.size, "R²")
-        found |= {"classes": (), "baseline": 0.0, "training_score": r2(target, own)}
-        found |= {"score": None, "interval": None, "folds": int(folds.max(initial=-1)) + 1, "warnings": ()}
-        if tested.size:
-            found["score"] = r2(target[tested], scores)
-            each = [r2(target[folds == k], scores[folds[tested] == k]) for k in range(found["folds"])]
+    def _summarise(self, unseen: UnseenRows, training: Iterable[TrainingRows], counts: Array) -> TableSummary:
+        found: dict[str, Any] = self._base_summary("regression", int(counts.sum()), "R²")
+        found |= {"classes": (), "baseline": 0.0, "training_score": self._on_training_rows(training)}
+        found |= self._unseen_summary(unseen)
+        scores, target, folds, weights, _ = unseen
+        if target.size:
+            found["score"] = r2(target, scores, weights)
+            parts = _parts(folds)
+            each = [
+                r2(target[parts == k], scores[parts == k], None if weights is None else weights[parts == k])
+                for k in np.unique(parts)
+            ]
             found["interval"] = NORMAL_95 * float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
-            found["mean_error"] = float(np.abs(target[tested] - scores).mean())
+            found["mean_error"] = float(np.average(np.abs(target - scores), weights=weights))
             if self.scoring is not None:
-                value = get_scorer(self.scoring)(
-                    OutOfFold(None, scores, scores), np.arange(tested.size), target[tested]
-                )
-                found["other_scores"] = ((self.scoring if isinstance(self.scoring, str) else "scoring", float(value)),)
+                value = _measure(self.scoring, OutOfFold(None, scores, scores), target, weights)
+                found["other_scores"] = ((_name_of(self.scoring), value),)
         if self.learner_ is None:
             found["warnings"] = ("no column can be used: the mean is always predicted",)
-        elif tested.size:
+        elif target.size:
             found["warnings"] = tuple(doubts(found))
         return TableSummary(**found)
 
-    def _weights(self, X: Any) -> tuple[tuple[str, float], ...]:
-        names, coef, deviation = self._feature_weights(X, self.target_.deviation)
+    def _on_training_rows(self, training: Iterable[TrainingRows]) -> float:
+        """R² on training rows, by weight."""
+        mass = errors = total = squares = 0.0
+        for X, target, weights in training:
+            each = np.ones(target.size) if weights is None else weights
+            errors += float((each * (target - self._scores(self.learner_, X)) ** 2).sum())
+            away = target - self.target_.mean
+            mass, total, squares = mass + each.sum(), total + float(each @ away), squares + float(each @ away**2)
+        spread = squares - total**2 / mass
+        return 1 - errors / spread if spread > 0 else 0.0
+
+    def _weights(self, training: Iterable[TrainingRows]) -> tuple[tuple[str, float], ...]:
+        names, coef, deviation = self._feature_weights(training, self.target_.deviation)
         if not names:
             return ()
         order = np.argsort(-np.abs(coef[0]) * deviation, kind="stable")[:MOST_WEIGHTS]
@@ -410,6 +480,16 @@ class TableRegressor(RegressorMixin, TableModel):
         if "summary_" in vars(self):
             must(isinstance(vars(self).get("target_"), TargetScale), "the scale of the target")
             must(is_number(self.target_.mean) and is_number(self.target_.deviation), "numbers")
+
+
+def _name_of(scoring: Any) -> str:
+    return scoring if isinstance(scoring, str) else "scoring"
+
+
+def _measure(scoring: Any, answers: OutOfFold, truth: Array, weights: Array | None) -> float:
+    """The measure that the user asks for, on rows that the model did not learn from."""
+    by_weight = {} if weights is None else {"sample_weight": weights}
+    return float(get_scorer(scoring)(answers, np.arange(truth.size), truth, **by_weight))
 
 
 def _parts(folds: Array) -> Array:

@@ -197,8 +197,8 @@ def fit(
         paths.
     mixing : {"uniform", "mistakes"}, default="uniform"
     memory : str or int, optional
-        The memory that training may use in addition to the model, "256MB" by default; on a cluster, the memory in which
-        each worker may keep its shards between passes, half of its memory by default.
+        The memory that training may use in addition to the model, "256MB" by default, "1GB" for models of tables; on a
+        cluster, the memory in which each worker may keep its shards between passes, half of its memory by default.
     deadline : float, optional
         Seconds after which an unfinished shard is sent to another worker; by default ten times the median time of a
         shard, and at least 60. After three attempts the run ends.
@@ -236,11 +236,11 @@ def fit(
         from rosenblatt.scale.table_files import fit_table, is_table_source
 
         if is_table_source(source, settings):
-            limits = {"shards": shards, "client": client, "memory": memory, "deadline": deadline}
-            given = {**limits, "checkpoint": checkpoint, "resume": resume or None, "classes": classes}
+            given = {"shards": shards, "client": client, "deadline": deadline, "classes": classes}
             for option in [name for name, value in given.items() if value is not None]:
-                raise ValueError(f"{type(estimator).__name__} reads its table into memory: {option} is not for it.")
-            return fit_table(estimator, source, **settings)
+                raise ValueError(f"{type(estimator).__name__} finds its own way to learn: {option} is not for it.")
+            how: dict[str, Any] = {"memory": memory, "checkpoint": checkpoint, "resume": resume}
+            return fit_table(estimator, source, **how, **settings)
     if hasattr(estimator, "_steps"):
         from rosenblatt.scale.sequence_files import sequence_training
 

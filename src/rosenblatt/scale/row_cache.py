@@ -19,6 +19,7 @@ import math
 import os
 import time
 import zlib
+from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -224,30 +225,42 @@ def convert(source: Any, how: Reading, path: Path, size: int, longest: int | Non
 
     Parsing runs in other threads.
     """
-    paths = expand_paths(source)
-    plain = [one for one in paths if one != STDIN]
+    plain = [one for one in expand_paths(source) if one != STDIN]
     taken, before = time.time_ns(), file_stamps(plain)
     how = with_layout(source, how, size)
+    racy = any(max(stamp.modified, stamp.changed) > taken - RACY for stamp in before)
+    copied = {
+        "paths": [os.path.abspath(one) for one in plain],
+        "stamps": [asdict(stamp) for stamp in before],
+        "racy": racy,
+    }
+    return write_cache(ahead(parse_tasks(source, how, size, longest)), how, path, hold, copied, expand_paths(source)[0])
+
+
+def write_cache(
+    pieces: Iterable[RowBlock], how: Reading, path: Path, hold: int, copied: dict[str, Any], named: str | None = None
+) -> RowCache:
+    """Write a cache of these rows: in memory up to `hold` bytes, else at `path`.
+
+    `copied` says of which files it is a copy, and `named` is the file that errors name.
+    """
     facts = Inventory()
     with _Output(path, hold) as output:
         writer = _Writer(output)
-        for piece in ahead(parse_tasks(source, how, size, longest)):
+        for piece in pieces:
             facts.add(piece)
             writer.add(piece)
         writer.finish()
         if not facts.rows:
-            raise FileError("expected rows, found none", paths[0])
-        shift = facts.shift(how)
-        final = facts.complete_reading(how, paths[0])
+            raise FileError("expected rows, found none", named)
         table = np.array(writer.table, dtype=np.int64)
+        final = facts.complete_reading(how, named)
         footer = {
-            "paths": [os.path.abspath(one) for one in plain],
-            "stamps": [asdict(stamp) for stamp in before],
-            "racy": any(max(stamp.modified, stamp.changed) > taken - RACY for stamp in before),
+            **copied,
             "asked": encode(how, Arrays(), "reading"),
             "contents": encode(facts.contents(final, writer.radius2, writer.dense), Arrays(), "contents"),
             "names": list(writer.codes) if writer.codes else None,
-            "shift": shift,
+            "shift": facts.shift(how),
             "table": writer.at,
         }
         writer.write(table.tobytes())

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.columns.files import TEXT, label_name, read_table
+from rosenblatt.data.columns.files import TEXT, label_name, read_table, table_parts
 from rosenblatt.data.columns.labels import Labels, labels_of
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import expand_paths, spooled
-from rosenblatt.data.formats.reading import Reading, make_reading, rereadable
+from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
+from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.tables import TableClassifier, TableRegressor
+from rosenblatt.scale.checkpoints import Checkpoint
+from rosenblatt.scale.large_tables import PART, LabelledParts, as_classes, fit_large_table, fits_in_memory
 
 Array = np.ndarray[Any, Any]
+LEAST_MEMORY = 160_000_000
 
 
 def is_table_source(source: Any, settings: dict[str, Any]) -> bool:
@@ -39,7 +43,16 @@ def labelled_table(source: Any, how: Reading) -> tuple[Any, Labels, str]:
     return rest if labels.present.all() else rest.take(np.flatnonzero(labels.present)), labels, name
 
 
-def fit_table(estimator: Any, source: Any, task: str | None = None, **settings: Any) -> Any:
+def fit_table(
+    estimator: Any,
+    source: Any,
+    task: str | None = None,
+    *,
+    memory: str | int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    **settings: Any,
+) -> Any:
     """Fit a model of tables to files; for `estimator` None, the one that the labels call for.
 
     Rows without a label are left out and counted in the summary.
@@ -49,25 +62,56 @@ def fit_table(estimator: Any, source: Any, task: str | None = None, **settings: 
     estimator : TableClassifier, TableRegressor, or a mapping of their parameters
     source : path, pattern of paths, sequence of paths, or "-"
     task : {"classification", "regression"}, optional
+    memory : str or int, default="1GB"
+        Files that take more, read and encoded, are learned from in bounded memory.
+    checkpoint, resume
+        As for `rosenblatt.fit`, for files that are larger than memory.
     **settings
         How to read: see `Reading`.
     """
-    with spooled(source, stdin=False) as found:
+    limit = in_bytes("1GB" if memory is None else memory)
+    if limit < LEAST_MEMORY:
+        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    if checkpoint is not None:
+        refuse_overwriting_inputs(expand_paths(source), [checkpoint])
+    point = Checkpoint.at(checkpoint, resume)
+    with spooled(source, stdin=False) as found, point.named():
         how = make_reading(found, **settings)
-        shown = os.path.basename(expand_paths(source)[0])
-        with rereadable(found, how, scan=True) as files:
-            table, labels, name = labelled_table(files, how)
-    if not isinstance(estimator, TableModel):
-        kind = TableRegressor if (task or labels.task) == "regression" else TableClassifier
-        estimator = kind(**estimator)
-    y = _as_classes(labels.values) if isinstance(estimator, TableClassifier) else labels.values
-    estimator._fit_table(table, y, {TEXT: "text"} if how.format == "text" else None)
-    unlabelled = int(np.count_nonzero(~labels.present))
+        kinds = {TEXT: "text"} if how.format == "text" else {}
+        with spooled(found) as files:
+            if fits_in_memory(files, limit):
+                estimator, name, unlabelled = _fit_small_table(estimator, files, how, task, kinds)
+            else:
+                name = _label(files, how)
+                parts = LabelledParts(files, how, min(CHUNK_BYTES, limit // PART), name)
+                estimator, unlabelled = fit_large_table(estimator, parts, task, limit, point, kinds)
+    shown = os.path.basename(expand_paths(source)[0])
     estimator.summary_ = replace(estimator.summary_, source=shown, label=name, unlabelled=unlabelled)
     estimator.reading_ = replace(how, label=None if how.format == "text" else name)
     return estimator
 
 
-def _as_classes(values: Array) -> Array:
-    """Fractions as text, where they were asked to be classes."""
-    return values.astype(str) if values.dtype.kind == "f" and (values != np.floor(values)).any() else values
+def _fit_small_table(
+    estimator: Any, files: Any, how: Reading, task: str | None, kinds: dict[str, str]
+) -> tuple[Any, str, int]:
+    """Fit a model to a table in memory; the model, the name of the label column and the rows without a label."""
+    table, labels, name = labelled_table(files, how)
+    if not isinstance(estimator, TableModel):
+        kind = TableRegressor if (task or labels.task) == "regression" else TableClassifier
+        estimator = kind(**estimator)
+    y = as_classes(labels.values) if isinstance(estimator, TableClassifier) else labels.values
+    estimator._fit_table(table, y, kinds)
+    return estimator, name, int(np.count_nonzero(~labels.present))
+
+
+def _label(source: Any, how: Reading) -> str:
+    """The name of the label column, from the first rows."""
+    path = expand_paths(source)[0]
+    with closing(table_parts(source, how)) as parts:  # type: ignore[type-var]
+        first = next(parts, None)
+    if first is None:
+        raise FileError("expected rows, found none", path)
+    name = label_name(how, first, path)
+    if len(first.columns) < 2:
+        raise FileError("expected columns beside the label, found none", path)
+    return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from rosenblatt.data.columns.names import one_hot
-from rosenblatt.data.columns.numbers import NumberEncoding, indicator
+from rosenblatt.data.columns.numbers import Moments, NumberEncoding, indicator
 from rosenblatt.data.columns.values import ColumnValues
 
 Array = np.ndarray[Any, Any]
@@ -28,11 +29,15 @@ PARTS = (("month", 1, 12), ("day of week", 0, 7), ("hour", 0, 24))
 
 def date_format(values: Any) -> str | None:
     """The first format in which all of these texts are dates; None if there is none."""
-    for name, pattern in FORMATS.items():
-        written = len(values) and pc.all(pc.match_substring_regex(values, pattern)).as_py()
+    return next(date_formats(values, FORMATS), None)
+
+
+def date_formats(values: Any, formats: Iterable[str]) -> Iterator[str]:
+    """Those of these formats in which all of these texts are dates."""
+    for name in formats:
+        written = len(values) and pc.all(pc.match_substring_regex(values, FORMATS[name])).as_py()
         if written and parse(values, name).null_count == 0:
-            return name
-    return None
+            yield name
 
 
 def parse(values: Any, format: str) -> Any:
@@ -73,6 +78,23 @@ def as_dates(column: ColumnValues, format: str) -> Array:
 
 
 @dataclass(frozen=True)
+class DateMoments:
+    """The moments of the year, and the range of each of `PARTS`."""
+
+    year: Moments
+    lowest: tuple[int, ...]
+    highest: tuple[int, ...]
+
+    @classmethod
+    def of(cls, dates: Array) -> DateMoments:
+        """Those of these dates, NaT where they are missing."""
+        known = dates[~np.isnat(dates)]
+        parts = [_part(known, name) for name, _, _ in PARTS] if known.size else []
+        year = Moments.of(_part(known, "year").astype(np.float64))
+        return cls(year, tuple(int(part.min()) for part in parts), tuple(int(part.max()) for part in parts))
+
+
+@dataclass(frozen=True)
 class DateEncoding:
     """The year as a number; month, day of the week and hour one-hot, where the training rows differ in them."""
 
@@ -84,10 +106,20 @@ class DateEncoding:
     @classmethod
     def fit(cls, dates: Array, format: str) -> DateEncoding:
         """Learn from these dates, NaT where they are missing."""
-        known = dates[~np.isnat(dates)]
-        differ = tuple(name for name, _, _ in PARTS if known.size and np.ptp(_part(known, name)))
-        year = NumberEncoding.fit(_part(known, "year").astype(np.float64))
-        return cls(format, NumberEncoding(year.mean, year.mean, year.scale, False), differ, known.size < dates.size)
+        return cls.of([DateMoments.of(dates)], format, dates.size)
+
+    @classmethod
+    def of(cls, found: list[DateMoments], format: str, rows: int) -> DateEncoding:
+        """The encoding of a column with so many rows whose parts have these moments."""
+        found = [one for one in found if one.year.count]
+        differ = [
+            name
+            for k, (name, _, _) in enumerate(PARTS)
+            if found and min(one.lowest[k] for one in found) < max(one.highest[k] for one in found)
+        ]
+        years = Moments.joined([one.year for one in found])
+        year = NumberEncoding.of(years, rows)
+        return cls(format, NumberEncoding(year.mean, year.mean, year.scale, False), tuple(differ), years.count < rows)
 
     @property
     def width(self) -> int:

@@ -76,10 +76,14 @@ def parsed(column: ColumnValues, kind: str, format: str | None = None) -> Parsed
         return ParsedColumn(column.name, kind, as_dates(column, format), format)
     if kind == "booleans" and column.is_text:
         codes, names = as_names(column)
-        truth = {"true": 1.0, "false": 0.0}
-        numbers = np.array([*(truth.get(name.lower(), np.nan) for name in names), np.nan])
+        numbers = np.array([*map(truth_of, names), np.nan])
         return ParsedColumn(column.name, kind, numbers[codes])
     return ParsedColumn(column.name, kind, as_numbers(column))
+
+
+def truth_of(name: str) -> float:
+    """A boolean that is written as text as 0 or 1; NaN if it is none."""
+    return {"true": 1.0, "false": 0.0}.get(name.lower(), np.nan)
 
 
 def learned(column: ParsedColumn, max_names: int = MAX_NAMES) -> ColumnEncoding:

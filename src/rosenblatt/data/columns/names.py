@@ -37,11 +37,14 @@ class NameEncoding:
     @classmethod
     def fit(cls, coded: CodedNames, most: int = MAX_NAMES) -> NameEncoding:
         """Learn the most frequent names."""
-        known = coded.codes[coded.codes >= 0]
-        counts = np.bincount(known, minlength=len(coded.names))
-        found = [k for k in range(len(coded.names)) if counts[k]]
-        frequent = sorted(found, key=lambda k: (-counts[k], coded.names[k]))[:most]
-        return cls(tuple(sorted(coded.names[k] for k in frequent)), known.size < coded.codes.size)
+        counts = np.bincount(coded.codes + 1, minlength=len(coded.names) + 1).tolist()  # first those that are missing
+        return cls.of(dict(zip(coded.names, counts[1:], strict=True)), counts[0] > 0, most)
+
+    @classmethod
+    def of(cls, counts: dict[str, int], missing: bool, most: int = MAX_NAMES) -> NameEncoding:
+        """The encoding of names that occur so often."""
+        found = [(-count, name) for name, count in counts.items() if count]
+        return cls(tuple(sorted(name for _, name in sorted(found)[:most])), missing)
 
     @property
     def width(self) -> int:

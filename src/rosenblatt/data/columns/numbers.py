@@ -14,6 +14,43 @@ KNOTS = 8
 
 
 @dataclass(frozen=True)
+class Moments:
+    """The count, the mean and the deviation of numbers, the largest size, and how many are not 0."""
+
+    count: int = 0
+    mean: float = 0.0
+    deviation: float = 0.0
+    largest: float = 1.0
+    nonzero: int = 0
+
+    @classmethod
+    def of(cls, values: Array) -> Moments:
+        """Those of these values, none of which is missing."""
+        if not values.size:
+            return cls()
+        largest = max(-float(values.min()), float(values.max())) or 1.0  # squares of large numbers would overflow
+        part = values / largest
+        mean = float(part.mean())
+        part -= mean
+        deviation = float(np.sqrt(np.dot(part, part) / values.size))
+        return cls(values.size, mean * largest, deviation * largest, largest, int(np.count_nonzero(values)))
+
+    @classmethod
+    def joined(cls, parts: list[Moments]) -> Moments:
+        """Those of the values of all parts together."""
+        parts = [part for part in parts if part.count]
+        if len(parts) < 2:
+            return parts[0] if parts else cls()
+        count, largest = sum(part.count for part in parts), max(part.largest for part in parts)
+        shares = np.array([part.count / count for part in parts])
+        means, deviations = np.array([(part.mean / largest, part.deviation / largest) for part in parts]).T
+        mean = float(shares @ means)
+        deviation = float(np.sqrt(shares @ (deviations**2 + (means - mean) ** 2)))
+        nonzero = sum(part.nonzero for part in parts)
+        return cls(count, mean * largest, deviation * largest, largest, nonzero)
+
+
+@dataclass(frozen=True)
 class NumberEncoding:
     """(x − shift)/scale, with the mean for a missing value, and a feature that says that it is missing.
 
@@ -28,16 +65,17 @@ class NumberEncoding:
     @classmethod
     def fit(cls, values: Array) -> NumberEncoding:
         """Learn the mean and the scale of these values, NaN where they are missing."""
-        known = values[~np.isnan(values)]
-        if not known.size:
+        absent = np.isnan(values)
+        return cls.of(Moments.of(values[~absent] if absent.any() else values), values.size)
+
+    @classmethod
+    def of(cls, found: Moments, rows: int) -> NumberEncoding:
+        """The encoding of a column with so many rows whose known values have these moments."""
+        if not found.count:
             return cls(0.0, 0.0, 1.0, True)
-        largest = float(np.abs(known).max()) or 1.0  # squares of large numbers would overflow
-        part = known / largest
-        mean, deviation = float(part.mean()) * largest, float(part.std()) * largest
-        if not deviation > 1e-12 * largest:
-            deviation = 1.0
-        sparse = np.count_nonzero(known) < DENSE_SHARE * known.size
-        return cls(mean, 0.0 if sparse else mean, deviation, known.size < values.size)
+        scale = found.deviation if found.deviation > 1e-12 * found.largest else 1.0
+        sparse = found.nonzero < DENSE_SHARE * found.count
+        return cls(found.mean, 0.0 if sparse else found.mean, scale, found.count < rows)
 
     @property
     def width(self) -> int:

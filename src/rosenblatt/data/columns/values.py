@@ -129,15 +129,26 @@ def first_stray(column: ColumnValues) -> int | None:
 
 def as_names(column: ColumnValues) -> tuple[Array, list[str]]:
     """The code of each value, −1 where it is missing, and the names that the codes stand for."""
+    codes, words = as_codes(column)
+    return codes, written(words)
+
+
+def as_codes(column: ColumnValues) -> tuple[Array, Any]:
+    """The code of each value, −1 where it is missing, and the different values as Arrow."""
     values = column.values
     if pa.types.is_boolean(values.type):
         values = pc.if_else(values, "True", "False").cast(pa.large_string())
     coded = values.dictionary_encode()
-    names = coded.dictionary.to_pylist()
-    if pa.types.is_floating(coded.dictionary.type):  # 7.0 as 7: a missing value makes integers floats in pandas
-        names = [str(int(one)) if one.is_integer() and abs(one) < 1e16 else repr(one) for one in names]
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, [str(one) for one in names]
+    indices = coded.indices if not coded.indices.null_count else coded.indices.fill_null(-1)
+    return indices.to_numpy(zero_copy_only=False), coded.dictionary
+
+
+def written(words: Any) -> list[str]:
+    """Values of Arrow as names."""
+    names = words.to_pylist()
+    if pa.types.is_floating(words.type):  # 7.0 as 7: a missing value makes integers floats in pandas
+        return [str(int(one)) if one.is_integer() and abs(one) < 1e16 else repr(one) for one in names]
+    return [str(one) for one in names]
 
 
 def as_text(column: ColumnValues) -> Any:

@@ -48,15 +48,14 @@ def calibrated(scores: Array, target: Array, classes: int, weights: Array | None
     target : ndarray of shape (n,)
         The number of each row's class.
     classes : int
-    weights : ndarray of shape (K,), optional
-        The weight of each class.
+    weights : ndarray of shape (n,), optional
     """
     scores = by_class(scores)
     counts = np.bincount(target, minlength=classes)
     own = counts[target]
     wanted = np.repeat(1.0 / ((own + 2) * (classes - 1))[:, None], classes, axis=1)
     wanted[np.arange(target.size), target] = (own + 1) / (own + 2)
-    mass = np.ones(target.size) if weights is None else weights[target]
+    mass = np.ones(target.size) if weights is None else weights
     mass = (mass / mass.sum())[:, None]
     unit = float(np.abs(scores).max(initial=0.0)) or 1.0  # so that one step size suits a and b
     scaled = scores / unit

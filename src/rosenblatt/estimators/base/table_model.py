@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -19,14 +19,34 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.frames import Table, as_table
+from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
+from rosenblatt.data.examples import encode_weights
 from rosenblatt.estimators.base.calibration import by_class
 from rosenblatt.estimators.base.state_checks import check_attributes, must
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder
 
 Array = np.ndarray[Any, Any]
-MANY_ROWS, HELD_OUT = 200_000, 100_000  # with more rows, so many are held out once, in place of folds
+MANY_ROWS, HELD_OUT = 200_000, 100_000  # with more rows, up to so many are held out once, in place of folds
 FAR_APART = 0.1  # training and out-of-fold scores
+
+
+class TrainingRows(NamedTuple):
+    """Encoded rows that the model learned from, all or a part of them."""
+
+    X: Any
+    target: Array
+    weights: Array | None
+
+
+class UnseenRows(NamedTuple):
+    """Rows with the scores of a model that did not learn from them."""
+
+    scores: Array
+    target: Array
+    folds: Array
+    weights: Array | None
+    columns: list[ParsedColumn]
 
 
 class TableModel(BaseEstimator):
@@ -49,14 +69,19 @@ class TableModel(BaseEstimator):
     scoring: Any
     cv: int
     random_state: Any
+    _seed: int
+    _large: bool
 
-    def fit(self, X: Any, y: Any) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn from a table.
 
         Parameters
         ----------
         X : frame (pandas, polars, Arrow), array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+            What rows count for the learner, the calibration and the scores; encoders count every row once. Weight 0
+            is as if the row were not there.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -64,38 +89,100 @@ class TableModel(BaseEstimator):
         y = labels(y)
         if y.shape[0] != table.rows:
             raise ValueError(f"X has {table.rows} rows and y has {y.shape[0]}: inconsistent numbers of samples.")
-        return self._fit_table(table, y)
+        weights = encode_weights(sample_weight, table.rows)
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            table, y, weights = table.take(kept), y[kept], weights[kept]
+        return self._fit_table(table, y, weights=weights)
 
-    def _fit_table(self, table: Table, y: Array, kinds: Mapping[str, str] | None = None) -> Any:
+    def _fit_table(
+        self, table: Table, y: Array, kinds: Mapping[str, str] | None = None, weights: Array | None = None
+    ) -> Any:
         """Learn from columns; `kinds` are those that the format of a file tells."""
         began = time.perf_counter()
         self._validate_params()
         target = self._encode_target(y)
         if table.rows < 2:
             raise ValueError(f"{type(self).__name__} cannot learn from 1 sample: it needs two rows or more.")
+        rng = self._begin(kinds)
+        columns = self.encoder_._columns(table, target, self._class_count())
+        self._name_columns()
+        self._large = table.rows > MANY_ROWS
+        learn = self._hold_out if self._large else self._cross_validate
+        unseen, training, notes = learn(columns, target, weights, rng)
+        return self._conclude(unseen, training, notes, self._class_counts(target), began)
+
+    def _begin(self, kinds: Mapping[str, str] | None) -> Any:
+        """A new encoder, and the source of random numbers."""
         rng = check_random_state(self.random_state)
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self.encoder_ = TableEncoder(columns={**(kinds or {}), **(self.columns or {})} or None)
-        columns = self.encoder_._columns(table, target, self._class_count())
+        return rng
+
+    def _name_columns(self) -> None:
         self.n_features_in_ = self.encoder_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
-        if table.named:
+        if hasattr(self.encoder_, "feature_names_in_"):
             self.feature_names_in_ = self.encoder_.feature_names_in_
+
+    def _hold_out(
+        self, columns: list[ParsedColumn], target: Array, weights: Array | None, rng: Any
+    ) -> tuple[UnseenRows, list[TrainingRows], list[str]]:
+        """Learn from most rows of a large table, and score the others."""
+        hashes = row_hashes(0, target.size, self._seed)
+        held = at_level(hashes, level_for(hashes, HELD_OUT))
+        rare, notes = self._rare(np.bincount(target) if self._class_count() else np.zeros(0))
+        back = held & np.isin(target, rare)
+        rows = np.flatnonzero(held & ~back)
+        rest = np.concatenate([np.flatnonzero(~held), np.flatnonzero(back)])
+        seen = [column.take(rest) for column in columns]
+        self.encoder_._learn(seen)
+        X = encoded(self.encoder_.columns_, seen, rest.size)
+        mass = None if weights is None else weights[rest]
+        self.learner_ = self._learn(X, target[rest], mass)
+        tested = [column.take(rows) for column in columns]
+        scores = self._scores(self.learner_, encoded(self.encoder_.columns_, tested, rows.size))
+        folds = np.zeros(rows.size, np.int64)
+        unseen = UnseenRows(scores, target[rows], folds, None if weights is None else weights[rows], tested)
+        return unseen, [TrainingRows(X, target[rest], mass)], notes
+
+    def _cross_validate(
+        self, columns: list[ParsedColumn], target: Array, weights: Array | None, rng: Any
+    ) -> tuple[UnseenRows, list[TrainingRows], list[str]]:
+        """Score each fold by a model of the others, then learn from all rows."""
         folds, notes = self._folds(target, rng)
         tested = np.flatnonzero(folds >= 0)
-        scores = self._out_of_fold(columns, target, folds)
+        scores = self._out_of_fold(columns, target, weights, folds)
         self.encoder_._learn(columns)
-        X = encoded(self.encoder_.columns_, columns, table.rows)
-        self.learner_ = self._learn(X, target)
-        own = self._scores(self.learner_, X)
-        self._finish(scores[tested], target[tested], own, target)
+        X = encoded(self.encoder_.columns_, columns, target.size)
+        self.learner_ = self._learn(X, target, weights)
+        mass = None if weights is None else weights[tested]
+        asked = columns if tested.size == target.size else [column.take(tested) for column in columns]
+        unseen = UnseenRows(scores[tested], target[tested], folds[tested], mass, asked)
+        return unseen, [TrainingRows(X, target, weights)], notes
+
+    def _conclude(
+        self,
+        unseen: UnseenRows,
+        training: Iterable[TrainingRows],
+        notes: list[str],
+        counts: Array,
+        began: float,
+    ) -> Any:
+        """Calibrate, score and summarise."""
+        self._calibrate(unseen if unseen.target.size else self._seen(training))
         notes += [f"column {name!r}: {note}" for name, note in self.encoder_._notes.items()]
-        notes += list(self._suspicious(columns, target, folds))
-        summary = self._summarise(scores[tested], target, tested, folds, own)
-        summary = replace(summary, weights=self._weights(X), seconds=time.perf_counter() - began)
+        notes += list(self._suspicious(unseen))
+        summary = self._summarise(unseen, training, counts)
+        summary = replace(summary, weights=self._weights(training), seconds=time.perf_counter() - began)
         self.summary_ = replace(summary, warnings=(*notes, *summary.warnings))
         self._warn()
         return self
+
+    def _seen(self, training: Iterable[TrainingRows]) -> UnseenRows:
+        """The training rows, for a table with too few rows for folds."""
+        rows = next(iter(training))
+        return UnseenRows(self._scores(self.learner_, rows.X), rows.target, rows.target, rows.weights, [])
 
     def _warn(self) -> None:
         for name, reason in self.summary_.left_out:
@@ -112,6 +199,14 @@ class TableModel(BaseEstimator):
     def _class_count(self) -> int | None:
         raise NotImplementedError
 
+    def _class_counts(self, target: Array) -> Array:
+        """The rows of each class; of numbers, the rows."""
+        raise NotImplementedError
+
+    def _rare(self, counts: Array) -> tuple[Array, list[str]]:
+        """The classes with too few rows to hold some of them out, and a note about them."""
+        raise NotImplementedError
+
     def _auto(self, rows: int) -> Any:
         raise NotImplementedError
 
@@ -121,39 +216,45 @@ class TableModel(BaseEstimator):
     def _scores(self, learner: Any, X: Any) -> Array:
         raise NotImplementedError
 
-    def _finish(self, scores: Array, target: Array, own: Array, all_targets: Array) -> None:
+    def _calibrate(self, unseen: UnseenRows) -> None:
         raise NotImplementedError
 
-    def _suspicious(self, columns: list[ParsedColumn], target: Array, folds: Array) -> Iterator[str]:
+    def _suspicious(self, unseen: UnseenRows) -> Iterator[str]:
         raise NotImplementedError
 
-    def _summarise(self, scores: Array, target: Array, tested: Array, folds: Array, own: Array) -> TableSummary:
+    def _summarise(self, unseen: UnseenRows, training: Iterable[TrainingRows], counts: Array) -> TableSummary:
         raise NotImplementedError
 
-    def _weights(self, X: Any) -> tuple[tuple[str, float], ...]:
+    def _weights(self, training: Iterable[TrainingRows]) -> tuple[tuple[str, float], ...]:
         raise NotImplementedError
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: Any, target: Array) -> Any:
+    def _learn(self, X: Any, target: Array, weights: Array | None = None) -> Any:
         """A learner of these rows; None where there is no column to learn from."""
         if not X.shape[1]:
             return None
-        learner = self._auto(X.shape[0]) if isinstance(self.learner, str) else clone(self.learner)
-        if "random_state" in learner.get_params() and learner.get_params()["random_state"] is None:
-            learner.set_params(random_state=self._seed)
+        learner = self._new_learner(X.shape[0])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # passes are limited on purpose
-            return learner.fit(X, target)
+            return learner.fit(X, target) if weights is None else learner.fit(X, target, sample_weight=weights)
 
-    def _out_of_fold(self, columns: list[ParsedColumn], target: Array, folds: Array) -> Array:
+    def _new_learner(self, rows: int) -> Any:
+        """The learner of a table with so many rows, before it learns."""
+        learner = self._auto(rows) if isinstance(self.learner, str) else clone(self.learner)
+        if "random_state" in learner.get_params() and learner.get_params()["random_state"] is None:
+            learner.set_params(random_state=self._seed)
+        return learner
+
+    def _out_of_fold(self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array) -> Array:
         """The score of each row by a model that has seen neither it nor its fold, not even to encode columns."""
         scores: Array | None = None
         for fold in range(int(folds.max(initial=-1)) + 1):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             seen = [column.take(train) for column in columns]
             encodings = tuple(learned(column) for column in seen)
-            learner = self._learn(encoded(encodings, seen, train.size), target[train])
+            mass = None if weights is None else weights[train]
+            learner = self._learn(encoded(encodings, seen, train.size), target[train], mass)
             asked = encoded(encodings, [column.take(test) for column in columns], test.size)
             found = self._scores(learner, asked)
             if scores is None:
@@ -176,19 +277,30 @@ class TableModel(BaseEstimator):
             "measure": measure,
         }
 
+    def _unseen_summary(self, unseen: UnseenRows) -> dict[str, Any]:
+        """How rows were scored, before it is known how well."""
+        folds = int(unseen.folds.max(initial=-1)) + 1
+        held = int(unseen.target.size) if folds == 1 else 0
+        return {"score": None, "interval": None, "folds": folds, "held_out": held, "warnings": ()}
+
     def _learner_name(self) -> str:
         if self.learner_ is None:
             return "no learner"
         return self._auto_name if isinstance(self.learner, str) else type(self.learner_).__name__
 
-    def _feature_weights(self, X: Any, scale: float) -> tuple[list[str], Array, Array]:
+    def _feature_weights(self, training: Iterable[TrainingRows], scale: float) -> tuple[list[str], Array, Array]:
         """Names of features, what each adds per unit, (planes, features), and its deviation."""
         coef = getattr(self.learner_, "coef_", None)
-        if coef is None or not X.shape[1]:
+        if coef is None:
             return [], np.zeros((0, 0)), np.zeros(0)
-        mean, square = (np.bincount(X.indices, part, X.shape[1]) / X.shape[0] for part in (X.data, X.data**2))
-        deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
-        return self.encoder_.get_feature_names_out().tolist(), scale * np.atleast_2d(coef), deviation
+        coef = np.atleast_2d(coef)
+        n, sums, squares = 0, np.zeros(coef.shape[1]), np.zeros(coef.shape[1])
+        for X, _, _ in training:
+            n += X.shape[0]
+            sums += np.bincount(X.indices, X.data, coef.shape[1])
+            squares += np.bincount(X.indices, X.data**2, coef.shape[1])
+        deviation = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
+        return self.encoder_.get_feature_names_out().tolist(), scale * coef, deviation
 
     # -- use -----------------------------------------------------------------------------------------------------------
 
@@ -243,16 +355,11 @@ def labels(y: Any) -> Array:
     return found
 
 
-def held_out(rows: Array, total: int, rng: Any) -> Array:
-    """Those of these rows that are held out: their share of `HELD_OUT` among all rows."""
-    found: Array = rng.permutation(rows)[: rows.size * HELD_OUT // total]
-    return found
-
-
-def r2(target: Array, predictions: Array) -> float:
+def r2(target: Array, predictions: Array, weights: Array | None = None) -> float:
     """The share of the target's variance that the predictions explain."""
-    spread = float(((target - target.mean()) ** 2).sum()) if target.size else 0.0
-    return 1 - float(((target - predictions) ** 2).sum()) / spread if spread else 0.0
+    mass = np.ones(target.size) if weights is None else weights
+    spread = float((mass * (target - np.average(target, weights=mass)) ** 2).sum()) if target.size else 0.0
+    return 1 - float((mass * (target - predictions) ** 2).sum()) / spread if spread else 0.0
 
 
 def doubts(found: dict[str, Any]) -> Iterator[str]:
@@ -267,13 +374,10 @@ def doubts(found: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def separation(scores: Array, target: Array) -> str:
-    """The proof that planes separate the training rows, if these do: the smallest margin."""
+def smallest_margin(scores: Array, target: Array) -> float:
+    """By how much, at least, the score of a row's class is above those of the others."""
     both = by_class(scores)
     own = np.take_along_axis(both, target[:, None], axis=1)[:, 0]
     rivals = both.copy()
     rivals[np.arange(target.size), target] = -np.inf
-    margin = float((own - rivals.max(axis=1)).min())
-    if not margin > 0:
-        return ""
-    return f"separated: every training row is on its side of the learned planes (smallest margin {margin:.3g})"
+    return float((own - rivals.max(axis=1)).min())

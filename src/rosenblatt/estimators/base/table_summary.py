@@ -33,6 +33,8 @@ class TableSummary:
     score, interval : float or None
         The out-of-fold score, and half the width of its 95 % interval; None where there were too few rows for folds.
     folds : int
+    held_out : int
+        Of a large table: the rows that were held out once, in place of folds, and that the model did not learn from.
     baseline : float
         The score of always predicting the most frequent class.
     training_score : float
@@ -81,6 +83,7 @@ class TableSummary:
     source: str = ""
     label: str = ""
     unlabelled: int = 0
+    held_out: int = 0
 
     def __str__(self) -> str:
         lines = [self._table(), f"  {self._columns()}"]
@@ -123,7 +126,8 @@ class TableSummary:
         text = f"{self.measure} {self.score:.3f}"
         if self.interval is not None:
             text += f" ± {self.interval:.3f}"
-        text += f", {f'{self.folds} folds' if self.folds > 1 else 'held-out rows'} ({always}: {self.baseline:.3f})"
+        where = f"{self.held_out:,} held-out rows" if self.held_out else f"{self.folds} folds"
+        text += f", {where} ({always}: {self.baseline:.3f})"
         for name, value in (("log loss", self.log_loss), ("area under the curve", self.area), *self.other_scores):
             text += "" if value is None else f"; {name} {value:.3f}"
         return text if self.mean_error is None else f"{text}; mean absolute error {self.mean_error:.4g}"
