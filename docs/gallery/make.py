@@ -63,6 +63,11 @@ def main():
     ]
     counter = CountVectorizer()
     words = rb.Perceptron(random_state=0).fit(counter.fit_transform(text).astype(np.float64), [1, 1, 1, 0, 0, 0])
+    sentences = [["He", "saw", "the", "saw"], ["the", "dog", "saw", "him"], ["a", "saw", "cut", "it"]]
+    tags = [["PRP", "VBD", "DT", "NN"], ["DT", "NN", "VBD", "PRP"], ["DT", "NN", "VBD", "PRP"]]
+    tokens = [[[word.lower()] for word in sentence] for sentence in sentences]
+    tagger = rb.SequencePerceptron(random_state=0, max_epochs=1).fit(tokens, tags)
+    save("lattice", rb.plot_lattice(tagger, tokens[0], tags[0]))
     save("words", rb.plot_words(words, counter.get_feature_names_out()))
 
 

@@ -47,10 +47,12 @@ from .show.pictures.curves import (
 )
 from .show.pictures.hulls import HullsDisplay, plot_hulls
 from .show.pictures.labels import LogisticDisplay, NormalisedDisplay, plot_logistic, plot_normalised
+from .show.pictures.lattice import LatticeDisplay, plot_lattice
 from .show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
 from .show.pictures.surface import SurfaceDisplay, plot_surface
 from .show.pictures.words import WordsDisplay, plot_words
 from .show.recording import Step
+from .show.sequence_trace import Lattice, SentenceStep, SequenceTrace
 from .show.trace import Trace, trace
 
 __all__ = [
@@ -68,6 +70,8 @@ __all__ = [
     "InseparableError",
     "KernelPerceptron",
     "KernelSVM",
+    "Lattice",
+    "LatticeDisplay",
     "Layer",
     "LinearClassifier",
     "LinearRegressor",
@@ -95,10 +99,12 @@ __all__ = [
     "Report",
     "RunDisplay",
     "SecondOrderPerceptron",
+    "SentenceStep",
     "Separability",
     "SeparabilityByClass",
     "SequencePerceptron",
     "SequenceScores",
+    "SequenceTrace",
     "Sharding",
     "Step",
     "SurfaceDisplay",
@@ -125,6 +131,7 @@ __all__ = [
     "paum_bounds",
     "plot_epochs",
     "plot_hulls",
+    "plot_lattice",
     "plot_logistic",
     "plot_losses",
     "plot_margins",

@@ -22,9 +22,11 @@ from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
 from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
+from rosenblatt.estimators.sequence import SequencePerceptron
 from rosenblatt.learn.online.solver import default_epochs
 from rosenblatt.show.number_format import as_fractions
 from rosenblatt.show.recording import Step, as_tuples, record_in_floats, record_in_fractions
+from rosenblatt.show.sequence_trace import trace_sentences
 from rosenblatt.show.trace_table import format_trace
 from rosenblatt.show.verdict import separability_verdict
 
@@ -295,19 +297,19 @@ def trace(
     intercept_init: Any = None,
     sample_weight: Any = None,
     **settings: Any,
-) -> Trace:
+) -> Any:
     """Record every step of a training run.
 
     The learner, the order of the rows and the result are those of `model.fit`.
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n, d)
-    y : array-like of shape (n,)
+    X : array-like or sparse matrix of shape (n, d), or sentences for a `SequencePerceptron`
+    y : array-like of shape (n,), or tags of the sentences
     model : estimator, optional
-        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner; it is copied,
-        not changed. By default `Perceptron(order="cyclic", **settings)`; to visit given rows, use `order=[4, 2, 0]`.
-        One made by `from_weights` is a start: the run begins at its weights.
+        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner, or a
+        `SequencePerceptron`; it is copied, not changed. By default `Perceptron(order="cyclic", **settings)`; to visit
+        given rows, use `order=[4, 2, 0]`. One made by `from_weights` is a start: the run begins at its weights.
     exact : bool, default=False
         Compute with fractions: a float counts as the number it prints as, so 0.2 is 1/5. Not available for rules with
         square roots.
@@ -319,7 +321,7 @@ def trace(
 
     Returns
     -------
-    Trace
+    Trace, or SequenceTrace for sentences
         Without `max_epochs` it ends after about 20,000 visits, even if `fit` would continue.
 
     Examples
@@ -341,6 +343,10 @@ def trace(
     <BLANKLINE>
     separated after 2 updates in 8 steps; the bound allows 2
     """
+    if isinstance(model, SequencePerceptron):
+        if exact or any(start is not None for start in (coef_init, intercept_init, sample_weight)):
+            raise ValueError("exact, coef_init, intercept_init and sample_weight are not for sequences.")
+        return trace_sentences(X, y, clone(model).set_params(**settings))
     learner = _as_learner(model, settings)
     if coef_init is None and intercept_init is None and getattr(model, "report_", learner) is None:
         start = model._state_now(model._plan()).last()  # given weights are a start

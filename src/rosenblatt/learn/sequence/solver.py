@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -225,6 +225,8 @@ class SequenceSolver(Solver):
 
     def __init__(self, plan: SequencePlan, state: SequenceState) -> None:
         self.plan, self.state, self.covered = plan, state, False
+        # For traces: called before each visit, with the sentence, and after it, with what the first call returned.
+        self.watch: Callable[[SequenceSolver, int, Any], Any] | None = None
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Make room for a row of weights per feature; memory is used only by rows that are."""
@@ -255,12 +257,16 @@ class SequenceSolver(Solver):
         task = sentence_task(sentences)
         moves = state.transitions + self.plan.forbidden
         weights = PathWeights(state.slots, self.room, self.sums, state.transitions, state.move_sums, moves)
-        step = sentences_per_call(sentences.token_rows, state.tags)
+        step = 1 if self.watch else sentences_per_call(sentences.token_rows, state.tags)
         for begin in range(0, order.size, step):
             piece = visited(order, sentences.chosen, state.epoch, begin, min(begin + step, order.size))
+            seen = self.watch(self, int(piece[0]), None) if self.watch else None
             visit_sentences(
                 task, piece, sentences.n_features, weights, self.plan.rule, self.scratch, self.table, state.tally
             )
+            if self.watch:
+                self._show_used()
+                self.watch(self, int(piece[0]), seen)
         self._show_used()
         self.covered = order.covers
         yield PartOfEpoch(order.size, state.updates - before)

@@ -1,0 +1,209 @@
+"""A record of every visit of a sequence perceptron to a sentence: scores, Viterbi's table, paths, and what moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from rosenblatt.data.sequences.sentences import TokenRows
+from rosenblatt.estimators.sequence import SequencePerceptron
+from rosenblatt.learn.epochs import InMemory, Training
+from rosenblatt.learn.sequence.solver import PathModel, SequenceSolver, new_sequence_state
+from rosenblatt.learn.sequence.viterbi import decode, emit, new_scratch
+from rosenblatt.show.number_format import format_number
+
+Array = np.ndarray[Any, Any]
+MOST_VISITS = 1000  # about where a trace ends
+MOST_SHOWN = 20  # steps that are printed
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """All tags of all tokens of a sentence, with their scores.
+
+    Attributes
+    ----------
+    tokens : tuple of str
+    tags : tuple
+    emissions : ndarray of shape (tokens, tags)
+        The sum of the weights of a token's features.
+    table : ndarray of shape (tokens, tags)
+        Viterbi's table: the score of the best path to each tag of each token.
+    path : tuple
+        The best tags.
+    """
+
+    tokens: tuple[str, ...]
+    tags: tuple[Any, ...]
+    emissions: Array
+    table: Array
+    path: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        """The table, a line per tag; the best path is marked by stars."""
+        cells = [
+            [f"{format_number(self.table[t, k])}{'*' if self.path[t] == tag else ' '}" for t in range(len(self.tokens))]
+            for k, tag in enumerate(self.tags)
+        ]
+        first = max(len(str(tag)) for tag in self.tags)
+        widths = [max(len(token), *(len(row[t]) for row in cells)) for t, token in enumerate(self.tokens)]
+        head = f"{'':<{first}}  " + "  ".join(f"{token:>{w}}" for token, w in zip(self.tokens, widths, strict=True))
+        rows = [
+            f"{tag!s:<{first}}  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            for tag, row in zip(self.tags, cells, strict=True)
+        ]
+        return "\n".join(line.rstrip() for line in (head, *rows))
+
+
+@dataclass(frozen=True)
+class SentenceStep:
+    """One visit to a sentence.
+
+    Attributes
+    ----------
+    number, epoch : int
+        Counted from 1.
+    sentence : int
+    lattice : Lattice
+        Before the visit, by the weights that decode; with update="pa" a wrong tag costs 1.
+    gold : tuple
+    moved : tuple of (str, tag, float)
+        Each feature, or "tag before →", with the tag and the change of the weight; empty if the path was right.
+    """
+
+    number: int
+    epoch: int
+    sentence: int
+    lattice: Lattice
+    gold: tuple[Any, ...]
+    moved: tuple[tuple[str, Any, float], ...]
+
+    @property
+    def updated(self) -> bool:
+        """Whether weights moved."""
+        return bool(self.moved)
+
+    def __str__(self) -> str:
+        lines = [f"step {self.number}, epoch {self.epoch}, sentence {self.sentence}", str(self.lattice)]
+        lines.append(f"best path  {' '.join(map(str, self.lattice.path))}")
+        if self.lattice.path != self.gold:
+            lines.append(f"gold path  {' '.join(map(str, self.gold))}")
+        moved = ", ".join(f"{name} {tag} {'+' if by > 0 else ''}{format_number(by)}" for name, tag, by in self.moved)
+        lines.append(f"moved      {moved}" if moved else "nothing moved")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class SequenceTrace:
+    """Every visit of a training run. Made by `trace`; prints as tables that can be checked by hand.
+
+    Attributes
+    ----------
+    steps : tuple of SentenceStep
+    outcome : str
+        As in `Report`.
+    """
+
+    steps: tuple[SentenceStep, ...]
+    outcome: str
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[SentenceStep]:
+        return iter(self.steps)
+
+    @property
+    def updates(self) -> tuple[SentenceStep, ...]:
+        """The steps that moved weights."""
+        return tuple(step for step in self.steps if step.updated)
+
+    def __str__(self) -> str:
+        shown = [str(step) for step in self.steps[:MOST_SHOWN]]
+        if len(self.steps) > MOST_SHOWN:
+            shown.append(f"… and {len(self.steps) - MOST_SHOWN:,} more steps")
+        count = len(self.updates)
+        how = "not separated" if self.outcome == "budget" else self.outcome
+        shown.append(f"{how} after {count} update{'' if count == 1 else 's'} in {len(self.steps)} steps")
+        return "\n\n".join(shown)
+
+
+def lattice_of(model: SequencePerceptron, sentence: Any) -> Lattice:
+    """The lattice of a sentence by a fitted model."""
+    rows = model._known([sentence], None)
+    return _lattice(model._kept, rows, 0, model.classes_.tolist(), _token_names(sentence))
+
+
+def _lattice(
+    model: PathModel, rows: TokenRows, sentence: int, tags: list[Any], tokens: list[str], cost: Array | None = None
+) -> Lattice:
+    begin, end = rows.bounds[sentence], rows.bounds[sentence + 1]
+    n, K = int(end - begin), len(tags)
+    scratch = new_scratch(n, model.rows.shape[1])
+    emit(rows.features, begin, end, model.slots, model.rows, scratch.emissions)
+    if cost is not None and n:
+        scratch.emissions[:n, :K] += cost
+    decode(scratch.emissions, n, model.weights.moves, scratch.best, scratch.path)
+    path = tuple(tags[code] for code in scratch.path[:n].tolist())
+    return Lattice(tuple(tokens), tuple(tags), scratch.emissions[:n, :K].copy(), scratch.best[:n, :K].copy(), path)
+
+
+def _token_names(sentence: Any) -> list[str]:
+    """A short name for each token: its first feature or column."""
+    found = []
+    for token in sentence:
+        parts = list(token.items() if isinstance(token, dict) else [token] if isinstance(token, str) else token)
+        first = parts[0] if parts else "∅"
+        found.append(f"{first[0]}:{first[1]}" if isinstance(token, dict) and parts else str(first))
+    return found
+
+
+def trace_sentences(X: Any, y: Any, model: SequencePerceptron) -> SequenceTrace:
+    """Every visit of `model.fit(X, y)`, which is run on a copy."""
+    learner = clone(model)
+    sentences = learner._sentences(X, y, None, first=True)
+    if learner._features is None:
+        raise ValueError("trace shows features by name: pass sentences, not rows.")
+    plan, tags = learner._sequence_plan(sentences), sentences.classes.tolist()
+    state = new_sequence_state(sentences.n_features, len(tags), learner.keep, learner._new_seed())
+    names, given = learner._features.names, [_token_names(sentence) for sentence in X]
+    steps: list[SentenceStep] = []
+
+    def watch(solver: SequenceSolver, sentence: int, before: PathModel | None) -> PathModel | None:
+        """Called before a visit, to copy the weights, and after it, with them."""
+        now = solver.state.last(plan.forbidden)
+        if before is None:
+            return PathModel(now.slots.copy(), now.rows.copy(), now.transitions.copy(), now.forbidden)
+        begin, end = int(sentences.bounds[sentence]), int(sentences.bounds[sentence + 1])
+        gold = sentences.target[begin:end]
+        wrong = (np.arange(len(tags)) != gold[:, None]).astype(np.float32)
+        cost = wrong if plan.rule.aggressive else None
+        lattice = _lattice(before, sentences.token_rows, sentence, tags, given[sentence], cost)
+        moved = tuple(_moved(before, now, names, tags))
+        right = tuple(tags[code] for code in gold.tolist())
+        steps.append(SentenceStep(len(steps) + 1, solver.state.epoch + 1, sentence, lattice, right, moved))
+        return None
+
+    solver = SequenceSolver(plan, state)
+    solver.watch = watch
+    source: Any = InMemory(sentences)
+    limit = min(learner.max_epochs, max(1, MOST_VISITS // sentences.size))
+    run = Training(solver, source, limit)
+    for _ in run:
+        pass
+    return SequenceTrace(tuple(steps), run.outcome)
+
+
+def _moved(before: PathModel, now: PathModel, names: list[str], tags: list[Any]) -> Iterator[tuple[str, Any, float]]:
+    """What a visit added to each weight."""
+    K = len(tags)
+    change = now.rows[now.slots[:-1], :K].astype(np.float64) - before.rows[before.slots[:-1], :K]
+    for feature, k in np.argwhere(change):
+        yield names[feature], tags[k], float(change[feature, k])
+    pairs = (now.transitions - before.transitions)[: K + 1, :K]
+    for j, k in np.argwhere(pairs):
+        yield f"{tags[j] if j < K else 'start'} →", tags[k], float(pairs[j, k])
