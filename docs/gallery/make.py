@@ -66,7 +66,7 @@ def main():
     sentences = [["He", "saw", "the", "saw"], ["the", "dog", "saw", "him"], ["a", "saw", "cut", "it"]]
     tags = [["PRP", "VBD", "DT", "NN"], ["DT", "NN", "VBD", "PRP"], ["DT", "NN", "VBD", "PRP"]]
     tokens = [[[word.lower()] for word in sentence] for sentence in sentences]
-    tagger = rb.SequencePerceptron(random_state=0, max_epochs=1).fit(tokens, tags)
+    tagger = rb.SequencePerceptron(random_state=0, max_epochs=1).fit(tokens[1:], tags[1:])
     save("lattice", rb.plot_lattice(tagger, tokens[0], tags[0]))
     save("words", rb.plot_words(words, counter.get_feature_names_out()))
 

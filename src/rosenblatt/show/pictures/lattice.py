@@ -61,7 +61,7 @@ class LatticeDisplay(Display):
         return cls(lattice, gold).plot(ax=ax)
 
     def _size(self) -> tuple[float, float]:
-        return max(4.0, 0.9 * len(self.lattice.tokens) + 1.5), max(2.5, 0.35 * len(self.lattice.tags) + 1.2)
+        return max(5.0, 0.9 * len(self.lattice.tokens) + 1.5), max(3.5, 0.35 * len(self.lattice.tags) + 1.5)
 
     def _draw(self, ax: Any) -> None:
         lattice = self.lattice
@@ -71,7 +71,7 @@ class LatticeDisplay(Display):
         # Along the sentence scores grow: each token's are compared with its own best.
         behind = finite - np.nanmax(finite, axis=1, keepdims=True)
         nodes = ax.scatter(across, up, c=behind, cmap="Blues", s=160, edgecolor="grey", zorder=2)
-        ax.figure.colorbar(nodes, ax=ax, label="score behind the best of the token")
+        ax.figure.colorbar(nodes, ax=ax, label="score behind the best")
         places = {tag: k for k, tag in enumerate(lattice.tags)}
         if self.gold is not None:
             heights = [places[tag] for tag in self.gold]
@@ -81,7 +81,7 @@ class LatticeDisplay(Display):
         ax.set_xticks(range(n), lattice.tokens, rotation=30 if n > 6 else 0)
         ax.set_yticks(range(K), [str(tag) for tag in lattice.tags])
         ax.set(xlabel="token", ylabel="tag")
-        ax.legend()
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=2)
 
 
 def plot_lattice(model: Any, sentence: Sequence[Any], tags: Sequence[Any] | None = None, *, ax: Any = None) -> Any:
