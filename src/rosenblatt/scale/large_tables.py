@@ -84,10 +84,10 @@ class LabelledParts:
                 if list(part.columns) != names:
                     raise FileError(f"expected the columns {names}, found {list(part.columns)}", paths[-1])
                 labels = part.values(self.label)
-                rest, absent = part.without(self.label), labels.values.null_count
+                rest, absent = part.without(self.label), labels.missing
                 if absent:
-                    present = np.flatnonzero(~np.asarray(labels.values.is_null()))
-                    rest, labels = rest.take(present), _taken(labels, present)
+                    present = np.flatnonzero(labels.present)
+                    rest, labels = rest.take(present), labels.take(present)
                 yield first, rest, labels, absent
                 first += rest.rows
         check_unchanged(paths, before)
@@ -95,10 +95,6 @@ class LabelledParts:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _taken(column: ColumnValues, rows: Array) -> ColumnValues:
-    return ColumnValues(column.name, column.values.take(pa.array(rows)), column.categorical)
 
 
 @dataclass
@@ -117,7 +113,7 @@ class Sample:
     def add(self, table: Table, labels: ColumnValues, hashes: Array) -> list[Table]:
         """Take those of these rows that belong to the sample; the earlier rows that no longer do, if it is too full."""
         rows, dropped = np.flatnonzero(at_level(hashes, self.level)), list[Table]()
-        self._keep(table.take(rows), _taken(labels, rows), hashes[rows])
+        self._keep(table.take(rows), labels.take(rows), hashes[rows])
         while self.rows > self.most or self.size > self.bytes:
             self.level += 1
             before = list(zip(self.tables, self.labels, self.hashes, strict=True))
@@ -127,7 +123,7 @@ class Sample:
                 if k < len(before) - 1:
                     dropped.append(one.take(np.flatnonzero(~stay)))
                 rows = np.flatnonzero(stay)
-                self._keep(one.take(rows), _taken(truth, rows), found[rows])
+                self._keep(one.take(rows), truth.take(rows), found[rows])
         return dropped
 
     def _keep(self, table: Table, labels: ColumnValues, hashes: Array) -> None:
@@ -181,7 +177,7 @@ class Survey:
         hashes = row_hashes(self.rows, table.rows, self.seed)
         self.rows += table.rows
         self.label.add(labels)
-        self.label_type = labels.values.type
+        self.label_type = None if labels.is_text else labels.values.type
         dropped = self.held.add(table, labels, hashes)
         rest = np.flatnonzero(~at_level(hashes, self.held.level))
         self.learn(table.take(rest))
@@ -190,7 +186,7 @@ class Survey:
         self.wordy = self.wordy or self._wordy()
         if self.wordy:
             kept = Table({name: table.columns[name] for name in self.wordy}, table.rows).take(rest)
-            self.texts.add(kept, _taken(labels, rest), hashes[rest] >> np.uint64(32))
+            self.texts.add(kept, labels.take(rest), hashes[rest] >> np.uint64(32))
 
     def learn(self, table: Table) -> None:
         """Add rows to the statistics of the rows that are learned from."""
@@ -216,8 +212,9 @@ class Survey:
         """The different labels as they are written, how often each occurs, and what they are."""
         names, counts = list(self.label.names), np.array(list(self.label.names.values()))
         values = pa.array(names, pa.large_string())
-        if pa.types.is_integer(self.label_type) or pa.types.is_floating(self.label_type):
-            values = values.cast(self.label_type)
+        kind = self.label_type
+        if kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            values = values.cast(kind)
         return names, counts, labels_of(ColumnValues(self.label.name, values, self.label.categorical))
 
 
@@ -361,7 +358,7 @@ def _encoded_rows(
         rest = np.flatnonzero(~at_level(hashes, survey.held.level))
         if rest.size:
             X = estimator.encoder_.transform(table.take(rest))
-            yield RowBlock(X, _learnable(estimator, target(_taken(labels, rest))))
+            yield RowBlock(X, _learnable(estimator, target(labels.take(rest))))
     if last.rows:
         yield RowBlock(last.X, _learnable(estimator, last.labels))
 

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from rosenblatt.data.columns.files import TEXT, label_name, read_table, table_parts
 from rosenblatt.data.columns.labels import Labels, labels_of
+from rosenblatt.data.columns.values import ColumnValues, as_codes
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
@@ -29,18 +31,27 @@ def is_table_source(source: Any, settings: dict[str, Any]) -> bool:
         return make_reading(found, **settings).format != "svmlight"
 
 
-def labelled_table(source: Any, how: Reading) -> tuple[Any, Labels, str]:
-    """The columns of the files without the label, the labels of rows that have one, and the name of their column."""
+def table_and_labels(source: Any, how: Reading) -> tuple[Any, ColumnValues, str, int]:
+    """The columns of the rows that have a label, the labels, the name of their column, and the rows without one."""
     table = read_table(source, how)
     path = expand_paths(source)[0]
     name = label_name(how, table, path)
-    labels = labels_of(table.values(name))
-    if not labels.present.any():
+    labels, rest = table.values(name), table.without(name)
+    absent = labels.missing
+    if absent == table.rows:
         raise FileError("expected labels, found none", path, None, name)
-    rest = table.without(name)
     if not rest.columns:
         raise FileError("expected columns beside the label, found none", path)
-    return rest if labels.present.all() else rest.take(np.flatnonzero(labels.present)), labels, name
+    if absent:
+        present = np.flatnonzero(labels.present)
+        rest, labels = rest.take(present), labels.take(present)
+    return rest, labels, name, absent
+
+
+def labelled_table(source: Any, how: Reading) -> tuple[Any, Labels, str]:
+    """The columns of the files without the label, the labels of rows that have one, and the name of their column."""
+    table, labels, name, _ = table_and_labels(source, how)
+    return table, labels_of(labels), name
 
 
 def fit_table(
@@ -95,13 +106,24 @@ def _fit_small_table(
     estimator: Any, files: Any, how: Reading, task: str | None, kinds: dict[str, str]
 ) -> tuple[Any, str, int]:
     """Fit a model to a table in memory; the model, the name of the label column and the rows without a label."""
-    table, labels, name = labelled_table(files, how)
+    table, labels, name, absent = table_and_labels(files, how)
+    codes, words = as_codes(labels)  # of text, so that a label is looked at once
+    counts = np.bincount(codes, minlength=len(words))
+    numeric = not labels.is_text and not pa.types.is_boolean(labels.values.type)
+    found = labels_of(labels if numeric else ColumnValues(name, words, labels.categorical))
     if not isinstance(estimator, TableModel):
-        kind = TableRegressor if (task or labels.task) == "regression" else TableClassifier
+        kind = TableRegressor if (task or found.task) == "regression" else TableClassifier
         estimator = kind(**estimator)
-    y = as_classes(labels.values) if isinstance(estimator, TableClassifier) else labels.values
-    estimator._fit_table(table, y, kinds)
-    return estimator, name, int(np.count_nonzero(~labels.present))
+    estimator._validate_params()
+    if isinstance(estimator, TableRegressor):
+        estimator._fit_table(table, labels_of(labels).values, kinds)
+    elif numeric:
+        estimator._fit_table(table, as_classes(found.values), kinds)
+    else:
+        classes, places = np.unique(as_classes(found.values), return_inverse=True)
+        estimator._take_classes(classes, np.bincount(places, counts, classes.size).astype(np.int64))
+        estimator._fit_target(table, places[codes], kinds)
+    return estimator, name, absent
 
 
 def _label(source: Any, how: Reading) -> str:

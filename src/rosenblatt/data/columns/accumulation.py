@@ -73,7 +73,7 @@ class ColumnAccumulator:
     def add(self, column: ColumnValues) -> None:
         """Add a part of the column."""
         self.rows += len(column)
-        self.missing += column.values.null_count
+        self.missing += column.missing
         self.categorical = self.categorical or column.categorical
         if self._add_measurements(column):
             return
@@ -89,18 +89,18 @@ class ColumnAccumulator:
         """Whether the part is of numbers with fractions, in a column with too many different ones for names."""
         if self.whole or self.sample is None or self.as_names:
             return False
-        values = column.values
+        words = column.values if column.coded is None else column.coded[1]
         if column.is_text:
             try:
-                values = values.cast(pa.float64())
+                words.cast(pa.float64())
             except pa.ArrowInvalid:
                 return False
-        elif not pa.types.is_floating(values.type):
+        elif not pa.types.is_floating(words.type):
             return False
-        present = len(values) - values.null_count
+        present = len(column) - column.missing
         self.numbers += present
         self.words[1] += present
-        self.moments.append(_moments(as_numbers(ColumnValues(self.name, values))))
+        self.moments.append(_moments(as_numbers(column)))
         self.dates = {}
         return True
 
@@ -127,7 +127,7 @@ class ColumnAccumulator:
             self.dates = {name: [*before.get(name, []), DateMoments.of(as_dates(column, name))] for name in fitting}
 
     def _add_typed(self, column: ColumnValues) -> None:
-        kind, present = column.values.type, len(column) - column.values.null_count
+        kind, present = column.values.type, len(column) - column.missing
         self.words[1] += present
         self.boolean = self.boolean or pa.types.is_boolean(kind)
         if pa.types.is_timestamp(kind):

@@ -68,6 +68,9 @@ def _timestamp(text: str | None) -> np.datetime64 | None:
 
 def as_dates(column: ColumnValues, format: str) -> Array:
     """The values as datetime64, NaT where they are missing or no dates."""
+    if column.coded is not None:
+        codes, words = column.coded
+        return np.append(as_dates(ColumnValues(column.name, words), format), np.datetime64("NaT", "us"))[codes]
     values = column.values
     if column.is_text:
         values = parse(values, format or next(iter(FORMATS)))

@@ -31,13 +31,15 @@ def is_copy(column: ParsedColumn, target: Array, classes: int | None) -> bool:
     if classes < 2 or classes * 2 > target.size:
         return False
     codes, distinct = _codes(column, classes)
-    return distinct == classes and np.unique(codes * classes + target).size == classes
+    return distinct == classes and np.count_nonzero(np.bincount(codes * classes + target)) == classes
 
 
 def _codes(column: ParsedColumn, most: int) -> tuple[Array, int]:
     """The column as small integers, and how many there are; (empty, 0) where there are more than `most`."""
     if isinstance(column.values, CodedNames):
-        found, codes = np.unique(column.values.codes, return_inverse=True)
+        counts = np.bincount(column.values.codes + 1)
+        found = np.flatnonzero(counts)
+        codes = (np.cumsum(counts > 0) - 1)[column.values.codes + 1] if found.size <= most else found
     else:
         if np.unique(column.values[: 4 * most + 16]).size > most:
             return np.zeros(0, np.int64), 0

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from rosenblatt.data.columns.statistics import statistics
 from rosenblatt.data.columns.values import ColumnValues, as_names, as_numbers
@@ -30,13 +29,13 @@ def labels_of(column: ColumnValues) -> Labels:
     Fractions, and more than 20 different whole numbers, are to be predicted as numbers; all else are classes.
     """
     found = statistics(column)
-    present = ~np.asarray(column.values.is_null())
+    present = column.present
     if found.numbers < found.present or column.categorical or not found.present:
         codes, names = as_names(column)
         return Labels(np.array(names, dtype=str)[codes[present]] if names else np.zeros(0), present, "classification")
     numbers = as_numbers(column)[present]
     whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all())
     few = whole and np.unique(numbers).size <= MOST_CLASSES
-    integers = found.whole or pa.types.is_integer(column.values.type)
+    integers = found.whole  # of text or of integers
     values = numbers.astype(np.int64) if whole and integers else numbers
     return Labels(values, present, "classification" if few else "regression")

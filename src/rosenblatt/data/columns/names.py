@@ -57,10 +57,17 @@ class NameEncoding:
 
     def encode(self, coded: CodedNames) -> Any:
         """The features of these names."""
+        return one_hot(self._places(coded), self.width)
+
+    def _places(self, coded: CodedNames) -> Array:
         places = {name: k for k, name in enumerate(self.names)}
         other = len(self.names)
         learned = np.array([*(places.get(name, other) for name in coded.names), other + self.missing], np.int32)
-        return one_hot(learned[coded.codes], self.width)  # code −1, the last entry, is a missing value
+        return learned[coded.codes]  # code −1, the last entry, is a missing value
+
+    def one_per_row(self, coded: CodedNames) -> tuple[int | Array, float | Array]:
+        """The only feature of each row and its value."""
+        return self._places(coded), 1.0
 
 
 def one_hot(places: Array, width: int) -> Any:

@@ -90,9 +90,18 @@ class NumberEncoding:
         """The features of these values."""
         absent = np.isnan(values)
         filled = np.where(absent, self.mean, values)
-        scaled = (filled / self.scale) - (self.shift / self.scale)
+        scaled = self._scaled(filled)
         block = full_column(scaled) if self.shift else sp.csr_matrix(scaled.reshape(-1, 1))
         return sp.hstack([block, indicator(absent)], format="csr") if self.indicator else block
+
+    def _scaled(self, values: Array) -> Array:
+        return (values / self.scale) - (self.shift / self.scale)
+
+    def one_per_row(self, values: Array) -> tuple[int | Array, float | Array] | None:
+        """The only feature of each row and its value; None if rows may have none, or two."""
+        if self.indicator or not self.shift or np.isnan(values).any():
+            return None
+        return 0, self._scaled(values)
 
 
 @dataclass(frozen=True)

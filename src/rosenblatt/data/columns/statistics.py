@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rosenblatt.data.columns.dates import date_format
 from rosenblatt.data.columns.text import count_words
-from rosenblatt.data.columns.values import INTEGER, NUMBER, ColumnValues
+from rosenblatt.data.columns.values import INTEGER, NUMBER, ColumnValues, as_codes
 
 Array = np.ndarray[Any, Any]
 MAX_STRAYS = 3  # examples of values that are no numbers
@@ -44,9 +44,9 @@ def statistics(column: ColumnValues) -> ColumnStatistics:
     ----------
     column : ColumnValues
     """
-    values = column.values
     if column.is_text:
-        return _text_statistics(values)
+        return _text_statistics(column)
+    values = column.values
     present = len(values) - values.null_count
     boolean, dated = pa.types.is_boolean(values.type), pa.types.is_timestamp(values.type)
     return ColumnStatistics(
@@ -62,19 +62,18 @@ def statistics(column: ColumnValues) -> ColumnStatistics:
     )
 
 
-def _text_statistics(values: Any) -> ColumnStatistics:
+def _text_statistics(column: ColumnValues) -> ColumnStatistics:
     """Everything but the median of the words is decided on the distinct values."""
-    coded = values.dictionary_encode()
-    distinct, codes = coded.dictionary, coded.indices.drop_null().to_numpy(zero_copy_only=False)
-    counts = np.bincount(codes, minlength=len(distinct))
+    codes, distinct = as_codes(column)
+    counts = np.bincount(codes + 1, minlength=len(distinct) + 1)[1:]
     number = np.asarray(pc.match_substring_regex(distinct, NUMBER).to_numpy(zero_copy_only=False), np.bool_)
     integer = pc.match_substring_regex(distinct, INTEGER).to_numpy(zero_copy_only=False).astype(np.bool_)
     lower = set(pc.utf8_lower(distinct).to_pylist()) if 0 < len(distinct) <= 4 else set()
     strays = distinct.filter(pa.array(~number)).slice(0, MAX_STRAYS).to_pylist()
     words = np.sort(np.repeat(count_words(distinct), counts)) if not number.all() else np.ones(1)
     return ColumnStatistics(
-        rows=len(values),
-        missing=values.null_count,
+        rows=len(column),
+        missing=column.missing,
         distinct=len(distinct),
         numbers=int(counts[number].sum()),
         whole=bool(integer[number].all()),

@@ -7,6 +7,7 @@ whether it comes from a file or from a frame.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,19 +22,51 @@ NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 @dataclass(frozen=True)
 class ColumnValues:
-    """A column: its name, its values without blanks around text, and whether its type says that it has categories."""
+    """A column: its name, its values without blanks around text, and whether its type says that it has categories.
+
+    Values are an Arrow array of large_string, float64, int64, bool or timestamp; or, for text, the code of each value,
+    −1 where it is missing, and the different values that codes stand for.
+    """
 
     name: str
-    values: Any  # an Arrow array of large_string, float64, int64, bool or timestamp
+    given: Any
     categorical: bool = False
+    coded: tuple[Array, Any] | None = None
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.given) if self.coded is None else self.coded[0].size
+
+    @cached_property
+    def values(self) -> Any:
+        """The values as an Arrow array."""
+        if self.coded is None:
+            return self.given
+        codes, words = self.coded
+        return words.take(pa.array(codes, mask=codes < 0))
+
+    @cached_property
+    def missing(self) -> int:
+        """How many values are missing."""
+        if self.coded is None:
+            return int(self.given.null_count)
+        return int(np.count_nonzero(self.coded[0] < 0))
+
+    @property
+    def present(self) -> Array:
+        """Whether each value is there."""
+        found: Array = ~np.asarray(self.given.is_null()) if self.coded is None else self.coded[0] >= 0
+        return found
 
     @property
     def is_text(self) -> bool:
         """Whether the values are text."""
-        return bool(pa.types.is_large_string(self.values.type))
+        return self.coded is not None or bool(pa.types.is_large_string(self.given.type))
+
+    def take(self, rows: Array) -> ColumnValues:
+        """Some of the rows."""
+        if self.coded is None:
+            return ColumnValues(self.name, self.given.take(pa.array(rows)), self.categorical)
+        return ColumnValues(self.name, None, self.categorical, (self.coded[0][rows], self.coded[1]))
 
 
 def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) -> ColumnValues:
@@ -70,7 +103,16 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
         return ColumnValues(name, column.cast(pa.timestamp("us"), safe=False))
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         raise ValueError(f"column {name!r}: expected numbers, text, booleans or dates, found values of type {kind}.")
-    return ColumnValues(name, _text(column.cast(pa.large_string()), missing))
+    return _text_column(name, column, missing)
+
+
+def _text_column(name: str, column: Any, missing: tuple[str, ...]) -> ColumnValues:
+    """A column of text; what is done to a value is done once for all rows that have it."""
+    coded = (column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column).dictionary_encode()
+    words = _text(coded.dictionary.cast(pa.large_string()), missing).dictionary_encode()
+    indices = words.indices.take(coded.indices)
+    codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
+    return ColumnValues(name, None, coded=(codes, words.dictionary))
 
 
 def _numbers(column: Any) -> Any:
@@ -97,6 +139,9 @@ def _text(column: Any, missing: tuple[str, ...]) -> Any:
 
 def as_numbers(column: ColumnValues) -> Array:
     """The values as float64; NaN where a value is missing or is no number."""
+    if column.coded is not None:
+        codes, words = column.coded
+        return np.append(as_numbers(ColumnValues(column.name, words)), np.nan)[codes]
     values = column.values
     if column.is_text:
         values = _parsed(values)
@@ -135,6 +180,8 @@ def as_names(column: ColumnValues) -> tuple[Array, list[str]]:
 
 def as_codes(column: ColumnValues) -> tuple[Array, Any]:
     """The code of each value, −1 where it is missing, and the different values as Arrow."""
+    if column.coded is not None:
+        return column.coded
     values = column.values
     if pa.types.is_boolean(values.type):
         values = pc.if_else(values, "True", "False").cast(pa.large_string())

@@ -166,17 +166,22 @@ def _csv_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: bo
 
 
 def _csv_column_names(pa: Any, path: str, read: Any, parse: Any) -> list[str]:
-    """The column names of a CSV file."""
+    """The column names of a CSV file: from its first lines, or from a whole block if those are long."""
     with open_bytes(path) as file:
         if b"\n" not in file.read(read.block_size) and file.read(1):
             raise _record_too_long(read.block_size, path, 1)
-    try:
-        with open_bytes(path) as file, _ArrowFeed(file) as feed:
-            return list(pa.csv.open_csv(feed.handle(pa), read, parse).schema.names)
-    except pa.ArrowInvalid as error:
-        if "straddling" not in str(error):
-            raise
-        raise _record_too_long(read.block_size, path, None) from error
+    for size in sorted({min(read.block_size, 1 << 16), read.block_size}):
+        first = pa.csv.ReadOptions(
+            use_threads=False, block_size=size, autogenerate_column_names=read.autogenerate_column_names
+        )
+        try:
+            with open_bytes(path) as file, _ArrowFeed(file) as feed:
+                return list(pa.csv.open_csv(feed.handle(pa), first, parse).schema.names)
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):
+                raise
+            failed = error
+    raise _record_too_long(read.block_size, path, None) from failed
 
 
 def _record_too_long(limit: int, path: str, line: int | None) -> FileError:

@@ -99,9 +99,14 @@ class TableModel(BaseEstimator):
         self, table: Table, y: Array, kinds: Mapping[str, str] | None = None, weights: Array | None = None
     ) -> Any:
         """Learn from columns; `kinds` are those that the format of a file tells."""
-        began = time.perf_counter()
         self._validate_params()
-        target = self._encode_target(y)
+        return self._fit_target(table, self._encode_target(y), kinds, weights)
+
+    def _fit_target(
+        self, table: Table, target: Array, kinds: Mapping[str, str] | None = None, weights: Array | None = None
+    ) -> Any:
+        """Learn from columns and an encoded target."""
+        began = time.perf_counter()
         if table.rows < 2:
             raise ValueError(f"{type(self).__name__} cannot learn from 1 sample: it needs two rows or more.")
         rng = self._begin(kinds)
