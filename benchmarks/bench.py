@@ -19,6 +19,7 @@ import bench_learning
 import bench_linear
 import bench_networks
 import bench_prove
+import bench_search
 import bench_tables
 
 SECTIONS = {
@@ -32,6 +33,7 @@ SECTIONS = {
     "networks": bench_networks.run,
     "files": bench_files.run,
     "tables": bench_tables.run,
+    "search": bench_search.run,
     "cluster": bench_cluster.run,
     "lab": bench_lab.run,
 }

@@ -7,6 +7,7 @@ from .data.errors import FileError, NewerFormatError
 from .data.formats.conll import read_conll
 from .data.formats.reading import Reading, read, stream
 from .estimators.base.report import Report
+from .estimators.grid_search import GridSearchCV
 from .estimators.hierarchical import HierarchicalPerceptron
 from .estimators.kernel import KernelPerceptron, KernelSVM
 from .estimators.linear import LinearClassifier, LinearRegressor
@@ -65,6 +66,7 @@ __all__ = [
     "EpochsDisplay",
     "FileError",
     "GeneralisationBound",
+    "GridSearchCV",
     "HierarchicalPerceptron",
     "HullsDisplay",
     "InseparableError",

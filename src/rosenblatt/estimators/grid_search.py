@@ -1,0 +1,454 @@
+"""Search of a grid in one pass: every setting and every fold of an online learner is a column of one matrix."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import accuracy_score
+from sklearn.metrics._scorer import _BaseScorer
+from sklearn.model_selection import GridSearchCV as _GridSearchCV
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import indexable
+
+from rosenblatt.data.examples import Dense, class_weights, radius2
+from rosenblatt.data.formats.reading import in_bytes
+from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.estimators.passive_aggressive import PassiveAggressive
+from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
+from rosenblatt.estimators.second_order import AROW
+from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
+from rosenblatt.learn.online.rules import AROW as SECOND
+from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded
+from rosenblatt.learn.online.solver import Plan, default_epochs
+from rosenblatt.learn.orders import Cyclic, Shuffled
+from rosenblatt.learn.overflow import all_finite
+from rosenblatt.learn.schemes import PAIRS
+from rosenblatt.learn.tie_rule import decide
+
+Array = np.ndarray[Any, Any]
+LEARNERS = (Perceptron, AveragedPerceptron, PassiveAggressive, AROW)
+HEAVIEST = 100.0  # a row of a larger weight is visited more often than a pass for many settings should wait
+
+
+class GridSearchCV(_GridSearchCV):
+    """scikit-learn's `GridSearchCV`, with all settings and folds of an online learner in one pass over the rows.
+
+    Settings of `Perceptron`, `AveragedPerceptron`, `PassiveAggressive` and `AROW` that differ in numbers (C, variant,
+    margin, learning_rate, r, bias_step, class_weight, fit_intercept), in `keep` ("last" or "average") or in
+    `max_epochs`, and all folds, learn as columns of one matrix: a row is read once per epoch for all of them.
+    Settings that differ only in `keep` or `max_epochs` share one run. Each column makes the updates of a fit of its own
+    that visits its rows in the order of the whole pass; scores are computed in one more sweep per number of epochs.
+    Everything else (other estimators, pipelines, orders, early stopping, scoring by a function of X, metadata
+    routing) is run as scikit-learn runs it.
+
+    Parameters
+    ----------
+    estimator, param_grid, scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score
+        As in `sklearn.model_selection.GridSearchCV`. A search in one pass uses one process, whatever `n_jobs` says.
+    memory : str or int, default="1GB"
+        The most memory that the weights of the columns may take; they learn in blocks that fit.
+
+    Attributes
+    ----------
+    cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, …
+        As in scikit-learn. The time of a fit in one pass is its share of the pass.
+    one_pass_ : int
+        How many of the fits of settings and folds were columns of a pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt import GridSearchCV, PassiveAggressive
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 5))
+    >>> y = X[:, 0] + 0.5 * rng.normal(size=200) > 0
+    >>> grid = {"C": [0.01, 0.1, 1.0], "keep": ["last", "average"]}
+    >>> search = GridSearchCV(PassiveAggressive(max_epochs=5, random_state=0), grid, cv=5).fit(X, y)
+    >>> search.one_pass_, search.best_params_["keep"]
+    (30, 'average')
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        memory: str | int = "1GB",
+    ) -> None:
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Try every setting on every fold, and fit the best one on all rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+        y : array-like of shape (n,)
+        **params
+            `sample_weight`, `groups` and other parameters, as scikit-learn passes them on.
+
+        Returns
+        -------
+        self
+        """
+        limit = in_bytes(self.memory)
+        plain = (
+            isinstance(self.estimator, LEARNERS)
+            and type(self.estimator) in LEARNERS
+            and y is not None
+            and set(params) <= {"sample_weight", "groups"}
+            and not sklearn.get_config()["enable_metadata_routing"]
+            and not getattr(self, "_skl_callbacks", None)
+            and _scores_by_answers(self.scoring)
+        )
+        shared = SharedPass.prepare(self, X, y, params, limit) if plain else None
+        if shared is None:
+            self.one_pass_ = 0
+            return super().fit(X, y, **params)
+        inner = _GridSearchCV(
+            OneOfMany(shared),
+            self.param_grid,
+            scoring=self.scoring,
+            refit=self.refit,
+            cv=shared.splits,
+            verbose=self.verbose,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+        )
+        given = {name: value for name, value in params.items() if name != "groups"}
+        inner.fit(np.arange(len(y)), np.asarray(y), **given)
+        found = {name: value for name, value in vars(inner).items() if name.endswith("_") and not name.startswith("_")}
+        shared.share_time(found["cv_results_"])
+        if "best_estimator_" in found:
+            found["best_estimator_"] = found["best_estimator_"].own
+            if hasattr(found["best_estimator_"], "feature_names_in_"):
+                found["feature_names_in_"] = found["best_estimator_"].feature_names_in_
+        self.__dict__.update(found)
+        self.one_pass_ = shared.count
+        return self
+
+
+def _scores_by_answers(scoring: Any) -> bool:
+    """Whether scores come from predictions alone; a user's function of (estimator, X, y) may look at X."""
+    each = (
+        scoring.values()
+        if isinstance(scoring, Mapping)
+        else scoring
+        if isinstance(scoring, list | tuple)
+        else [scoring]
+    )
+    return all(one is None or isinstance(one, str | _BaseScorer) for one in each)
+
+
+# -- which settings learn together -------------------------------------------------------------------------------------
+
+
+def _key(params: Mapping[str, Any]) -> str:
+    return repr(sorted((name, repr(value)) for name, value in params.items()))
+
+
+@dataclass(frozen=True)
+class Column:
+    """Where the answers of a setting are: its machine's number in a fold, its epochs and what it keeps."""
+
+    machine: tuple[Any, ...]
+    epochs: int
+    average: bool
+
+
+@dataclass
+class SharedPass:
+    """All settings of a search that learn together, and their scores."""
+
+    model: OnlineClassifier
+    X: Any
+    y: Any
+    sample_weight: Any
+    splits: list[tuple[Array, Array]]
+    data: FoldRows
+    whole: Array  # the folds whose training rows have every class
+    order: Cyclic | Shuffled
+    columns: dict[str, Column]
+    machines: dict[tuple[Any, ...], tuple[Encoded, tuple[float, ...], int]]
+    train_scores: bool
+    limit: int
+    found: dict[tuple[Any, ...], Array] = field(default_factory=dict)
+    seconds: float = 0.0
+    count: int = 0
+
+    @classmethod
+    def prepare(cls, search: GridSearchCV, X: Any, y: Any, params: dict[str, Any], limit: int) -> SharedPass | None:
+        """The settings that can learn together; None if there are none, or something is wrong that a fit will tell."""
+        base = clone(search.estimator)
+        candidates = list(ParameterGrid(search.param_grid))
+        try:
+            models = [clone(base).set_params(**clone(params, safe=False)) for params in candidates]
+            able = [one if _able(one) else None for one in models]
+            first = next((one for one in able if one is not None), None)
+            if first is None:
+                return None
+            X, y = indexable(X, y)
+            examples = first._examples(X, y, params.get("sample_weight"), reset=True)
+        except (ValueError, TypeError):
+            return None  # as scikit-learn tells it
+        if examples.target.ndim == 2 or examples.classes is None or examples.classes.size < 2:
+            return None
+        cv = check_cv(search.cv, y, classifier=is_classifier(base))
+        split = list(cv.split(X, y, params.get("groups")))
+        n = examples.target.shape[0]
+        splits = [(np.arange(n)[train], np.arange(n)[test]) for train, test in split]
+        member = np.zeros((n, len(splits)), dtype=bool)
+        for fold, (train, _) in enumerate(splits):
+            member[train, fold] = True
+            if np.unique(train).size != train.size:
+                return None  # rows that are drawn twice
+        weights = np.zeros(0) if examples.weights is None else examples.weights
+        classes, scheme = int(examples.classes.size), first._scheme(int(examples.classes.size), False)
+        if scheme == PAIRS or weights.max(initial=1.0) > HEAVIEST:
+            return None
+        data = FoldRows(examples.rows, examples.target, weights, member, examples.n_features, classes, scheme)
+        whole = np.array([np.unique(examples.target[train]).size == classes for train, _ in splits])
+        seed, shuffled = first._new_seed(), isinstance(first.order, str) and first.order == "shuffle"
+        if not shuffled and any((np.diff(train) < 0).any() for train, _ in splits):
+            return None  # folds that visit their rows in an order of their own
+        order = Shuffled(n, seed) if shuffled else Cyclic(n)
+        made = cls(
+            base,
+            X,
+            y,
+            params.get("sample_weight"),
+            splits,
+            data,
+            whole,
+            order,
+            {},
+            {},
+            search.return_train_score,
+            limit,
+        )
+        for params_, model in zip(candidates, able, strict=True):
+            if model is not None and _together(model, first):
+                made._place(params_, model)
+        if not made.columns or not whole.any():
+            return None
+        began = time.perf_counter()
+        for block in made._blocks():
+            made._learn(block)
+        made.seconds = time.perf_counter() - began
+        made.count = len(made.columns)
+        return made
+
+    def _place(self, params: Mapping[str, Any], model: Any) -> None:
+        """Give a setting its machine, one that it shares with settings that learn the same."""
+        plan, data = model._plan(), self.data
+        known = np.arange(data.classes)
+        for fold in np.flatnonzero(self.whole):
+            train = self.splits[fold][0]
+            weights = data.weights[train] if data.weights.size else None
+            names = self._classes
+            shares = class_weights(model.class_weight, names, data.codes[train], weights)
+            bias = _bias(plan, data, train)
+            machine = (_encoded(plan, bias), tuple((np.ones(known.size) if shares is None else shares).tolist()))
+            rows = train if weights is None else train[weights > 0]
+            limit = model.max_epochs or default_epochs(_stored(data, rows), plan.keep)
+            key = (int(fold), *machine)
+            before = self.machines.get(key)
+            self.machines[key] = (*machine, max(limit, before[2] if before else 0))
+            self.columns[f"{fold} {_key(params)}"] = Column(key, limit, plan.keep == "average")
+
+    @property
+    def _classes(self) -> Array:
+        return np.unique(np.asarray(self.y))
+
+    def _blocks(self) -> Iterator[list[tuple[Any, ...]]]:
+        """The machines in blocks whose weights fit the memory."""
+        average = any(column.average for column in self.columns.values())
+        second = any(rule.code == SECOND for rule, _, _ in self.machines.values())
+        size = self.data.rows.values.itemsize
+        each = (
+            self.data.n_features
+            * self.data.scheme.columns(self.data.classes)
+            * (size * (2 if second else 1) + (8 if average else 0))
+        )
+        room = max(1, self.limit // each)
+        keys = sorted(self.machines, key=lambda key: key[0])  # folds together: their rows are scored together
+        count = math.ceil(len(keys) / room)
+        for part in np.array_split(np.arange(len(keys)), count):
+            yield [keys[k] for k in part]
+
+    def _learn(self, keys: list[tuple[Any, ...]]) -> None:
+        """Train these machines, and keep their scores at each number of epochs that is asked for."""
+        settings = [
+            Setting(self.machines[key][0], key[0], self.machines[key][1], self.machines[key][2]) for key in keys
+        ]
+        wanted: dict[tuple[Any, ...], set[tuple[int, bool]]] = {key: set() for key in keys}
+        for column in self.columns.values():
+            if column.machine in wanted:
+                wanted[column.machine].add((column.epochs, column.average))
+        average = any(keep for asked in wanted.values() for _, keep in asked)
+        run = ManySettings(self.data, settings, self.order, average)
+        told = np.zeros(len(keys), dtype=bool)
+        for epoch in run.epochs():
+            due: dict[tuple[int, bool], list[tuple[int, int]]] = {}
+            for m, key in enumerate(keys):
+                for epochs, keep in () if told[m] else wanted[key]:
+                    if epochs == epoch or (run.state.done[m] and epochs > epoch):
+                        due.setdefault((key[0], keep), []).append((m, epochs))
+            told |= run.state.done
+            for (fold, keep), asked in due.items():
+                self._keep(run, fold, keep, keys, asked)
+
+    def _keep(self, run: ManySettings, fold: int, average: bool, keys: list[Any], asked: list[tuple[int, int]]) -> None:
+        """The scores of machines of a fold, each for a number of epochs."""
+        machines = np.array(sorted({m for m, _ in asked}))
+        place = {int(m): k for k, m in enumerate(machines)}
+        for part in range(2 if self.train_scores else 1):
+            scores = run.scores(machines, average, self.splits[fold][1 - part].astype(np.uint64))
+            for m, epochs in asked:
+                self.found[keys[m], epochs, average, part] = scores[:, place[m]]
+
+    def scores(self, params: Mapping[str, Any], fold: int, part: int) -> Array | None:
+        """The scores of a setting on the test (0) or training (1) rows of a fold; None if it was not in the pass."""
+        column = self.columns.get(f"{fold} {_key(params)}")
+        return None if column is None else self.found[column.machine, column.epochs, column.average, part]
+
+    def share_time(self, results: dict[str, Any]) -> None:
+        """Give each setting of the pass its share of the time."""
+        share = self.seconds / max(self.count, 1)
+        inside = [f"{np.flatnonzero(self.whole)[0]} {_key(params)}" in self.columns for params in results["params"]]
+        folds = int(self.whole.sum())
+        results["mean_fit_time"] = results["mean_fit_time"] + np.where(inside, share * folds / self.whole.size, 0.0)
+
+
+def _able(model: Any) -> bool:
+    """Whether the pass can train this model; what is wrong with its parameters is told by its own fit."""
+    if type(model) not in LEARNERS or model.early_stopping or getattr(model, "warm_start", False):
+        return False
+    try:
+        model._validate_params()
+        plan = model._plan()
+    except (ValueError, TypeError):
+        return False
+    rate = isinstance(plan.rate, int | float) or plan.rate in ("1/t", "1/sqrt(t)")
+    seeded = model.random_state is None or isinstance(model.random_state, int | np.integer)
+    ordered = isinstance(plan.order, str) and plan.order in ("shuffle", "cyclic")
+    full = getattr(plan.rule, "full", False)
+    return bool(rate and seeded and ordered and not plan.batch and plan.keep in ("last", "average") and not full)
+
+
+def _together(one: Any, other: Any) -> bool:
+    """Whether two models can be columns of the same pass."""
+    same = all(getattr(one, name) == getattr(other, name) for name in ("order", "multiclass", "random_state"))
+    return same and type(one) is type(other)
+
+
+def _encoded(plan: Plan, bias: float) -> Encoded:
+    rate, decay = 1.0, CONSTANT
+    if isinstance(plan.rate, str):
+        decay = {"1/t": HARMONIC, "1/sqrt(t)": ROOT}[plan.rate]
+    else:
+        rate = float(plan.rate)  # type: ignore[arg-type]
+    return plan.rule.encode(rate, decay, bias)
+
+
+def _bias(plan: Plan, data: FoldRows, train: Array) -> float:
+    """c², what a step of 1 adds to b."""
+    if plan.bias == "radius":
+        return radius2(data.rows, train.astype(np.uint64))
+    return {"none": 0.0, "unit": 1.0}[plan.bias] if isinstance(plan.bias, str) else float(plan.bias)
+
+
+def _stored(data: FoldRows, rows: Array) -> int:
+    """Stored values of these rows, as examples of them would have."""
+    if isinstance(data.rows, Dense):
+        return int(rows.size * data.rows.values.shape[1])
+    starts = data.rows.starts.astype(np.int64)
+    return int((starts[rows + 1] - starts[rows]).sum())
+
+
+class OneOfMany(BaseEstimator):
+    """A setting of the pass, as scikit-learn's search sees it: its rows are row numbers, its answers are ready."""
+
+    def __init__(self, shared: SharedPass, params: dict[str, Any] | None = None) -> None:
+        self.shared, self.params = shared, params or {}
+
+    def __sklearn_clone__(self) -> OneOfMany:
+        return OneOfMany(self.shared, dict(self.params))
+
+    def set_params(self, **params: Any) -> OneOfMany:
+        """Remember the setting."""
+        self.params.update(params)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        return self.shared.model.__sklearn_tags__()
+
+    def fit(self, rows: Array, y: Any, sample_weight: Any = None) -> OneOfMany:
+        """Find the fold that learns from these rows; all rows, or settings outside the pass, are fitted."""
+        shared = self.shared
+        key = rows.tobytes()
+        folds = [fold for fold, (train, _) in enumerate(shared.splits) if train.tobytes() == key]
+        self.fold = folds[0] if folds else None
+        if self.fold is not None and (scores := shared.scores(self.params, self.fold, 0)) is not None:
+            if not all_finite(scores):
+                raise ValueError("The score of a row overflowed.")
+            self.classes_ = shared._classes
+            return self
+        self.fold = None
+        self.own = clone(shared.model).set_params(**clone(self.params, safe=False))
+        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.own.fit(self._rows(rows), y, **given)
+        self.classes_ = self.own.classes_
+        return self
+
+    def _rows(self, rows: Array) -> Any:
+        from sklearn.utils import _safe_indexing
+
+        X = self.shared.X
+        return (
+            X if rows.size == len(self.shared.y) and (rows == np.arange(rows.size)).all() else _safe_indexing(X, rows)
+        )
+
+    def decision_function(self, rows: Array) -> Array:
+        """The scores of these rows, which are the test or the training rows of the fold."""
+        if self.fold is None:
+            return np.asarray(self.own.decision_function(self._rows(rows)))
+        part = 0 if rows.tobytes() == self.shared.splits[self.fold][1].tobytes() else 1
+        found = self.shared.scores(self.params, self.fold, part)
+        assert found is not None
+        return found[:, 0] if found.shape[1] == 1 else found
+
+    def predict(self, rows: Array) -> Any:
+        """The classes of these rows."""
+        return self.classes_[decide(self.decision_function(rows))]
+
+    def score(self, rows: Array, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy."""
+        return float(accuracy_score(y, self.predict(rows), sample_weight=sample_weight))
