@@ -219,3 +219,13 @@ def test_missing_extras_are_explained(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(FileError, match=re.escape("pip install 'rosenblatt[arrow]'")):
         read(written(tmp_path, zstandard.compress(b"1 1:1\n"), "t.svm.zst"))
+
+
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+def test_the_separator_of_a_csv_file_is_told_by_its_first_line(separator, tmp_path):
+    rows = [["a", "the, name; of\t| it", "label"], ["1", "x", "yes"], ["2.5", "y; z, w", "no"]]
+    text = "\n".join(separator.join(f'"{one}"' if len(one) > 3 else one for one in row) for row in rows) + "\n"
+    (tmp_path / "t.csv").write_text("\n" + text)
+    X, y = read(tmp_path / "t.csv")
+    assert X.toarray().tolist() == [[1.0, 1.0, 0.0], [2.5, 0.0, 1.0]]
+    assert y.tolist() == ["yes", "no"]

@@ -1,6 +1,7 @@
 """Models of raw tables: honest scores, calibrated probabilities, refusals, warnings, model files."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -143,7 +144,8 @@ def test_calibration_does_not_diverge_on_separated_scores(classes):
     scores = np.eye(classes)[target] if classes > 2 else np.where(target, 1.0, -1.0)
     found = calibrated(scores, target, classes)
     p = found.probabilities(scores)[np.arange(target.size), target]
-    assert p == pytest.approx(np.full(target.size, 11 / 12), abs=1e-3)
+    own = 10 * classes / 2  # as many rows as each of two classes would have
+    assert p == pytest.approx(np.full(target.size, (own + 1) / (own + 2)), abs=1e-3)
 
 
 def test_scores_that_say_nothing_give_the_shares_of_the_classes():
@@ -220,7 +222,17 @@ def test_noise_is_told_to_be_no_better_than_the_majority():
 def test_a_separated_table_is_told_with_its_margin():
     X, y = load_iris(return_X_y=True)
     model = TableClassifier(random_state=0).fit(X[:100], y[:100])
-    assert "separated: every training row is on its side" in str(model.summary_)
+    assert "separated, proven: whatever rounding does, every training row is on its side" in str(model.summary_)
+    rows = model.encoder_.transform(X[:100]).toarray()
+    exact = [
+        sum((Fraction(a) * Fraction(b) for a, b in zip(row, model.learner_.coef_[0], strict=True)), Fraction(0))
+        + Fraction(float(model.learner_.intercept_[0]))
+        for row in rows.tolist()
+    ]
+    smallest = min(score if k else -score for score, k in zip(exact, np.repeat([0, 1], 50), strict=True))
+    told = float(model.summary_.separated.rpartition(" by ")[2].split()[0])
+    assert 0 < told <= smallest
+    assert told == pytest.approx(float(smallest), rel=2e-2)
     assert not TableClassifier(random_state=0).fit(X, y).summary_.separated
 
 

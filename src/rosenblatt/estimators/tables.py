@@ -14,15 +14,15 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.data.columns.label_copies import accuracy_alone, r2_alone
-from rosenblatt.estimators.base.calibration import Calibration, calibrated
+from rosenblatt.estimators.base.calibration import Calibration, by_class, calibrated
 from rosenblatt.estimators.base.state_checks import is_array, is_number, must
 from rosenblatt.estimators.base.table_model import (
     TableModel,
     TrainingRows,
     UnseenRows,
     doubts,
+    proven_margin,
     r2,
-    smallest_margin,
 )
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.linear import LinearRegressor
@@ -203,19 +203,21 @@ class TableClassifier(ClassifierMixin, TableModel):
             found["warnings"] = tuple(doubts(found))
         if margin > 0 and self.learner_ is not None:
             found["separated"] = (
-                f"separated: every training row is on its side of the learned planes (smallest margin {margin:.3g})"
+                f"separated, proven: whatever rounding does, every training row is on its side of the learned planes, "
+                f"by {0.995 * margin:.3g} or more"  # which is not rounded up
             )
         return TableSummary(**found)
 
     def _on_training_rows(self, training: Iterable[TrainingRows]) -> tuple[float, float]:
-        """The accuracy on training rows, by weight, and the smallest margin."""
-        right, total, margin = 0.0, 0.0, np.inf
+        """The accuracy on training rows, by weight, and the smallest margin, as far as it is proven."""
+        right, total, margin = 0.0, 0.0, float("inf")
         for X, target, weights in training:
             scores = self._scores(self.learner_, X)
             hit = self.calibration_.probabilities(scores).argmax(axis=1) == target
             mass = np.ones(target.size) if weights is None else weights
             right, total = right + float(mass[hit].sum()), total + float(mass.sum())
-            margin = min(margin, smallest_margin(scores, target))
+            right_side = margin > 0 and bool((by_class(scores).argmax(axis=1) == target).all())
+            margin = min(margin, proven_margin(self.learner_, X, target)) if right_side else -np.inf
         return right / total, margin
 
     def _honest(self, probabilities: Array, unseen: UnseenRows) -> dict[str, Any]:

@@ -142,7 +142,8 @@ def arrow_errors_as_file_errors(path: str) -> Iterator[None]:
 
 def _csv_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: bool) -> Iterator[Any]:
     read = pa.csv.ReadOptions(use_threads=False, block_size=max(1 << 16, size), autogenerate_column_names=not header)
-    parse = pa.csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True)
+    delimiter = "\t" if kind == "tsv" else _delimiter(path)
+    parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     names = _csv_column_names(pa, path, read, parse)
     text = pa.csv.ConvertOptions(column_types={name: pa.string() for name in names}, null_values=[])
     record = 2 if header else 1
@@ -163,6 +164,14 @@ def _csv_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: bo
             del reader  # which a pending error would keep alive
     if feed.quotes % 2:  # PyArrow treats the end of the file as the end of the quoted value
         raise FileError("expected matching quotation marks, found one that is never closed", path)
+
+
+def _delimiter(path: str) -> str:
+    """What separates the values of a CSV file: a comma, unless its first line has none but another separator."""
+    with open_bytes(path) as file:
+        first = next((line for line in file.read(1 << 16).splitlines() if line.strip()), b"")
+    outside = re.sub(rb'"[^"]*"', b"", first)
+    return next((one for one in (",", ";", "\t", "|") if one.encode() in outside), ",")
 
 
 def _csv_column_names(pa: Any, path: str, read: Any, parse: Any) -> list[str]:

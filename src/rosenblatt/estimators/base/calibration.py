@@ -3,8 +3,12 @@
     p_k ∝ exp(a·s_k + b_k)          a ≥ 0, b_1 = 0
 
 with a and b fitted by the log loss to out-of-fold scores. As in Platt's method the targets are smoothed: a row of
-class c, which has n_c rows, counts as class c by (n_c + 1)/(n_c + 2), and the others share 1/(n_c + 2). Without it
-a and b diverge where the scores separate the classes. For two classes this is his sigmoid.
+class c, which has n_c of the rows, counts as class c by 1 − e and as each of the others by e/(K − 1), with
+
+    e = 1/(n_c·K/2 + 2)
+
+Without it a and b diverge where the scores separate the classes. For two classes this is his sigmoid; of more classes,
+which share the scale a, all rows together are smoothed as much as those of two classes would be.
 
 J. Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers, 1999.
 """
@@ -53,8 +57,9 @@ def calibrated(scores: Array, target: Array, classes: int, weights: Array | None
     scores = by_class(scores)
     counts = np.bincount(target, minlength=classes)
     own = counts[target]
-    wanted = np.repeat(1.0 / ((own + 2) * (classes - 1))[:, None], classes, axis=1)
-    wanted[np.arange(target.size), target] = (own + 1) / (own + 2)
+    smoothed = 1.0 / (own * classes / 2 + 2)
+    wanted = np.repeat((smoothed / (classes - 1))[:, None], classes, axis=1)
+    wanted[np.arange(target.size), target] = 1 - smoothed
     mass = np.ones(target.size) if weights is None else weights
     mass = (mass / mass.sum())[:, None]
     unit = float(np.abs(scores).max(initial=0.0)) or 1.0  # so that one step size suits a and b

@@ -21,7 +21,6 @@ from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
 from rosenblatt.data.examples import encode_weights
-from rosenblatt.estimators.base.calibration import by_class
 from rosenblatt.estimators.base.state_checks import check_attributes, must
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder
@@ -379,10 +378,24 @@ def doubts(found: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def smallest_margin(scores: Array, target: Array) -> float:
-    """By how much, at least, the score of a row's class is above those of the others."""
-    both = by_class(scores)
-    own = np.take_along_axis(both, target[:, None], axis=1)[:, 0]
-    rivals = both.copy()
-    rivals[np.arange(target.size), target] = -np.inf
+def proven_margin(learner: Any, X: Any, target: Array) -> float:
+    """By how much, at least, the score of a row's class is above those of the others, whatever rounding does.
+
+    A sum of m products of doubles in any order errs by at most γ·Σ|w_i·x_i|, γ = m·u/(1 − m·u), u = 2⁻⁵³ (N. Higham,
+    "Accuracy and stability of numerical algorithms", 2002, section 3.1). −∞ for a learner without planes, or with one
+    plane per pair of classes.
+    """
+    coef = getattr(learner, "coef_", None)
+    if coef is None or np.atleast_2d(coef).shape[0] not in (1, learner.classes_.size):
+        return -np.inf
+    coef, bias = np.atleast_2d(coef).astype(np.float64), np.atleast_1d(learner.intercept_).astype(np.float64)
+    products = int(np.diff(X.indptr).max(initial=0)) + 4
+    gamma = 2 * products * 2.0**-53 / (1 - products * 2.0**-53)  # twice, since Σ|w_i·x_i| is rounded as well
+    low, high = (X @ coef.T + bias, abs(X) @ abs(coef).T + abs(bias))
+    if coef.shape[0] == 1:
+        return float((np.where(target == 1, low[:, 0], -low[:, 0]) - gamma * high[:, 0]).min())
+    rows = np.arange(target.size)
+    own = (low - gamma * high)[rows, target]
+    rivals = low + gamma * high
+    rivals[rows, target] = -np.inf
     return float((own - rivals.max(axis=1)).min())
