@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 
 import tables  # isort: skip  (first: it sets the number of threads)
+import bench_bias
 import bench_cluster
 import bench_files
 import bench_fits
@@ -26,6 +27,7 @@ SECTIONS = {
     "epochs": bench_learning.epochs,
     "accuracy": bench_learning.accuracy,
     "fits": bench_fits.run,
+    "bias": bench_bias.run,
     "memory": bench_learning.memory,
     "start": bench_learning.start,
     "proofs": bench_prove.run,

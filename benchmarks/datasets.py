@@ -65,13 +65,22 @@ def mnist() -> tuple[Any, Any, Any, Any] | None:
 
 def a9a() -> tuple[Any, Any, Any, Any] | None:
     """Adult, one-hot, float32."""
+    return _svmlight("a9a", 123)
+
+
+def acq() -> tuple[Any, Any, Any, Any] | None:
+    """Reuters-21578, "acq" against the rest as TF-IDF, float32."""
+    return _svmlight("acq", 9947)
+
+
+def _svmlight(name: str, width: int) -> tuple[Any, Any, Any, Any] | None:
     from sklearn.datasets import load_svmlight_file
 
-    at = folder("a9a")
+    at = folder(name)
     if at is None:
         return None
-    X, y = load_svmlight_file(str(at / "train.svm.gz"), n_features=123, dtype=np.float32)
-    T, u = load_svmlight_file(str(at / "test.svm.gz"), n_features=123, dtype=np.float32)
+    X, y = load_svmlight_file(str(at / "train.svm.gz"), n_features=width, dtype=np.float32)
+    T, u = load_svmlight_file(str(at / "test.svm.gz"), n_features=width, dtype=np.float32)
     for Z in (X, T):  # peers need 32-bit indices
         Z.indices, Z.indptr = Z.indices.astype(np.int32), Z.indptr.astype(np.int32)
     return X, y, T, u

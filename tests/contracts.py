@@ -23,6 +23,7 @@ ADDITIVE = {
     "by epoch": (Perceptron, {"learning_rate": lambda epoch: 2.0**-epoch}),
     "margin": (Perceptron, {"margin": 3.0}),
     "radius": (Perceptron, {"bias_step": "radius"}),
+    "bias step": (Perceptron, {"bias_step": 0.25}),
     "no bias": (Perceptron, {"fit_intercept": False}),
     "average": (AveragedPerceptron, {}),
     "vote": (VotedPerceptron, {}),

@@ -153,7 +153,7 @@ class Linear:
         return [dot(w, x) + b for w, b in zip(self.w, self.b, strict=True)]
 
     def step(self, x: Row, wish: Wish, share: Any, t: int, epoch: int) -> bool:
-        norm2 = len(wish.moves) * (dot(x, x) + self.c)  # the bias is a feature: c is 0 or 1 where the norm matters
+        norm2 = len(wish.moves) * (dot(x, x) + self.c)  # the bias is a feature of value √c
         size = share * self.rule.size(wish.lack, norm2, t, epoch)
         for k, sign in wish.moves:
             self.w[k] = [w + sign * size * p for w, p in zip(self.w[k], x, strict=True)]
@@ -187,10 +187,10 @@ class Gaussian:
         return True
 
     def planes(self) -> tuple[list[Vector], Vector]:
-        return self.mean[:, :-1].tolist(), self.mean[:, -1].tolist()
+        return self.mean[:, :-1].tolist(), (self.mean[:, -1] * (math.sqrt(self.c) or 1)).tolist()
 
     def _hat(self, x: Row) -> Any:
-        return np.array([*x, self.c], dtype=np.float64)
+        return np.array([*x, math.sqrt(self.c)], dtype=np.float64)
 
 
 class Whitened:
@@ -216,10 +216,10 @@ class Whitened:
 
     def planes(self) -> tuple[list[Vector], Vector]:
         w = np.array([np.linalg.solve(A, v) for v, A in zip(self.v, self.A, strict=True)])
-        return w[:, :-1].tolist(), w[:, -1].tolist()
+        return w[:, :-1].tolist(), (w[:, -1] * (math.sqrt(self.c) or 1)).tolist()
 
     def _hat(self, x: Row) -> tuple[Any, Any]:
-        hat = np.array([*x, self.c], dtype=np.float64)
+        hat = np.array([*x, math.sqrt(self.c)], dtype=np.float64)
         return hat, np.outer(hat, hat) if self.full else np.diag(hat * hat)
 
 
@@ -580,7 +580,7 @@ def train(
     *,
     scheme: str = "one",  # "one" (±1), "regression", "multinomial" or "ovo" (codes), "ovr" (codes or lists of 0/1)
     classes: int = 2,
-    bias: str = "unit",
+    bias: Any = "unit",
     order: Order | str = cyclic,  # or "first", "worst", "batch"
     keep: str = "last",
     weights: Sequence[Any] | None = None,
@@ -592,7 +592,7 @@ def train(
     weights = [1] * len(X) if weights is None else weights
     present = [i for i in range(len(X)) if weights[i] > 0]
     radius2 = max(dot(X[i], X[i]) for i in present)
-    c = {"none": 0, "unit": 1, "radius": radius2}[bias]
+    c = {"none": 0, "unit": 1, "radius": radius2}.get(bias, bias)
     machines = []
     for a, b in pairs(classes) if scheme == "ovo" else [(0, 1)]:
         mine, rows, kind, K = truth, present, scheme, 1

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 WRONG = {
     "learning_rate": [0, -1.0, np.nan, np.inf, "fast", None, [1.0]],
     "fit_intercept": ["yes", None, 2],
-    "bias_step": ["huge", 1, None],
+    "bias_step": ["huge", "0.5", 0, -1.0, np.nan, np.inf, None, [1.0]],
     "margin": [-1, np.nan, np.inf, "wide", None, (1.0,), (1, 2, 3), (-1, 1), (1, np.nan), [[1, 2]], ("a", "b")],
     "update": ["now and then", None],
     "order": ["sideways", 3, None, [], [0.5, 1], [[0, 1]], [-1, 0], ["a"], [True, False]],

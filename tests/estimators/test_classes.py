@@ -120,7 +120,7 @@ def test_new_classes_are_learned(estimator, parameters, task):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("bias_step", ["unit", "radius"])
+@pytest.mark.parametrize("bias_step", ["unit", "radius", 0.25])
 def test_the_last_of_all_votes_is_the_last_iterate(bias_step, form, multiclass, classes):
     X, y = draw("ovo")
     X, y = X[y < classes], y[y < classes]

@@ -20,7 +20,7 @@ from rosenblatt import (
 
 @pytest.mark.parametrize("rate", [1.0, 0.25])
 @pytest.mark.parametrize("tau", [(0.0, 0.0), (2.0, 2.0), (0.5, 3.0)])
-@pytest.mark.parametrize("bias", ["none", "unit", "radius"])
+@pytest.mark.parametrize("bias", ["none", "unit", "radius", 0.1])
 @pytest.mark.parametrize("update", ["online", "batch"])
 def test_bounds_of_two_classes(rate, tau, bias, update):
     X, y = separable(4, n=60, d=3, margin=0.4)
@@ -38,6 +38,7 @@ def test_bounds_of_two_classes(rate, tau, bias, update):
         "none": (R**2 + 2 * most / eta) / gamma**2,
         "unit": (1 + R**2 + 2 * most / eta) * (1 + b**2 / (w @ w)) / gamma**2,
         "radius": (2 * R / gamma) ** 2 * (1 + most / (eta * R**2)),
+        0.1: (0.1 + R**2 + 2 * most / eta) * (1 + b**2 / (0.1 * (w @ w))) / gamma**2,
     }[bias]
     expected *= len(y) if update == "batch" else 1  # of the rows that move w
     assert report.bound == pytest.approx(expected, rel=1e-9)
@@ -46,7 +47,7 @@ def test_bounds_of_two_classes(rate, tau, bias, update):
 
 
 @pytest.mark.parametrize("tau", [0.0, 5.0])
-@pytest.mark.parametrize("bias", ["none", "unit", "radius"])
+@pytest.mark.parametrize("bias", ["none", "unit", "radius", 0.1])
 def test_bound_of_multinomial(tau, bias):
     """W is one long vector, of which an update moves two blocks: R² counts twice."""
     X, y = three_classes()
@@ -61,6 +62,7 @@ def test_bound_of_multinomial(tau, bias):
         "none": (2 * R2 + 2 * tau) * W2 / low**2,
         "unit": (2 * (R2 + 1) + 2 * tau) * (W2 + b2) / low**2,
         "radius": (2 * 2 * R2 + 2 * tau) * (W2 + b2 / R2) / low**2,
+        0.1: (2 * (R2 + 0.1) + 2 * tau) * (W2 + b2 / 0.1) / low**2,
     }[bias]
     assert model.report_.outcome == "separated"
     assert model.report_.bound == pytest.approx(expected, rel=1e-9)

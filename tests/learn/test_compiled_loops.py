@@ -42,7 +42,7 @@ BATCH: tuple[dict[str, Any], Any] = ({"update": "batch"}, "batch")
 @modest(25)
 @given(
     data=whole_numbers(),
-    bias=st.sampled_from(["none", "unit", "radius"]),
+    bias=st.sampled_from(["none", "unit", "radius", 0.25]),
     margin=st.sampled_from([(0, 0), (2, 2), (0, 5), (4, 1)]),
     rate=st.sampled_from([1.0, 0.5, 2.0]),
     keep=st.sampled_from(["last", "average", "pocket"]),
@@ -117,7 +117,7 @@ def test_rates(kind, order, rate, data, keep):
 @modest(15)
 @given(
     rows=st.data(),
-    bias=st.sampled_from(["none", "unit", "radius"]),
+    bias=st.sampled_from(["none", "unit", "radius", 0.25]),
     margin=st.sampled_from([0, 1]),
     keep=st.sampled_from(["last", "average", "pocket"]),
 )

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 @modest(12)
 @given(
     rows=st.data(),
-    bias=st.sampled_from(["none", "unit", "radius"]),
+    bias=st.sampled_from(["none", "unit", "radius", 0.25]),
     margin=st.sampled_from([(0, 0), (3, 3), (1, 4)]),
     keep=st.sampled_from(["last", "average", "pocket"]),
     epochs=st.sampled_from([1, 2, 4]),
@@ -94,7 +94,10 @@ def test_one_vs_rest_in_one_pass_is_a_fit_for_each_class(kind, rate, data):
 @every_kind
 @modest(25)
 @given(
-    data=whole_numbers(), bias=st.sampled_from(["none", "unit", "radius"]), epochs=st.sampled_from([1, 3]), start=...
+    data=whole_numbers(),
+    bias=st.sampled_from(["none", "unit", "radius", 0.25]),
+    epochs=st.sampled_from([1, 3]),
+    start=...,
 )
 def test_votes_two_classes(kind, data, bias, epochs, start: bool):
     X = as_kind(data.X, kind)

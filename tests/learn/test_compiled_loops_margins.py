@@ -167,9 +167,10 @@ SECOND_ORDER: dict[str, tuple[Any, Any]] = {
 }
 
 
-def second_order(name: str, covariance: str, bias: str) -> tuple[Any, Any]:
+def second_order(name: str, covariance: str, bias: Any) -> tuple[Any, Any]:
     model, rule = SECOND_ORDER[name]
-    model = clone(model).set_params(covariance=covariance, fit_intercept=bias == "unit", max_epochs=2)
+    model = clone(model).set_params(covariance=covariance, fit_intercept=bias != "none", max_epochs=2)
+    model.set_params(bias_step="unit" if bias == "none" else bias)
     return model, replace(rule, full=covariance == "full")
 
 
@@ -177,7 +178,7 @@ def second_order(name: str, covariance: str, bias: str) -> tuple[Any, Any]:
 @pytest.mark.parametrize("covariance", ["diagonal", "full"])
 @pytest.mark.parametrize("name", SECOND_ORDER)
 @modest(20)
-@given(rows=st.data(), bias=st.sampled_from(["none", "unit"]))
+@given(rows=st.data(), bias=st.sampled_from(["none", "unit", 0.3]))
 def test_second_order(kind, covariance, name, rows, bias):
     data = rows.draw(real_numbers(zeros=bias == "none"))
     model, rule = second_order(name, covariance, bias)
@@ -200,7 +201,7 @@ def test_second_order(kind, covariance, name, rows, bias):
 @pytest.mark.parametrize("name", SECOND_ORDER)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @modest(15)
-@given(rows=st.data(), bias=st.sampled_from(["none", "unit"]))
+@given(rows=st.data(), bias=st.sampled_from(["none", "unit", 0.3]))
 def test_second_order_many_classes(kind, covariance, name, scheme, rows, bias):
     data = rows.draw(real_numbers(classes=3, labels=scheme == "labels", zeros=bias == "none"))
     model, rule = second_order(name, covariance, bias)

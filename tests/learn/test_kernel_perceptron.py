@@ -147,7 +147,7 @@ def test_digits_count_exactly():
     assert np.abs(model.dual_coef_).sum() <= 878
 
 
-@pytest.mark.parametrize("bias_step", ["unit", "radius"])
+@pytest.mark.parametrize("bias_step", ["unit", "radius", 0.25])
 def test_linear_kernel_is_the_perceptron(bias_step):
     X, y = draw(2, rows=30)
     for keep in ("last", "average", "vote"):

@@ -77,7 +77,7 @@ def test_the_bound_of_a_batch_counts_rows_that_move_w():
     assert all(one.share is None for one in mistake_bounds(model, X, y))
 
 
-@pytest.mark.parametrize("bias", ["none", "unit", "radius"])
+@pytest.mark.parametrize("bias", ["none", "unit", "radius", 0.1])
 @pytest.mark.parametrize(("rate", "margin"), [(1.0, 0.0), (0.5, 1.0), (20.0, 0.25)])
 @pytest.mark.parametrize("multiclass", ["two", "multinomial", "ovr", "ovo"])
 def test_the_bound_of_a_batch_holds(bias, rate, margin, multiclass):

@@ -44,7 +44,7 @@ def test_the_lectures_bound_is_tight():
     assert "100 % of it used" in str(achieved)
 
 
-@pytest.mark.parametrize(("step", "form"), [("unit", "unit"), ("radius", "radius")])
+@pytest.mark.parametrize(("step", "form"), [("unit", "unit"), ("radius", "radius"), (100, 100.0), (1.0, "unit")])
 def test_updates_stay_below_every_bound(step, form):
     X, y = load_digits(return_X_y=True)
     for k in (0, 4):
@@ -66,6 +66,7 @@ def test_forms():
     assert novikoff("origin", 2.0, 0.5) == 16.0
     assert novikoff("unit", 2.0, 0.5, bias=3.0) == pytest.approx(5 * 10 / 0.25)
     assert novikoff("radius", 2.0, 0.5) == 64.0
+    assert novikoff(0.25, 2.0, 0.5, bias=3.0) == pytest.approx(4.25 * 37 / 0.25)
     assert novikoff("origin", 2.0, 0.0) == math.inf
 
 
@@ -175,7 +176,9 @@ def test_what_is_not_known_is_not_told():
     assert generalisation_bounds(zero, [[1.0], [-1.0]], [1, 0])[-1].value == math.inf
 
 
-@pytest.mark.parametrize("options", [{"fit_intercept": False}, {"bias_step": "unit"}, {"bias_step": "radius"}])
+@pytest.mark.parametrize(
+    "options", [{"fit_intercept": False}, {"bias_step": "unit"}, {"bias_step": "radius"}, {"bias_step": 3}]
+)
 def test_the_margin_asked_for_counts(options):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = X @ [1.0, 2.0, 3.0] > 0

@@ -24,8 +24,8 @@ LEARNERS = [
     ("Perceptron", {"class_weight": "balanced", "learning_rate": "1/sqrt(t)"}),
     ("AveragedPerceptron", {"class_weight": {0: 2.5, 1: 0.5}}),
     ("PAUM", {}),
-    ("PassiveAggressive", {"keep": "average"}),
-    ("AROW", {}),
+    ("PassiveAggressive", {"keep": "average", "bias_step": "radius"}),
+    ("AROW", {"bias_step": 0.01}),
     ("SecondOrderPerceptron", {"covariance": "full"}),
 ]
 

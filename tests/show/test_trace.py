@@ -221,6 +221,7 @@ def test_what_cannot_be_traced_is_refused():
 MODELS = [
     Perceptron(),
     Perceptron(order="cyclic", learning_rate=0.5, bias_step="radius"),
+    Perceptron(order="cyclic", bias_step=0.25),
     Perceptron(order="random", learning_rate="1/t"),
     Perceptron(order="first", fit_intercept=False),
     Perceptron(order="worst"),
@@ -235,10 +236,12 @@ MODELS = [
     PAUM(margin=(0.5, 2.0)),
     PassiveAggressive(variant="PA"),
     PassiveAggressive(variant="PA-I", C=0.25, keep="average"),
-    PassiveAggressive(variant="PA-II", multiclass="ovr"),
+    PassiveAggressive(variant="PA-II", multiclass="ovr", bias_step=0.5),
     AROW(),
-    AROW(covariance="full", r=2.0),
+    AROW(bias_step=0.25),
+    AROW(covariance="full", r=2.0, bias_step=0.5),
     SecondOrderPerceptron(),
+    SecondOrderPerceptron(bias_step=0.25),
     SecondOrderPerceptron(covariance="full", multiclass="ovr"),
 ]
 FLOATS_ONLY = [

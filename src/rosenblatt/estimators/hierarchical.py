@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.examples import Examples, encode_labels, encode_weights
@@ -17,7 +18,7 @@ from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.network_state_checks import check_tree_model
 from rosenblatt.estimators.base.report import Report, scan
 from rosenblatt.estimators.base.state_checks import assigned, planes_now
-from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.perceptron import COMMON, checked_order, chosen_bias
 from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.models import Planes, lengths2
 from rosenblatt.learn.online.hierarchy import Distance, TreeSolver, TreeState, make_tree, new_tree_state
@@ -31,6 +32,7 @@ HIERARCHICAL: dict[str, Any] = {
     **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "warm_start")},
     "tree": [dict, list, tuple, None],
     "keep": [StrOptions({"last", "average"})],
+    "bias_step": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
     "order": [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"],
 }
 
@@ -71,6 +73,8 @@ class HierarchicalPerceptron(EpochClassifier):
         None or a name that has no parent for those below the root; a class may be an inner node too. None: names with
         dots, `comp.sys.mac`, say their own tree if all classes have them; otherwise the tree is flat.
     fit_intercept : bool, default=True
+    bias_step : "unit" or float, default="unit"
+        c²: the bias counts as a feature of value c.
     order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
     keep : {"last", "average"}, default="last"
     max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, record_errors, class_weight, \
@@ -109,6 +113,7 @@ random_state
 
     tree: Any
     fit_intercept: bool
+    bias_step: float | str
     order: Any
     keep: str
     record_errors: bool
@@ -121,6 +126,7 @@ random_state
         tree: Sequence[Any] | Mapping[Any, Any] | None = None,
         *,
         fit_intercept: bool = True,
+        bias_step: float | str = "unit",
         order: str | Sequence[int] = "shuffle",
         keep: str = "last",
         max_epochs: int | None = None,
@@ -145,7 +151,7 @@ random_state
     def _plan(self) -> Plan:
         return Plan(
             rule=PassiveAggressiveRule("PA", 1.0),
-            bias="unit" if self.fit_intercept else "none",
+            bias=chosen_bias(self),
             order=checked_order(self.order),
             keep=self.keep,
             record_errors=self.record_errors,

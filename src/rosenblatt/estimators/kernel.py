@@ -15,7 +15,7 @@ from rosenblatt.data.examples import Examples, Facts, read_only
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
 from rosenblatt.estimators.base.report import Report
-from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, checked_order
 from rosenblatt.learn.epochs import Source, Training
 from rosenblatt.learn.evaluation import row_margins
 from rosenblatt.learn.kernel.budgets import BudgetSolver, BudgetState, new_budget_state
@@ -28,7 +28,7 @@ from rosenblatt.learn.kernel.perceptron import (
     new_kernel_state,
 )
 from rosenblatt.learn.kernel.svm_dual import KernelDualSolver, KernelDualState, new_kernel_dual_state
-from rosenblatt.learn.online.rules import PerceptronRule
+from rosenblatt.learn.online.rules import PerceptronRule, squared_bias_feature
 from rosenblatt.learn.online.solver import Plan, whole_problem
 from rosenblatt.learn.overflow import check_scores
 from rosenblatt.learn.schemes import TWO
@@ -54,7 +54,7 @@ KERNEL_PERCEPTRON: dict[str, Any] = {
     **KERNEL,
     "keep": [StrOptions({"last", "average", "vote"})],
     "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
-    "bias_step": [StrOptions({"unit", "radius"})],
+    **BIAS_STEP,
     "budget": [Interval(Integral, 1, None, closed="left"), None],
     "budget_rule": [StrOptions({"projectron++", "forgetron"})],
     "eta": [Interval(Real, 0, None, closed="left")],
@@ -138,8 +138,8 @@ class KernelPerceptron(KernelClassifier):
     eta : float, default=0.1
         Of Projectron++: rows whose squared distance to the support's span is at most this are projected too.
     fit_intercept : bool, default=False
-    bias_step : {"unit", "radius"}, default="unit"
-        With `fit_intercept`, b += y or y·R², R² = max K(x, x).
+    bias_step : {"unit", "radius"} or float, default="unit"
+        With `fit_intercept`, b += y·c², c² = 1, max K(x, x) or a number: the kernel is K(x, x′) + c².
     order : {"shuffle", "cyclic", "random"} or sequence of rows, default="shuffle"
     max_epochs : int, default=None
         None: until 2·10⁹ kernel values, 1,000 epochs at most, 10 at least (for a vote 10).
@@ -188,7 +188,7 @@ class KernelPerceptron(KernelClassifier):
     budget_rule: str
     eta: float
     fit_intercept: bool
-    bias_step: str
+    bias_step: float | str
     order: Any
     record_errors: bool
     _state: Any
@@ -207,7 +207,7 @@ class KernelPerceptron(KernelClassifier):
         budget_rule: str = "projectron++",
         eta: float = 0.1,
         fit_intercept: bool = False,
-        bias_step: str = "unit",
+        bias_step: float | str = "unit",
         order: str | Sequence[int] = "shuffle",
         max_epochs: int | None = None,
         cache_size: float = 200,
@@ -240,8 +240,8 @@ class KernelPerceptron(KernelClassifier):
         classes, seed = int(examples.classes.size), self._new_seed()
         scheme, kernel = self._scheme(classes, examples.target.ndim == 2), self._kernel(examples)
         if self.fit_intercept:
-            shift = 1.0 if self.bias_step == "unit" else largest_diagonal(kernel, examples)
-            kernel = replace(kernel, shift=shift)
+            reach2 = largest_diagonal(kernel, examples) if self.bias_step == "radius" else 0.0
+            kernel = replace(kernel, shift=float(squared_bias_feature(self.bias_step, reach2)))
         if self.budget is None:
             return new_kernel_state(examples, kernel, scheme, self.keep, classes, seed)
         if scheme.joint:

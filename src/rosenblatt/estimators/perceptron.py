@@ -35,6 +35,15 @@ COMMON: dict[str, Any] = {
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
 }
+# c², the square of the value of the bias feature.
+BIAS_STEP: dict[str, Any] = {"bias_step": [StrOptions({"unit", "radius"}), Interval(Real, 0, None, closed="neither")]}
+
+
+def chosen_bias(model: Any) -> str | float:
+    """The bias of a plan: "none", "unit", "radius" or c²."""
+    if not model.fit_intercept:
+        return "none"
+    return model.bias_step if isinstance(model.bias_step, str) else float(model.bias_step)
 
 
 def checked_order(order: Any) -> str | Array:
@@ -54,7 +63,7 @@ class Perceptron(OnlineClassifier):
 
     A row (x, y) that is not on the right side of the plane, y·f ≤ margin with f = w·x + b, moves it:
 
-        w += η·y·x          b += η·y  (bias step "unit")  or  η·y·R²  ("radius")
+        w += η·y·x          b += η·y·c²          c² = 1 (bias step "unit"), R² ("radius") or any number
 
     On rows that can be separated this ends, after at most (R/γ)² updates through the origin (Novikoff 1962), and `fit`
     runs until it has; on others it stops by its budget and says how many rows are wrong.
@@ -64,7 +73,9 @@ class Perceptron(OnlineClassifier):
     learning_rate : float, "1/t", "1/sqrt(t)", "line-search" or callable, default=1.0
         η; t counts updates. "line-search" is for batch updates. A callable gets the number of the epoch, from 1.
     fit_intercept : bool, default=True
-    bias_step : {"unit", "radius"}, default="unit"
+    bias_step : {"unit", "radius"} or float, default="unit"
+        c²: the bias is learned as if it were a feature of value c. Rows of norm 1 (TF-IDF) carry a feature as large
+        as themselves with "unit"; see `PassiveAggressive` for what smaller steps are worth.
     margin : float or pair of floats, default=0.0
         How far beyond the plane a row must be. A pair, in the order of `classes_`, gives each class its own (for
         one-vs-rest: the rest, the class).
@@ -128,7 +139,7 @@ class Perceptron(OnlineClassifier):
 
     learning_rate: float | str | Callable[[int], float]
     fit_intercept: bool
-    bias_step: str
+    bias_step: float | str
     margin: float | Sequence[float]
     update: str
     order: str | Sequence[int]
@@ -142,7 +153,7 @@ class Perceptron(OnlineClassifier):
             StrOptions({"1/t", "1/sqrt(t)", "line-search"}),
             callable,
         ],
-        "bias_step": [StrOptions({"unit", "radius"})],
+        **BIAS_STEP,
         "margin": [Interval(Real, 0, None, closed="left"), "array-like"],
         "update": [StrOptions({"online", "batch"})],
         "keep": [StrOptions({"last", "average", "vote", "pocket"})],
@@ -153,7 +164,7 @@ class Perceptron(OnlineClassifier):
         *,
         learning_rate: float | str | Callable[[int], float] = 1.0,
         fit_intercept: bool = True,
-        bias_step: str = "unit",
+        bias_step: float | str = "unit",
         margin: float | Sequence[float] = 0.0,
         update: str = "online",
         order: str | Sequence[int] = "shuffle",
@@ -182,7 +193,7 @@ class Perceptron(OnlineClassifier):
         return Plan(
             rule=PerceptronRule(low, high),
             rate=self.learning_rate if isinstance(self.learning_rate, str) else _number(self.learning_rate),
-            bias=self.bias_step if self.fit_intercept else "none",
+            bias=chosen_bias(self),
             batch=self.update == "batch",
             order=checked_order(self.order),
             keep=self.keep,
@@ -258,7 +269,7 @@ class AveragedPerceptron(Perceptron):
         η; t counts updates. A callable gets the number of the epoch, from 1.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
-    bias_step : {"unit", "radius"}, default="unit"
+    bias_step : {"unit", "radius"} or float, default="unit"
         What a step of size η adds to b: η·y or η·y·R².
     margin : float or pair of floats, default=0.0
         How far beyond the plane a row must be; a pair, in the order of `classes_`, sets one margin per class.
@@ -316,7 +327,7 @@ class AveragedPerceptron(Perceptron):
         *,
         learning_rate: float | str | Callable[[int], float] = 1.0,
         fit_intercept: bool = True,
-        bias_step: str = "unit",
+        bias_step: float | str = "unit",
         margin: float | Sequence[float] = 0.0,
         update: str = "online",
         order: str | Sequence[int] = "shuffle",
@@ -349,7 +360,7 @@ class VotedPerceptron(Perceptron):
         η; t counts updates. A callable gets the number of the epoch, from 1.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
-    bias_step : {"unit", "radius"}, default="unit"
+    bias_step : {"unit", "radius"} or float, default="unit"
         What a step of size η adds to b: η·y or η·y·R².
     margin : float or pair of floats, default=0.0
         How far beyond the plane a row must be; a pair, in the order of `classes_`, sets one margin per class.
@@ -407,7 +418,7 @@ class VotedPerceptron(Perceptron):
         *,
         learning_rate: float | str | Callable[[int], float] = 1.0,
         fit_intercept: bool = True,
-        bias_step: str = "unit",
+        bias_step: float | str = "unit",
         margin: float | Sequence[float] = 0.0,
         order: str | Sequence[int] = "shuffle",
         multiclass: str = "multinomial",
@@ -442,7 +453,7 @@ class PAUM(Perceptron):
         η; t counts updates. A callable gets the number of the epoch, from 1.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
-    bias_step : {"unit", "radius"}, default="radius"
+    bias_step : {"unit", "radius"} or float, default="radius"
         What a step of size η adds to b: η·y or η·y·R².
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
         In which order an epoch visits its rows: see `Perceptron`.
@@ -495,7 +506,7 @@ class PAUM(Perceptron):
         margin: float | Sequence[float] = (1.0, 1.0),
         learning_rate: float | str | Callable[[int], float] = 1.0,
         fit_intercept: bool = True,
-        bias_step: str = "radius",
+        bias_step: float | str = "radius",
         order: str | Sequence[int] = "shuffle",
         keep: str = "last",
         multiclass: str = "ovr",

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
-from rosenblatt.estimators.perceptron import COMMON, checked_order
+from rosenblatt.estimators.perceptron import COMMON, checked_order, chosen_bias
 from rosenblatt.learn.online.companions import DiagonalCorrelation, DiagonalCovariance
 from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
 from rosenblatt.learn.online.solver import Plan
@@ -17,13 +17,14 @@ from rosenblatt.learn.online.solver import Plan
 SECOND: dict[str, Any] = {
     **{name: rule for name, rule in COMMON.items() if name != "warm_start"},
     "covariance": [StrOptions({"diagonal", "full"})],
+    "bias_step": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
 }
 
 
 def _plan(model: Any, rule: Rule) -> Plan:
     return Plan(
         rule=rule,
-        bias="unit" if model.fit_intercept else "none",
+        bias=chosen_bias(model),
         order=checked_order(model.order),
         record_errors=model.record_errors,
     )
@@ -46,6 +47,8 @@ class AROW(OnlineClassifier):
         "full" keeps (d + 1)² numbers per class, so it is for few features.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
+    bias_step : "unit" or float, default="unit"
+        c², the initial variance of the bias in units of that of a weight, as if it were a feature of value c.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
         In which order an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
@@ -93,6 +96,7 @@ class AROW(OnlineClassifier):
         r: float = 1.0,
         covariance: str = "diagonal",
         fit_intercept: bool = True,
+        bias_step: float | str = "unit",
         order: str | Sequence[int] = "shuffle",
         multiclass: str = "multinomial",
         max_epochs: int | None = None,
@@ -122,6 +126,8 @@ class SecondOrderPerceptron(OnlineClassifier):
         "diagonal" keeps only the diagonal of A.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
+    bias_step : "unit" or float, default="unit"
+        c², the initial variance of the bias in units of that of a weight, as if it were a feature of value c.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
         In which order an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
@@ -169,6 +175,7 @@ class SecondOrderPerceptron(OnlineClassifier):
         a: float = 1.0,
         covariance: str = "diagonal",
         fit_intercept: bool = True,
+        bias_step: float | str = "unit",
         order: str | Sequence[int] = "shuffle",
         multiclass: str = "multinomial",
         max_epochs: int | None = None,

@@ -13,7 +13,7 @@ from rosenblatt.prove.margins import linear_model_of, margins
 from rosenblatt.prove.max_margin.search import max_margin
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
-# -- the three forms of Novikoff's bound -----------------------------------------------------------------------------
+# -- the forms of Novikoff's bound -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,9 @@ class MistakeBound:
 
     Attributes
     ----------
-    form : {"origin", "unit", "radius"}
-        "origin", without bias: (R/γ)². "unit", bias step 1: (1 + R²)(1 + b²)/γ². "radius", bias step R²: (2R/γ)².
+    form : {"origin", "unit", "radius"} or float
+        "origin", without bias: (R/γ)². "unit", bias step 1: (1 + R²)(1 + b²)/γ². "radius", bias step R²: (2R/γ)². A
+        number is the bias step c² of the model: (c² + R²)(1 + b²/c²)/γ².
     value : float
     radius : float
         R = max‖x‖.
@@ -35,7 +36,7 @@ class MistakeBound:
         updates/value, for the form that applies to the model's training.
     """
 
-    form: str
+    form: str | float
     value: float
     radius: float
     margin: float
@@ -45,12 +46,13 @@ class MistakeBound:
     def __str__(self) -> str:
         """The bound as text."""
         used = "" if self.share is None else f", {100 * self.share:.3g} % of it used"
-        where = {"origin": "no bias", "unit": "bias step 1", "radius": "bias step R²"}[self.form]
+        names = {"origin": "no bias", "unit": "bias step 1", "radius": "bias step R²"}
+        where = names[self.form] if isinstance(self.form, str) else f"bias step {self.form:g}"
         source = f"R = {self.radius:.6g}, {self.source} γ = {self.margin:.6g}"
         return f"{where}: at most {self.value:,.6g} updates ({source}){used}"
 
 
-def novikoff(form: str, radius: float, margin: float, bias: float = 0.0, *, tau: float = 0.0) -> float:
+def novikoff(form: str | float, radius: float, margin: float, bias: float = 0.0, *, tau: float = 0.0) -> float:
     """The bound in one of its forms, from R, γ and b of a plane with unit normal; tau is τ/η, the required margin.
 
     Examples
@@ -60,12 +62,12 @@ def novikoff(form: str, radius: float, margin: float, bias: float = 0.0, *, tau:
     (4.0, 16.0, 16.0)
     """
     plane = Separator(margin, 1.0, bias * bias)
-    kind = {"origin": "none", "unit": "unit", "radius": "radius"}[form]
+    kind = "none" if form == "origin" else form
     return mistake_bound(plane, radius * radius, bias=kind, margin=tau) or math.inf
 
 
 def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
-    """Novikoff's bound in its three forms, from the margin achieved and from the largest margin.
+    """Novikoff's bound in its forms, from the margin achieved and from the largest margin.
 
     Parameters
     ----------
@@ -99,14 +101,17 @@ def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
         )
     radius = math.sqrt(read_labelled_rows(X, y).radius2)
     trained, updates, tau = _training_form(model)
-    found = []
+    found: list[MistakeBound] = []
+    forms: list[str | float] = ["origin", "unit", "radius"]
+    if isinstance(trained, float):
+        forms.append(trained)
 
     def tell(source: str, plane: Any) -> None:
         seen, line = margins(plane, X, y), linear_model_of(plane)
         length, b = math.sqrt(float(line.coef[0] @ line.coef[0])), float(line.intercept[0])
         if not (seen.margin > 0 and length > 0):
             return
-        for form in ("origin", "unit", "radius"):
+        for form in forms:
             if (form == "origin") == (b == 0 and not _has_bias(plane)):
                 value = novikoff(form, radius, seen.margin, b / length, tau=tau)
                 share = updates / value if form == trained and updates is not None else None
@@ -125,12 +130,14 @@ def _has_bias(model: Any) -> bool:
     return bool(getattr(model, "fit_intercept", False))
 
 
-def _training_form(model: Any) -> tuple[str | None, int | None, float]:
+def _training_form(model: Any) -> tuple[str | float | None, int | None, float]:
     """The form that applies to a perceptron's training, its number of updates, and its required margin τ/η."""
     report = getattr(model, "report_", None)
     if report is None or report.bound is None or report.moved is not None:  # a batch has a bound of its own
         return None, None, 0.0
-    form = "origin" if not model.fit_intercept else str(model.bias_step)
+    form = "origin" if not model.fit_intercept else model.bias_step
+    if not isinstance(form, str):
+        form = "unit" if form == 1 else float(form)
     return form, int(report.updates), float(np.max(model.margin)) / float(model.learning_rate)
 
 

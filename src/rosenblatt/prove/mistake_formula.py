@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from rosenblatt.learn.online.rules import squared_bias_feature
+
 SMALLEST = 1e-290  # smaller doubles may be subnormal, with fewer digits
 
 
@@ -18,15 +20,15 @@ class Separator:
 
 
 def mistake_bound(
-    plane: Separator, radius2: float, *, bias: str, classes: int = 2, margin: float = 0.0, rate: float = 1.0
+    plane: Separator, radius2: float, *, bias: str | float, classes: int = 2, margin: float = 0.0, rate: float = 1.0
 ) -> float | None:
     """The most updates that a perceptron starting at zero can make, from planes that separate its rows.
 
     Two classes, γ = low/‖w‖, R² = max‖x‖², τ the required margin, η the learning rate:
 
     - no bias: (R² + 2τ/η)/γ² (Novikoff 1962);
-    - bias step 1, the bias-free perceptron on (x, 1): (1 + R² + 2τ/η)(1 + b²/‖w‖²)/γ²;
-    - bias step R²: (2R/γ)²(1 + τ/(ηR²)) (Cristianini and Shawe-Taylor 2000; Li et al. 2002).
+    - bias step c² ("unit": 1), the perceptron without bias on (x, c): (c² + R² + 2τ/η)(1 + b²/(c‖w‖)²)/γ²;
+    - bias step R² ("radius"): (2R/γ)²(1 + τ/(ηR²)) (Cristianini and Shawe-Taylor 2000; Li et al. 2002).
 
     For more than two classes W is one long vector: an update changes two planes, so R² counts twice.
 
@@ -38,10 +40,9 @@ def mistake_bound(
     if bias == "radius" and classes == 2 and plane.bias2 <= radius2 * plane.norm2:
         return _bound_in_range(4 * radius2, 4 * margin / rate, plane.norm2, plane.low)
     length2, reach2 = plane.norm2, radius2
-    if bias == "unit":
-        length2, reach2 = plane.norm2 + plane.bias2, radius2 + 1
-    elif bias == "radius" and radius2 > 0:
-        length2, reach2 = plane.norm2 + plane.bias2 / radius2, 2 * radius2
+    c2 = squared_bias_feature(bias, radius2)
+    if c2 > 0:
+        length2, reach2 = plane.norm2 + plane.bias2 / c2, radius2 + c2
     return _bound_in_range((2 if classes > 2 else 1) * reach2, 2 * margin / rate, length2, plane.low)
 
 

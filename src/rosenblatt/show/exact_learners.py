@@ -55,7 +55,7 @@ class ExactMachine:
     b: Array
     rule: Rule
     rate: Any
-    c: Fraction  # the step of the bias, where w steps by x: 0, 1 or R²
+    c2: Fraction  # the step of the bias, where w steps by x: 0, 1, R² or a number
     scheme: Scheme
     total: Array = field(init=False)  # Σ clock·Δ, for the average
     total_b: Array = field(init=False)
@@ -97,7 +97,7 @@ class ExactMachine:
         if isinstance(self.rule, PerceptronRule):
             return self.rate_at(epoch)
         assert isinstance(self.rule, PassiveAggressiveRule)
-        q: Fraction = len(candidate.moves) * (x @ x + self.c)
+        q: Fraction = len(candidate.moves) * (x @ x + self.c2)
         C = as_fraction(self.rule.C)
         if self.rule.variant == "PA-II":
             return candidate.lack / (q + 1 / (2 * C))
@@ -115,7 +115,7 @@ class ExactMachine:
         """Make the update with weight `share`; return whether it changed the state."""
         size = share * self.step_size(candidate, x, epoch)
         for k, sign in candidate.moves:
-            self.move_plane(k, sign * size * x, sign * size * self.c)
+            self.move_plane(k, sign * size * x, sign * size * self.c2)
         self.updates += size != 0
         return size != 0
 
@@ -139,11 +139,13 @@ class SecondOrderExactMachine(ExactMachine):
             start = as_fraction(self.rule.a) if self.diagonal_second_order else 1 / as_fraction(self.rule.a)
         eye = np.full((d + 1, d + 1), ZERO, dtype=object)
         np.fill_diagonal(eye, start)
+        if self.c2:  # a feature of value c is one of value 1 with c² times the variance
+            eye[d, d] = start / self.c2 if self.diagonal_second_order else start * self.c2
         self.matrix = np.stack([eye] * K)
-        self.v: Array = np.column_stack([self.W, self.b]) * (start if self.diagonal_second_order else ONE)
+        self.v: Array = np.column_stack([self.W, self.b]) * (np.diagonal(eye) if self.diagonal_second_order else ONE)
 
     def _with_bias(self, x: Array) -> Array:
-        return np.array([*x, self.c], dtype=object)
+        return np.array([*x, ONE if self.c2 else ZERO], dtype=object)
 
     def scores(self, x: Array) -> Array:
         """The scores of a row, one per plane."""
@@ -298,7 +300,7 @@ def _batch(X: Array, machine: ExactMachine, problem: Problem, number: int, epoch
             if machine.makes_update(candidate):
                 for k, sign in candidate.moves:
                     move[k] = move[k] + weight * sign * X[row]
-                    shift[k] = shift[k] + weight * sign * machine.c
+                    shift[k] = shift[k] + weight * sign * machine.c2
                 moved += [] if int(row) in moved[-1:] else [int(row)]
     if moved:
         eta = machine.rate_at(epoch + 1) / total
@@ -332,7 +334,7 @@ def _pick_row(X: Array, machine: ExactMachine, problem: Problem, worst: bool) ->
     best, most = None, None
     for row, found in candidate_updates_of_rows(X, machine, problem):
         lacks = [candidate.lack for candidate in found if machine.makes_update(candidate)]
-        if not machine.c and not X[row].any():  # an all-zero row without a bias moves no plane
+        if not machine.c2 and not X[row].any():  # an all-zero row without a bias moves no plane
             continue
         if lacks and (most is None or (worst and max(lacks) > most)):
             best, most = row, max(lacks)
@@ -340,12 +342,12 @@ def _pick_row(X: Array, machine: ExactMachine, problem: Problem, worst: bool) ->
 
 
 def new_exact_machines(
-    plan: Plan, rate: Any, scheme: Scheme, planes: int, c: Fraction, start: Any
+    plan: Plan, rate: Any, scheme: Scheme, planes: int, c2: Fraction, start: Any
 ) -> list[ExactMachine]:
     """Machines that start at the given planes (P, d) and (P,): one for all planes, or one per pair of classes."""
     kind = SecondOrderExactMachine if plan.rule.order == 2 else ExactMachine
     groups = [[k] for k in range(planes)] if scheme.single else [list(range(planes))]
-    return [kind(start[0][group].copy(), start[1][group].copy(), plan.rule, rate, c, scheme.alone) for group in groups]
+    return [kind(start[0][group].copy(), start[1][group].copy(), plan.rule, rate, c2, scheme.alone) for group in groups]
 
 
 def exact_plan(model: Any) -> tuple[Plan, Any]:

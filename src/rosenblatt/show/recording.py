@@ -14,7 +14,7 @@ from rosenblatt.estimators.base.online import given
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.models import VotedPlanes
-from rosenblatt.learn.online.rules import PerceptronRule
+from rosenblatt.learn.online.rules import PerceptronRule, squared_bias_feature
 from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import TWO, Scheme
@@ -206,8 +206,8 @@ def record_in_fractions(
     )
     here = np.arange(len(rows)) if examples.present is None else examples.present
     radius2 = max((row @ row for row in rows[here]), default=Fraction(0))
-    c = {"none": Fraction(0), "unit": Fraction(1), "radius": radius2}[plan.bias]
-    machines = new_exact_machines(plan, rate, scheme, planes, c, start)
+    c2 = as_fraction(squared_bias_feature(plan.bias, radius2))
+    machines = new_exact_machines(plan, rate, scheme, planes, c2, start)
     truth = np.asarray(y)
     recorder = Recorder(rows, truth, start, _epsilon(plan.rule))
 
@@ -269,8 +269,9 @@ def _exact_bound(rows: Any, examples: Any, plan: Any, rate: Any, machine: ExactM
     low = min((W[0] @ rows[i] + b[0]) * (1 if examples.target[i] == 1 else -1) for i in here)
     plane = Separator(cast(Any, low), W[0] @ W[0], b[0] * b[0])
     asked = max(as_fraction(plan.rule.low), as_fraction(plan.rule.high))
+    bias = plan.bias if isinstance(plan.bias, str) else cast(Any, as_fraction(plan.bias))
     bound: Any = mistake_bound(
-        plane, cast(Any, radius2), bias=plan.bias, margin=cast(Any, asked), rate=cast(Any, as_fraction(rate))
+        plane, cast(Any, radius2), bias=bias, margin=cast(Any, asked), rate=cast(Any, as_fraction(rate))
     )
     if plan.batch and bound is not None:
         bound *= len(here) if examples.weights is None else sum(map(as_fraction, examples.weights[here]))

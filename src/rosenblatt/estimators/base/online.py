@@ -42,6 +42,7 @@ from rosenblatt.estimators.base.state_checks import (
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
+from rosenblatt.learn.online.rules import squared_bias_feature
 from rosenblatt.learn.online.solver import OnlineSolver, Plan, default_epochs, new_state, start_from
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.schemes import Scheme
@@ -209,6 +210,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         full = self._state.machines[0].full
         if plan.rule.order == 2 and plan.rule.full != full:  # type: ignore[union-attr]
             raise ValueError(f"covariance was {'full' if full else 'diagonal'} in the first call and is now another.")
+        bias = self._state.bias  # the initial variance, for a second-order rule
+        if plan.rule.order == 2 and self._state.epoch and bias != squared_bias_feature(plan.bias, 0.0):
+            was = f"bias_step was {bias:g}" if bias else "there was no bias"
+            raise ValueError(f"{was} in the first call: fit_intercept and bias_step must stay as they were.")
         return False
 
     # -- training ----------------------------------------------------------------------------------------------------

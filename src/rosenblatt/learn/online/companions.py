@@ -285,9 +285,10 @@ class DiagonalCovariance(Covariance):
     intercept: Array
 
     @classmethod
-    def start(cls, K: int, d: int, value: float, dtype: Any) -> Self:
-        """The initial variances, all equal."""
-        return cls(np.full((K, d), value, dtype), np.full(K, value, dtype))
+    def start(cls, K: int, d: int, value: float, bias: float, dtype: Any) -> Self:
+        """The initial variances, all equal but for the intercept, whose variance is c² = `bias` times as large."""
+        first, of_bias = _in_range([value, value * bias], dtype)
+        return cls(np.full((K, d), first), np.full(K, of_bias))
 
     @property
     def variances(self) -> Array | None:
@@ -318,6 +319,11 @@ class DiagonalCovariance(Covariance):
 @dataclass
 class DiagonalCorrelation(DiagonalCovariance):
     """The diagonal of A = aI + Σ x xᵀ (second-order perceptron); the machine's weights are v, prediction uses v/A."""
+
+    @classmethod
+    def start(cls, K: int, d: int, value: float, bias: float, dtype: Any) -> Self:
+        """The initial diagonal; A is an inverse covariance."""
+        return super().start(K, d, value, 1.0 / bias, dtype)
 
     def planes(self, weights: Weights) -> Weights:
         """v/A."""
@@ -351,9 +357,9 @@ class FullCovariance(Covariance):
     full: ClassVar[bool] = True
 
     @classmethod
-    def start(cls, K: int, d: int, value: float, dtype: Any) -> Self:
-        """Multiples of the identity."""
-        return cls(np.stack([np.eye(d + 1, dtype=dtype) * value] * K))
+    def start(cls, K: int, d: int, value: float, bias: float, dtype: Any) -> Self:
+        """Diagonal, with equal variances but for the intercept, whose variance is c² = `bias` times as large."""
+        return cls(np.stack([np.diag(_in_range([value] * d + [value * bias], dtype))] * K))
 
     def planes(self, weights: Weights) -> Weights:
         """Coefficients and, from the last column, intercepts."""
@@ -384,6 +390,18 @@ class FullCovariance(Covariance):
         """One matrix per plane."""
         wanted = (K, d + 1, d + 1)
         return None if self.matrices.shape == wanted and self.matrices.dtype == dtype else f"covariances of {wanted}"
+
+
+def _in_range(variances: list[float], dtype: Any) -> Array:
+    """Initial variances, or their inverses, in the type of the weights; refuse those that are 0 or infinite there."""
+    with np.errstate(over="ignore", under="ignore"):
+        found = np.array(variances).astype(dtype)
+    if not (found.min() > 0 and found.max() < np.inf):
+        raise ValueError(
+            f"The initial variance of a weight or of the bias leaves the range of {found.dtype}: bias_step, or a, is "
+            "too small or too large."
+        )
+    return found
 
 
 def _shaped(part: Companion, shape: tuple[int, ...], K: int, dtype: Any) -> bool:

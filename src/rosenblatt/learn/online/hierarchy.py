@@ -26,7 +26,7 @@ from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.companions import NO_LOG
 from rosenblatt.learn.online.hierarchy_visits import TreeNodes
-from rosenblatt.learn.online.rules import CONSTANT
+from rosenblatt.learn.online.rules import CONSTANT, squared_bias_feature
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import JOINT, TWO
@@ -210,7 +210,7 @@ def _branches(state: TreeState, rows: Any) -> TreeNodes:
 
 def visit_rows(problem: Problem, piece: Array, plan: Plan, state: TreeState, repeats: VisitLimit) -> None:
     """Learn from these rows, one by one."""
-    rule = plan.rule.encode(1.0, CONSTANT, 1.0 if plan.bias == "unit" else 0.0)
+    rule = plan.rule.encode(1.0, CONSTANT, float(squared_bias_feature(plan.bias, 0.0)))
     learner, tally = _branches(state, problem.rows), state.tally
     most = rows_per_call(problem.per_row * state.intercept.size)
     tally[Count.POSITION] = 0.0

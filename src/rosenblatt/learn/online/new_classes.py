@@ -36,7 +36,7 @@ def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule) 
                 mix[places[1], 0] = half
     else:
         mix[places, np.arange(places.size)] = 1.0
-    grown = _mixed(machine, mix, rule, state.keep)
+    grown = _mixed(machine, mix, rule, state)
     return replace(state, machines=[grown], scheme=scheme, classes=classes)
 
 
@@ -44,7 +44,7 @@ def _grow_pairs(state: State, places: Array, classes: int, rule: Rule) -> State:
     old = _pair_numbers(places.size) if state.scheme == PAIRS else {(0, 1): 0}
     first = state.machines[0]
     d, dtype = first.coef.shape[1] - first.full, first.coef.dtype
-    machines = [new_machine(rule, state.keep, 1, d, dtype) for _ in range(PAIRS.machines(classes))]
+    machines = [new_machine(rule, state.keep, 1, d, dtype, state.bias) for _ in range(PAIRS.machines(classes))]
     for (a, b), number in _pair_numbers(classes).items():
         where = [int(np.flatnonzero(places == c)[0]) if c in places else -1 for c in (a, b)]
         if min(where) >= 0:
@@ -56,11 +56,11 @@ def _pair_numbers(classes: int) -> dict[tuple[int, int], int]:
     return {pair: number for number, pair in enumerate(PAIRS.of(classes))}
 
 
-def _mixed(machine: Machine, mix: Array, rule: Rule, keep: str) -> Machine:
+def _mixed(machine: Machine, mix: Array, rule: Rule, state: State) -> Machine:
     """The machine whose planes are `mix` @ the old planes."""
     lay_out(machine, Dense(machine.coef), TWO)
-    dtype = machine.coef.dtype
-    grown = new_machine(rule, keep, mix.shape[0], machine.coef.shape[1] - machine.full, dtype)
+    d, dtype = machine.coef.shape[1] - machine.full, machine.coef.dtype
+    grown = new_machine(rule, state.keep, mix.shape[0], d, dtype, state.bias)
     grown.coef, grown.intercept = (mix @ machine.coef).astype(dtype), (mix @ machine.intercept).astype(dtype)
     grown.tally = machine.tally.copy()
     grown.moves = np.abs(mix) @ machine.moves

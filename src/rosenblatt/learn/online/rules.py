@@ -3,16 +3,17 @@
 All first-order rules have the same form. With the margin m = y·f (two classes) or m = s_y − max s_r (many) and the
 required margin τ, a row whose margin is short by ℓ = τ − m ≥ 0 makes the step
 
-    w += size · y · x          b += size · y · c          c = 0 (no bias), 1 (unit) or R² (radius)
+    w += size · y · x          b += size · y · c²         c² = 0 (no bias), 1 (unit), R² (radius) or any number
 
-and a rule only defines `size`. A rule encodes itself as `Encoded`: an integer and a few numbers, which are all that
-compiled code sees. To add a rule, add a class here and a line in `step_size` (CONTRIBUTING.md).
+and a rule only defines `size`; the bias is a feature of value c, whose weight is b/c. A rule encodes itself as
+`Encoded`: an integer and a few numbers, which are all that compiled code sees. To add a rule, add a class here and a
+line in `step_size` (CONTRIBUTING.md).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class Encoded(NamedTuple):
     tube: float  # ε of regression, below 0 for classification
     eta: float
     decay: int
-    bias: float  # c
+    bias: float  # c²; of second-order rules 0 or 1, the value of the bias feature
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,11 @@ class AROWRule:
     r: float = 1.0
     full: bool = False
     order = 2
-    start = 1.0
+    start = 1.0  # the initial variance of a weight
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
-        return Encoded(AROW, 1.0, 1.0, float(self.r), -1.0, 1.0, CONSTANT, float(bias))
+        return Encoded(AROW, 1.0, 1.0, float(self.r), -1.0, 1.0, CONSTANT, float(bias > 0))
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,15 @@ class SecondOrderRule:
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
-        return Encoded(SECOND_ORDER, 0.0, 0.0, 1.0, -1.0, 1.0, CONSTANT, float(bias))
+        return Encoded(SECOND_ORDER, 0.0, 0.0, 1.0, -1.0, 1.0, CONSTANT, float(bias > 0))
 
 
 Rule = PerceptronRule | PassiveAggressiveRule | AROWRule | SecondOrderRule
+
+
+def squared_bias_feature(bias: Any, radius2: Any) -> Any:
+    """c², what a step of size 1 adds to b, for "none", "unit", "radius" or a number."""
+    return {"none": 0, "unit": 1, "radius": radius2}[bias] if isinstance(bias, str) else bias
 
 
 # -- what compiled code asks a rule ----------------------------------------------------------------------------------

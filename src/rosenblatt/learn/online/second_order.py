@@ -1,6 +1,7 @@
 """Second-order learners: AROW and the second-order perceptron, which also learn a covariance of the weights.
 
 A class k has weights w_k and a covariance Σ_k, full (d+1, d+1) with the bias as the last feature, or diagonal.
+A bias feature of value c is one of value 1 whose weight has c² times the initial variance (`companions`).
 On a row whose margin m is too small, with g = Σx̂, q = x̂ᵀg and β = 1/(q + r):
 
     w += (1 − m)·β·y·g          Σ −= β·g·gᵀ

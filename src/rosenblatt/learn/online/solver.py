@@ -21,7 +21,7 @@ from rosenblatt.learn.evaluation import Problem, clean, evaluate, row_to_learn_f
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.companions import LOG_ROOM, NO_LOG, NONE, FullCovariance, LoggedUpdates, Pocket, Weights
 from rosenblatt.learn.online.first_order import UpdateLog
-from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule
+from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule, squared_bias_feature
 from rosenblatt.learn.online.state import Machine, State, begin_at, learner, new_machine
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
 from rosenblatt.learn.repeated_visits import VisitLimit
@@ -40,7 +40,7 @@ class Plan:
 
     rule: Rule
     rate: float | str | Callable[[int], float] = 1.0
-    bias: str = "unit"  # "none", "unit", "radius"
+    bias: str | float = "unit"  # "none", "unit", "radius" or c²
     batch: bool = False
     order: str | Array = "shuffle"
     keep: str = "last"
@@ -105,8 +105,9 @@ def new_state(facts: Facts, plan: Plan, scheme: Scheme, classes: int, seed: int)
     """A state with zero weights."""
     d, dtype = facts.n_features, facts.dtype
     columns = scheme.columns(classes)
-    machines = [new_machine(plan.rule, plan.keep, columns, d, dtype) for _ in range(scheme.machines(classes))]
-    return State(machines, scheme, plan.keep, classes, seed)
+    bias = float(squared_bias_feature(plan.bias, facts.radius2))
+    machines = [new_machine(plan.rule, plan.keep, columns, d, dtype, bias) for _ in range(scheme.machines(classes))]
+    return State(machines, scheme, plan.keep, classes, seed, bias=bias)
 
 
 def start_from(state: State, coef: Array, intercept: Array) -> None:
@@ -242,7 +243,7 @@ class OnlineSolver(LinearSolver):
     def _meet(self, examples: Examples) -> None:
         state = self.state
         state.radius2 = max(state.radius2, examples.radius2)
-        state.bias = {"none": 0.0, "unit": 1.0, "radius": state.radius2}[self.plan.bias]
+        state.bias = float(squared_bias_feature(self.plan.bias, state.radius2))
         if examples.weights is not None:
             state.whole = state.whole and bool((examples.weights == np.floor(examples.weights)).all())
 

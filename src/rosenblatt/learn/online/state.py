@@ -156,12 +156,12 @@ class State:
         return Planes(coef, np.concatenate([part[1] for part in parts]), self.scheme, self.classes)
 
 
-def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any) -> Machine:
-    """A machine of K columns at zero."""
+def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any, bias: float) -> Machine:
+    """A machine of K columns at zero; bias is c² (`rules`), or 0."""
     covariance: Covariance | None = None
     if isinstance(rule, AROWRule | SecondOrderRule):
         diagonal = DiagonalCorrelation if isinstance(rule, SecondOrderRule) else DiagonalCovariance
-        covariance = (FullCovariance if rule.full else diagonal).start(K, d, rule.start, dtype)
+        covariance = (FullCovariance if rule.full else diagonal).start(K, d, rule.start, bias or 1.0, dtype)
     width = d + 1 if covariance is not None and covariance.full else d
     machine = Machine(np.zeros((K, width), dtype), np.zeros(K, dtype), moves=np.zeros(K), covariance=covariance)
     if keep == "average":
