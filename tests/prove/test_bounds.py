@@ -44,7 +44,7 @@ def test_the_lectures_bound_is_tight():
     assert "100 % of it used" in str(achieved)
 
 
-@pytest.mark.parametrize(("step", "form"), [("unit", "unit"), ("radius", "radius"), (100, 100.0), (1.0, "unit")])
+@pytest.mark.parametrize(("step", "form"), [("unit", "unit"), ("radius", "radius")])
 def test_updates_stay_below_every_bound(step, form):
     X, y = load_digits(return_X_y=True)
     for k in (0, 4):
@@ -60,6 +60,18 @@ def test_updates_stay_below_every_bound(step, form):
         if form == "radius":
             assert widest.value == pytest.approx((2 * widest.radius / widest.margin) ** 2)
             assert achieved.value == pytest.approx(model.report_.bound)
+
+
+@pytest.mark.parametrize(("step", "form", "words"), [(4, 4.0, "bias step 4"), (1.0, "unit", "bias step 1")])
+def test_a_bias_step_that_is_a_number_has_its_own_form(step, form, words):
+    X, y = load_iris(return_X_y=True)
+    model = Perceptron(bias_step=step, order="cyclic").fit(X, y == 0)
+    mine = [one for one in mistake_bounds(model, X, y == 0) if one.form == form]
+    assert {one.source for one in mine} == {"achieved", "widest"}
+    assert mine[0].value == pytest.approx(model.report_.bound)
+    assert [one.share for one in mine] == pytest.approx([model.report_.updates / one.value for one in mine])
+    assert max(one.share for one in mine) <= 1
+    assert str(mine[0]).startswith(f"{words}: at most")
 
 
 def test_forms():
