@@ -220,6 +220,19 @@ def test_second_order_many_classes(kind, covariance, name, scheme, rows, bias):
     same(model, slow, exact=False)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arow_on_sparse_rows_of_every_length(dtype):
+    """Stored values are read four at a time: rows of 0 to 9 values have every remainder."""
+    rng = np.random.default_rng(0)
+    lengths = np.arange(60) % 10
+    X = np.array([np.r_[rng.normal(size=n), np.zeros(9 - n)] for n in lengths], dtype)
+    y = rng.integers(0, 2, 60)
+    dense, sparse = (AROW(r=0.7, order="cyclic", max_epochs=3).fit(form, y) for form in (X, sp.csr_matrix(X)))
+    slow = twin.train(X.astype(float).tolist(), [2 * int(k) - 1 for k in y], twin.AROW(r=0.7), epochs=3)
+    same(dense, slow, exact=False)
+    same(sparse, slow, exact=False)
+
+
 # -- the loop in pieces ----------------------------------------------------------------------------------------------
 
 

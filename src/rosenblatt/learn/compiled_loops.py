@@ -27,7 +27,7 @@ from rosenblatt.learn.online.first_order import (
     visit_separate,
 )
 from rosenblatt.learn.online.hierarchy_visits import TreeNodes, visit_tree
-from rosenblatt.learn.online.second_order import Diagonal, Full, visit_second_order
+from rosenblatt.learn.online.second_order import AROWPlane, Diagonal, Full, visit_arow_plane, visit_second_order
 from rosenblatt.learn.rows import dot, dots, fetch_ahead
 
 Array = np.ndarray[Any, Any]
@@ -38,6 +38,7 @@ visit = verb(
         OnePlane: visit_one,
         JointPlanes: visit_multinomial,
         SeparatePlanes: visit_separate,
+        AROWPlane: visit_arow_plane,
         Diagonal: visit_second_order,
         Full: visit_second_order,
         TreeNodes: visit_tree,

@@ -30,7 +30,7 @@ from rosenblatt.learn.online.companions import (
 )
 from rosenblatt.learn.online.first_order import JointPlanes, OnePlane, SeparatePlanes
 from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
-from rosenblatt.learn.online.second_order import BY_COLUMN, PAIRWISE, SINGLE, Diagonal, Full
+from rosenblatt.learn.online.second_order import BY_COLUMN, PAIRWISE, SINGLE, AROWPlane, Diagonal, Full
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
@@ -222,6 +222,8 @@ def learner(machine: Machine, scheme: Scheme, rule: Rule, rows: Dense | Sparse, 
             return Full(w, covariance.matrices, x, g, scores, mode)
         assert isinstance(covariance, DiagonalCovariance)
         s = covariance.coef
+        if isinstance(rule, AROWRule) and mode == SINGLE:
+            return AROWPlane(w[0], machine.intercept, s[0], covariance.intercept)
         if isinstance(rows, Sparse) and mode == SINGLE:  # (1, d) and (d, 1) are the same memory
             w, s = w.reshape(-1, 1), s.reshape(-1, 1)
         return Diagonal(w, machine.intercept, s, covariance.intercept, scores, mode)
