@@ -115,20 +115,6 @@ def _frontier(tried: list[Tried]) -> list[Tried]:
     return found
 
 
-def acq() -> Any:
-    """Reuters "acq", the lecture's text experiment."""
-    from sklearn.datasets import load_svmlight_file
-
-    at = datasets.folder("acq")
-    if at is None:
-        return None
-    X, y = load_svmlight_file(str(at / "train.svm.gz"), n_features=9947, dtype=np.float32)
-    T, u = load_svmlight_file(str(at / "test.svm.gz"), n_features=9947, dtype=np.float32)
-    for Z in (X, T):
-        Z.indices, Z.indptr = Z.indices.astype(np.int32), Z.indptr.astype(np.int32)
-    return X, y, T, u
-
-
 def covtype() -> Any:
     """Lodgepole pine against the other forests, standardised; every fifth row is for testing."""
     at = datasets.folder("covtype")
@@ -147,7 +133,7 @@ def covtype() -> Any:
 DATA: dict[str, tuple[Any, float, str]] = {
     "a9a": (datasets.a9a, 0.8495, "≥ 3.5 ×"),
     "20 Newsgroups TF-IDF": (datasets.news, 0.857, "≥ 3.5 ×"),
-    "acq": (acq, 0.970, "≥ 2 ×"),
+    "acq": (datasets.acq, 0.970, "≥ 2 ×"),
     "covtype, two classes": (covtype, 0.755, "≥ 4 ×"),
     "MNIST": (datasets.mnist, 0.920, "≥ 100 ×"),
 }
