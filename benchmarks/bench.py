@@ -21,6 +21,7 @@ import bench_linear
 import bench_networks
 import bench_prove
 import bench_search
+import bench_sequences
 import bench_tables
 
 SECTIONS = {
@@ -36,6 +37,7 @@ SECTIONS = {
     "files": bench_files.run,
     "tables": bench_tables.run,
     "search": bench_search.run,
+    "sequences": bench_sequences.run,
     "cluster": bench_cluster.run,
     "lab": bench_lab.run,
 }
