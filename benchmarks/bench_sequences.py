@@ -224,8 +224,6 @@ def _from_files(at: Path, epochs: int, peer: tuple[str, int | None]) -> None:
 
 def _measure(which: str, path: str, epochs: str, algorithm: str, iterations: str) -> None:
     """From the file to the model in this process: seconds and peak memory, as JSON."""
-    import resource
-
     if which == "ours":
         from rosenblatt import SequencePerceptron, read_conll
 
@@ -246,7 +244,9 @@ def _measure(which: str, path: str, epochs: str, algorithm: str, iterations: str
                 trainer.train(model.name)
 
     seconds, _ = _timed(work)
-    print(json.dumps({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3}))
+    # Not ru_maxrss, which a child takes over from the process that started it.
+    peak = next(line for line in Path("/proc/self/status").read_text().split("\n") if line.startswith("VmHWM"))
+    print(json.dumps({"seconds": seconds, "peak": int(peak.split()[1]) / 1e3}))
 
 
 # -- parts of speech -------------------------------------------------------------------------------------------------
