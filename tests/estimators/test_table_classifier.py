@@ -334,7 +334,12 @@ def test_regression_is_scored_out_of_fold():
 
 
 def expected_failures(_):
-    return {"check_dataframe_column_names_consistency": "columns are found by name: another order is welcome"}
+    once = "encoders and folds count every row once, and the learner's order matters"
+    return {
+        "check_dataframe_column_names_consistency": "columns are found by name: another order is welcome",
+        "check_sample_weight_equivalence_on_dense_data": once,
+        "check_sample_weight_equivalence_on_sparse_data": once,
+    }
 
 
 @pytest.mark.compiled

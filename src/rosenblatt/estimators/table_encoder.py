@@ -13,7 +13,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.data.columns.encoding import ENCODINGS, ColumnEncoding, ParsedColumn, encoded, learned, parsed
+from rosenblatt.data.columns.encoding import (
+    ENCODINGS,
+    ColumnEncoding,
+    ParsedColumn,
+    encoded,
+    learned,
+    parsed,
+    transformed,
+)
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.kinds import KINDS, Kind, kind_of
 from rosenblatt.data.columns.label_copies import is_copy
@@ -45,9 +53,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    columns : mapping of str to str, optional
+    columns : mapping of str to str or transformer, optional
         The kind of some columns: "numbers", "splines" (a piecewise-linear function of a number), "names", "booleans",
-        "dates", "text", or "drop". The others are decided.
+        "dates", "text", or "drop"; or a transformer of scikit-learn that encodes the column. The others are decided.
+    encoders : mapping of str to transformer, optional
+        Transformers that encode all columns of a kind in place of what is built in. One of numbers and booleans gets
+        numbers of shape (n, 1), one of names and dates objects of shape (n, 1), with NaN for missing values; one of
+        text gets strings of shape (n,).
     missing : sequence of str, default=()
         Text that stands for a missing value, beside the empty text, NA, NaN, ?, null and None.
     max_names : int, default=1000
@@ -82,6 +94,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: dict[str, Any] = {
         "columns": [Mapping, None],
+        "encoders": [Mapping, None],
         "missing": ["array-like"],
         "max_names": [Interval(Integral, 1, None, closed="left")],
     }
@@ -92,9 +105,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     _notes: dict[str, str]
 
     def __init__(
-        self, *, columns: Mapping[str, str] | None = None, missing: Sequence[str] = (), max_names: int = MAX_NAMES
+        self,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        encoders: Mapping[str, Any] | None = None,
+        missing: Sequence[str] = (),
+        max_names: int = MAX_NAMES,
     ) -> None:
-        self.columns, self.missing, self.max_names = columns, missing, max_names
+        self.columns, self.encoders, self.missing, self.max_names = columns, encoders, missing, max_names
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Decide the kind of each column and learn its encoding.
@@ -158,10 +176,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             kind = self._decide(values, found)
             if kind is None:
                 continue
-            column = parsed(values, kind, found.date_format if kind == "dates" else None)
+            column = self._in_form(values, parsed(values, kind, found.date_format if kind == "dates" else None))
             if y is None or not self._copies(column, found, y, classes):
                 columns.append(column)
         return columns
+
+    def _in_form(self, values: ColumnValues, column: ParsedColumn) -> ParsedColumn:
+        """A column in the form that its encoding takes, which may be a transformer of the user."""
+        transformer = self._transformer(column.name, column.kind)
+        return column if transformer is None else transformed(values, column, transformer)
+
+    def _transformer(self, name: str, kind: str) -> Any:
+        asked = (self.columns or {}).get(name)
+        return (self.encoders or {}).get(kind) if asked is None or isinstance(asked, str) else asked
 
     def _begin(self, names: list[str], named: bool) -> None:
         """Forget earlier columns; these are the new ones."""
@@ -199,20 +226,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             row = first_stray(values)
             if row is not None:
                 raise table.error(f"expected a finite number, found {values.values[row].as_py()!r}", row, one.name)
-        return parsed(values, one.kind, one.date_format)
+        return self._in_form(values, parsed(values, one.kind, one.date_format))
 
     def _kind(self, name: str, decided: Kind) -> Kind:
         asked = (self.columns or {}).get(name)
         if asked is None:
             return decided
+        if not isinstance(asked, str):  # a transformer, also of what would be left out
+            return decided if decided.kind else Kind("names")
         return Kind(None, "as asked") if asked == DROP else Kind(asked)
 
     def _check_kinds(self, names: list[str]) -> None:
         for name, kind in (self.columns or {}).items():
             if name not in names:
                 raise ValueError(f"columns names {name!r}, and there is no such column: {_some(names)}.")
-            if kind not in (*KINDS, DROP):
-                raise ValueError(f"columns[{name!r}] must be one of {', '.join((*KINDS, DROP))}, got {kind!r}.")
+            if kind not in (*KINDS, DROP) if isinstance(kind, str) else not hasattr(kind, "transform"):
+                known = ", ".join((*KINDS, DROP))
+                raise ValueError(f"columns[{name!r}] must be one of {known}, or a transformer, got {kind!r}.")
+        for kind, transformer in (self.encoders or {}).items():
+            if kind not in KINDS or not hasattr(transformer, "transform"):
+                raise ValueError(f"encoders must map some of {', '.join(KINDS)} to transformers, got {kind!r}.")
 
     def _learn(self, columns: list[ParsedColumn]) -> None:
         self.columns_ = tuple(learned(column, self.max_names) for column in columns)
@@ -254,8 +287,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         must(isinstance(self.columns_, tuple) and isinstance(vars(self).get("_notes"), dict), "columns")
         for one in self.columns_:
             must(isinstance(one, ColumnEncoding) and one.name in names, "encodings of columns")
-            must(isinstance(one.encoding, ENCODINGS.get(one.kind, ())), "an encoding of the column's kind")
-            check_encoding(one.encoding)
+            if self._transformer(one.name, one.kind) is None:
+                must(isinstance(one.encoding, ENCODINGS.get(one.kind, ())), "an encoding of the column's kind")
+                check_encoding(one.encoding)
 
 
 def _label_codes(y: Any) -> tuple[Array, int | None]:

@@ -54,8 +54,8 @@ class TableClassifier(ClassifierMixin, TableModel):
 
     Parameters
     ----------
-    columns : mapping of str to str, optional
-        The kind of some columns, as for `TableEncoder`.
+    columns : mapping of str to str or transformer, optional
+        The kind of some columns, or what encodes them, as for `TableEncoder`.
     learner : "auto" or estimator, default="auto"
         "auto" is the averaged passive-aggressive learner (PA-I, C = 0.1), with up to ten passes.
     scoring : str or callable, optional
@@ -98,7 +98,7 @@ class TableClassifier(ClassifierMixin, TableModel):
     def __init__(
         self,
         *,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, Any] | None = None,
         learner: Any = "auto",
         scoring: Any = None,
         cv: int = 5,
@@ -314,8 +314,8 @@ class TableRegressor(RegressorMixin, TableModel):
 
     Parameters
     ----------
-    columns : mapping of str to str, optional
-        The kind of some columns, as for `TableEncoder`.
+    columns : mapping of str to str or transformer, optional
+        The kind of some columns, or what encodes them, as for `TableEncoder`.
     learner : "auto" or estimator, default="auto"
         "auto" is least squares with a small L2 penalty.
     scoring : str or callable, optional
@@ -349,7 +349,7 @@ class TableRegressor(RegressorMixin, TableModel):
     def __init__(
         self,
         *,
-        columns: Mapping[str, str] | None = None,
+        columns: Mapping[str, Any] | None = None,
         learner: Any = "auto",
         scoring: Any = None,
         cv: int = 5,

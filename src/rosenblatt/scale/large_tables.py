@@ -150,7 +150,7 @@ class Sample:
 class Survey:
     """What one pass over the files finds: the statistics of columns and labels, and two samples of rows."""
 
-    def __init__(self, parts: LabelledParts, seed: int, asked: dict[str, str], memory: int) -> None:
+    def __init__(self, parts: LabelledParts, seed: int, asked: dict[str, Any], memory: int) -> None:
         self.seed, self.asked, self.memory = seed, asked, memory
         self.columns: dict[str, ColumnAccumulator] = {}
         self.label = ColumnAccumulator(parts.label, MAX_LABELS, as_names=True)
@@ -196,7 +196,8 @@ class Survey:
 
     def _wordy(self) -> list[str]:
         """Columns that look like text so far, or whose encoding needs rows for another reason."""
-        asked = [name for name, kind in self.asked.items() if kind in ("text", "splines") and name in self.columns]
+        builtin = ("numbers", "names", "booleans", "dates", "drop")
+        asked = [name for name, kind in self.asked.items() if name in self.columns and kind not in builtin]
         likely = [name for name, one in self.columns.items() if one.statistics().median_words >= TEXT_WORDS]
         return list(dict.fromkeys([*asked, *likely]))
 
@@ -333,14 +334,16 @@ def _learn_columns(
         if kind is None:
             continue
         format = (found.date_format or "") if kind == "dates" else ""
-        column = parsed(tested.values(name), kind, format)
+        values = tested.values(name)
+        column = encoder._in_form(values, parsed(values, kind, format))
         if encoder._copies(column, found, truth, estimator._class_count()):
             continue
-        if kind in ("text", "splines"):
+        if kind in ("text", "splines") or column.raw is not None:
             if texts is None or name not in texts.columns:
                 encoder.left_out_[name] = "text that begins late in a large file: say that it is (columns)"
                 continue
-            encodings.append(learned(parsed(texts.values(name), kind)))
+            values = texts.values(name)
+            encodings.append(learned(encoder._in_form(values, parsed(values, kind, format))))
             notes.append(f"column {name!r} is encoded by what a sample of {texts.rows:,} rows has")
         else:
             encodings.append(survey.columns[name].encoding(kind, format, encoder.max_names))

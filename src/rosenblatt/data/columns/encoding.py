@@ -5,7 +5,7 @@ Parsing does not depend on the rows that are learned from, so that folds parse a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,11 @@ from rosenblatt.data.columns.dates import DateEncoding, as_dates, date_format
 from rosenblatt.data.columns.names import MAX_NAMES, CodedNames, NameEncoding
 from rosenblatt.data.columns.numbers import NumberEncoding, SplineEncoding
 from rosenblatt.data.columns.text import CountedWords, TextEncoding, counted
+from rosenblatt.data.columns.transformers import TransformerEncoding, transformer_input
 from rosenblatt.data.columns.values import ColumnValues, as_names, as_numbers, as_text
 
 Array = np.ndarray[Any, Any]
-Encoding = NumberEncoding | SplineEncoding | NameEncoding | DateEncoding | TextEncoding
+Encoding = NumberEncoding | SplineEncoding | NameEncoding | DateEncoding | TextEncoding | TransformerEncoding
 ENCODINGS: dict[str, type] = {
     "numbers": NumberEncoding,
     "splines": SplineEncoding,
@@ -37,13 +38,18 @@ class ParsedColumn:
     kind: str
     values: Any  # numbers, codes of names, dates or counts of words
     date_format: str = ""
+    transformer: Any = None  # of the user, which encodes `raw` in place of the kind
+    raw: Array | None = None
+
+    @property
+    def form(self) -> Any:
+        """What the encoding of the column takes."""
+        return self.values if self.raw is None else self.raw
 
     def take(self, rows: Array) -> ParsedColumn:
         """Some of the rows."""
-        plain = isinstance(self.values, np.ndarray)
-        return ParsedColumn(
-            self.name, self.kind, self.values[rows] if plain else self.values.take(rows), self.date_format
-        )
+        values = self.values[rows] if isinstance(self.values, np.ndarray) else self.values.take(rows)
+        return replace(self, values=values, raw=None if self.raw is None else self.raw[rows])
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,11 @@ def parsed(column: ColumnValues, kind: str, format: str | None = None) -> Parsed
     return ParsedColumn(column.name, kind, as_numbers(column))
 
 
+def transformed(column: ColumnValues, found: ParsedColumn, transformer: Any) -> ParsedColumn:
+    """The column, to be encoded by a transformer of the user."""
+    return replace(found, transformer=transformer, raw=transformer_input(column, found.kind))
+
+
 def truth_of(name: str) -> float:
     """A boolean that is written as text as 0 or 1; NaN if it is none."""
     return {"true": 1.0, "false": 0.0}.get(name.lower(), np.nan)
@@ -90,7 +101,9 @@ def learned(column: ParsedColumn, max_names: int = MAX_NAMES) -> ColumnEncoding:
     """What is learned from a column."""
     values = column.values
     encoding: Encoding
-    if isinstance(values, CodedNames):
+    if column.raw is not None:
+        encoding = TransformerEncoding.fit(column.transformer, column.raw)
+    elif isinstance(values, CodedNames):
         encoding = NameEncoding.fit(values, max_names)
     elif isinstance(values, CountedWords):
         encoding = TextEncoding.fit(values)
@@ -111,7 +124,7 @@ def encoded(encodings: tuple[ColumnEncoding, ...], columns: list[ParsedColumn], 
     single = [_one_per_row(one.encoding, column.values) for one, column in pairs]
     if all(one is not None for one in single):
         return _side_by_side([one.encoding.width for one in encodings], single, rows)
-    blocks = [one.encoding.encode(column.values) for one, column in pairs]
+    blocks = [one.encoding.encode(column.form) for one, column in pairs]
     matrix = sp.csr_matrix(sp.hstack(blocks, format="csr"))
     matrix.sort_indices()
     return matrix

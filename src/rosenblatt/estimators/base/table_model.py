@@ -63,7 +63,7 @@ class TableModel(BaseEstimator):
     learner_: Any
     summary_: TableSummary
     n_features_in_: int
-    columns: Mapping[str, str] | None
+    columns: Mapping[str, Any] | None
     learner: Any
     scoring: Any
     cv: int

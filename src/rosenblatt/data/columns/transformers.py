@@ -1,0 +1,57 @@
+"""Columns that a transformer of the user's encodes."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.columns.values import ColumnValues, as_numbers
+
+Array = np.ndarray[Any, Any]
+
+
+def transformer_input(column: ColumnValues, kind: str) -> Array:
+    """What a transformer gets: (n, 1) numbers or objects, NaN where they are missing; or (n,) texts."""
+    if kind in ("numbers", "splines", "booleans"):
+        return as_numbers(column).reshape(-1, 1)
+    absent = "" if kind == "text" else np.nan
+    values = np.array([absent if one is None else one for one in column.values.to_pylist()], dtype=object)
+    return values if kind == "text" else values.reshape(-1, 1)
+
+
+@dataclass(frozen=True)
+class TransformerEncoding:
+    """A fitted transformer, and how many features it gives."""
+
+    transformer: Any
+    width: int
+
+    @classmethod
+    def fit(cls, transformer: Any, values: Array) -> TransformerEncoding:
+        """Fit a copy of the transformer."""
+        fitted = copy.deepcopy(transformer).fit(values)
+        return cls(fitted, _rows(fitted.transform(values[:1])).shape[1])
+
+    def feature_names(self, column: str) -> list[str]:
+        """The name of each feature: the transformer's own after the column's, or numbers."""
+        if self.width == 1:
+            return [column]
+        try:
+            names = self.transformer.get_feature_names_out()
+        except (AttributeError, TypeError, ValueError):
+            names = range(self.width)
+        return [f"{column}: {str(name).removeprefix('x0_')}" for name in names]
+
+    def encode(self, values: Array) -> Any:
+        """The features of these values."""
+        return _rows(self.transformer.transform(values)) if values.size else sp.csr_matrix((0, self.width))
+
+
+def _rows(found: Any) -> Any:
+    """What a transformer gives, as CSR of float64."""
+    found = found.to_numpy() if hasattr(found, "to_numpy") else found
+    return sp.csr_matrix(found, dtype=np.float64)
