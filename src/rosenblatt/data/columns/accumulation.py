@@ -62,7 +62,7 @@ class ColumnAccumulator:
     def __init__(self, name: str, most: int, as_names: bool = False) -> None:
         self.name, self.most, self.as_names = name, most, as_names
         self.rows = self.missing = self.numbers = 0
-        self.whole, self.categorical, self.boolean = True, False, False
+        self.whole, self.categorical, self.boolean, self.text = True, False, False, False
         self.strays: list[str] = []
         self.words = np.zeros(2, np.int64)  # how many values have 0, 1, … words
         self.moments: list[Moments] = []
@@ -75,6 +75,7 @@ class ColumnAccumulator:
         self.rows += len(column)
         self.missing += column.missing
         self.categorical = self.categorical or column.categorical
+        self.text = self.text or column.is_text
         if self._add_measurements(column):
             return
         codes, distinct = as_codes(column)
@@ -117,7 +118,8 @@ class ColumnAccumulator:
             self.words[1] += int(counts.sum())
         else:
             if len(self.strays) < MAX_STRAYS:
-                self.strays += distinct.filter(pa.array(~number)).slice(0, MAX_STRAYS - len(self.strays)).to_pylist()
+                first = distinct.filter(pa.array(~number)).slice(0, MAX_STRAYS).to_pylist()
+                self.strays = list(dict.fromkeys([*self.strays, *first]))[:MAX_STRAYS]
             found = np.bincount(count_words(distinct), counts, minlength=self.words.size).astype(np.int64)
             found[: self.words.size] += self.words
             self.words = found
@@ -172,7 +174,7 @@ class ColumnAccumulator:
             whole=self.whole,
             boolean=self.boolean or (bool(lower) and lower <= {"true", "false"}),
             date_format=dates[0] if dates else None,
-            median_words=sum(middle) / 2 if ends[-1] else 0.0,
+            median_words=sum(middle) / 2 if ends[-1] else 1.0,
             strays=tuple(self.strays),
         )
 
@@ -183,7 +185,7 @@ class ColumnAccumulator:
             found = NameEncoding.of(self.names, self.missing > 0, max_names)
         elif kind == "dates":
             found = DateEncoding.of((self.dates or {}).get(date_format, []), date_format, self.rows)
-        elif kind == "booleans" and not self.boolean:
+        elif kind == "booleans" and self.text:
             known = [(truth_of(name), count) for name, count in self.names.items()]
             found = NumberEncoding.of(
                 Moments.joined([_repeated(value, count) for value, count in known if value == value]), self.rows
