@@ -20,6 +20,7 @@ from rosenblatt.data.columns.values import ColumnValues, as_names, as_numbers, a
 
 Array = np.ndarray[Any, Any]
 Encoding = NumberEncoding | SplineEncoding | NameEncoding | DateEncoding | TextEncoding | TransformerEncoding
+ROWS_AT_ONCE = 1 << 13
 ENCODINGS: dict[str, type] = {
     "numbers": NumberEncoding,
     "splines": SplineEncoding,
@@ -137,13 +138,15 @@ def _one_per_row(encoding: Encoding, values: Any) -> Any:
 def _side_by_side(widths: list[int], columns: list[Any], rows: int) -> Any:
     """What `hstack` gives for blocks with one value per row, by copying columns, which is several times faster."""
     values, places = np.empty((rows, len(columns))), np.empty((rows, len(columns)), np.int32)
-    before = 0
-    for k, (place, value) in enumerate(columns):
-        values[:, k] = value
-        np.add(place, before, out=places[:, k], casting="unsafe")
-        before += widths[k]
+    first = [sum(widths[:k]) for k in range(len(widths))]
+    for begin in range(0, rows, ROWS_AT_ONCE):  # few enough rows for the processor's cache
+        end = min(begin + ROWS_AT_ONCE, rows)
+        for k, (place, value) in enumerate(columns):
+            values[begin:end, k] = value[begin:end] if isinstance(value, np.ndarray) else value
+            here = place[begin:end] if isinstance(place, np.ndarray) else place
+            np.add(here, first[k], out=places[begin:end, k], casting="unsafe")
     starts = np.arange(0, values.size + 1, len(columns), dtype=np.int32 if values.size < 1 << 31 else np.int64)
-    matrix = sp.csr_matrix((rows, before))
+    matrix = sp.csr_matrix((rows, sum(widths)))
     matrix.data, matrix.indices, matrix.indptr = values.ravel(), places.ravel(), starts
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix
