@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rosenblatt import SequencePerceptron
+from rosenblatt.data.sequences import items
+from rosenblatt.data.sequences.interning import Words
 from rosenblatt.data.sequences.items import ItemFeatures
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
@@ -102,6 +106,34 @@ def test_known_features_keep_their_numbers():
     after, rows = ItemFeatures.met([[["c", "b"]]], before)
     assert (after.names, rows.features.columns.tolist()) == (["a", "b", "c"], [2, 1])
     assert before.names == ["a", "b"]
+
+
+names = st.lists(st.text(alphabet="ab\n\u00e4\U0001f600", max_size=6), max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(names, names, names)
+def test_words_are_numbered_as_a_dictionary_numbers_them(first, second, third):
+    words, index = Words(), {}
+    for some in (first, second):
+        wanted = [index.setdefault(name, len(index)) for name in some]
+        assert words.numbers(some).tolist() == wanted
+    vocabulary = words.vocabulary()
+    assert vocabulary.names == list(index)
+    for known in (words, Words.of(vocabulary)):
+        assert known.numbers(third, 999).tolist() == [index.get(name, 999) for name in third]
+        assert len(known) == len(index)
+    assert Words.of(vocabulary).numbers(third).tolist() == [index.setdefault(name, len(index)) for name in third]
+
+
+def test_pieces_of_sentences_are_joined(monkeypatch):
+    X = [[[f"w{k % 7}", f"v{k}"], []] for k in range(20)] + [[]]
+    whole, rows = ItemFeatures.met(X)
+    monkeypatch.setattr(items, "NAMES_AT_ONCE", 3)
+    parts, again = ItemFeatures.met(X)
+    assert whole.names == parts.names
+    assert rows.features.columns.tolist() == again.features.columns.tolist()
+    assert parts.rows(X).features.columns.tolist() == rows.features.columns.tolist()
 
 
 def test_a_vocabulary_is_its_arrays():

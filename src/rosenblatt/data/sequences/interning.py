@@ -9,10 +9,14 @@ import numpy as np
 from rosenblatt.compiling import exactly
 from rosenblatt.data.formats.decimal_numbers import PADDING
 from rosenblatt.data.formats.text import murmur
+from rosenblatt.data.prefetching import prefetch
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
 FREE = -1
+NOWHERE = np.int64(0xFFFFFFFF)  # FREE as an unsigned number
+LINE_FEED = 10
+AHEAD = 16  # words between the one that is looked up and the one that is prefetched
 
 
 class WordTable(NamedTuple):
@@ -36,9 +40,14 @@ def _same(text: Array, at: Any, data: Array, begin: Any, size: Any) -> bool:
 @exactly
 def intern(table: WordTable, data: Array, begin: Any, end: Any) -> Any:
     """The number of the word data[begin:end], which is added if it is new; 4 bytes must follow it."""
+    return _find(table, data, begin, end, np.int64(murmur(data, begin, end)), -1)
+
+
+@exactly
+def _find(table: WordTable, data: Array, begin: Any, end: Any, hashed: Any, unknown: Any) -> Any:
+    """The number of a word with this hash; a new one is added, or `unknown` where that is not negative."""
     places, hashes, ends, text, counts = table
     size, mask = end - begin, places.size - 1
-    hashed = np.int64(murmur(data, begin, end))
     place = hashed & mask
     while places[place] != FREE:
         number = places[place]
@@ -46,6 +55,8 @@ def intern(table: WordTable, data: Array, begin: Any, end: Any) -> Any:
         if hashes[number] == hashed and ends[number] - at == size and _same(text, at, data, begin, size):
             return np.int64(number)
         place = (place + 1) & mask
+    if unknown >= 0:
+        return np.int64(unknown)
     number, at = counts[0], counts[1]
     for j in range(size):
         text[at + j] = data[begin + j]
@@ -63,6 +74,56 @@ def _replace(places: Array, hashes: Array, count: Any) -> None:
         while places[place] != FREE:
             place = (place + 1) & mask
         places[place] = number
+
+
+@exactly
+def _cut(data: Array, size: Any, ends: Array) -> None:
+    """The ends of words that are separated by line feeds."""
+    count = 0
+    for at in range(size):
+        if data[at] == LINE_FEED:
+            ends[count] = at
+            count += 1
+    ends[count] = size
+
+
+@exactly
+def _hash_all(data: Array, ends: Array, gap: Any, hashes: Array) -> None:
+    begin: Any = np.int64(0)
+    for number in range(ends.size):
+        hashes[number] = np.int64(murmur(data, begin, ends[number]))
+        begin = ends[number] + gap
+
+
+@exactly
+def _find_all(table: WordTable, data: Array, ends: Array, gap: Any, hashes: Array, unknown: Any, out: Array) -> None:
+    """The number of each word; one that is not in the table is added, or `unknown` where that is not negative.
+
+    In three sweeps, each of which prefetches what it will read: one by one, a word would wait for memory three times.
+    """
+    places, known, stored, text, _ = table
+    mask, n = places.size - 1, ends.size
+    for j in range(n):
+        if j + AHEAD < n:
+            prefetch(places, np.uint64(hashes[j + AHEAD] & mask), True)
+        out[j] = np.uint32(places[hashes[j] & mask])  # FREE is the largest number
+    for j in range(n):
+        if j + AHEAD < n and out[j + AHEAD] < NOWHERE:
+            prefetch(known, np.uint64(out[j + AHEAD]), True)
+            prefetch(stored, np.uint64(out[j + AHEAD]), True)
+    begin = np.int64(0)
+    for j in range(n):
+        if j + AHEAD < n and out[j + AHEAD] < NOWHERE:
+            prefetch(text, np.uint64(stored[out[j + AHEAD]]), True)
+        end, number = ends[j], np.int64(out[j])
+        same = False
+        if number < NOWHERE and known[number] == hashes[j]:
+            at = stored[number - 1] if number > 0 else np.int64(0)
+            same = stored[number] - at == end - begin and _same(text, at, data, begin, end - begin)
+        if not same:
+            number = _find(table, data, begin, end, hashes[j], unknown)
+        out[j] = np.uint32(number)
+        begin = end + gap
 
 
 class Words:
@@ -93,6 +154,36 @@ class Words:
             places = np.full(1 << (2 * (count + words) - 1).bit_length(), FREE, dtype=np.int32)
             _replace(places, hashes, count)
         self.table = WordTable(places, hashes, ends, text, counts)
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary) -> Words:
+        """The words of a vocabulary, by its numbers."""
+        words, ends = cls(), vocabulary.ends
+        text = np.concatenate([vocabulary.text, np.zeros(PADDING, dtype=np.uint8)])
+        hashes = np.empty(ends.size, dtype=np.int64)
+        _hash_all(text, ends, 0, hashes)
+        counts = np.array([ends.size, vocabulary.text.size], dtype=np.int64)
+        words.table = WordTable(words.table.places[:1], hashes, ends.copy(), text, counts)
+        words.reserve(0, 0)
+        return words
+
+    def numbers(self, names: list[str], unknown: int = -1) -> Array:
+        """The number of each name; a new one is added, or `unknown` where that is given."""
+        joined = "\n".join(names).encode("utf-8", "surrogatepass")
+        ends, gap = np.empty(len(names), dtype=np.int64), 1
+        if joined.count(b"\n") != len(names) - 1:  # a name has a line feed in it
+            parts = [name.encode("utf-8", "surrogatepass") for name in names]
+            joined, gap = b"".join(parts), 0
+            np.cumsum([len(part) for part in parts], out=ends)
+        data = np.frombuffer(joined + bytes(PADDING), dtype=np.uint8)
+        if gap and names:
+            _cut(data, len(joined), ends)
+        if unknown < 0:
+            self.reserve(len(names), len(joined))
+        hashes, out = np.empty(len(names), dtype=np.int64), np.empty(len(names), dtype=np.uint32)
+        _hash_all(data, ends, gap, hashes)
+        _find_all(self.table, data, ends, gap, hashes, unknown, out)
+        return out
 
     def __len__(self) -> int:
         return int(self.table.counts[0])

@@ -10,21 +10,21 @@ A token is
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, count, repeat
+from itertools import chain
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.sequences.interning import Words
 from rosenblatt.data.sequences.sentences import TokenRows, often_met, token_rows
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
 PLAIN = {list, tuple, set}  # tokens that are their names
 ONES = np.zeros(0, dtype=np.float32)
+NAMES_AT_ONCE = 1 << 15  # so that they stay in the cache from one sweep to the next
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -50,55 +50,64 @@ class ItemFeatures:
 
     def rows(self, X: Any) -> TokenRows:
         """The known features of tokens; unknown ones become the column `size`, which has no weights."""
-        tokens = Tokens.of(X)
-        columns = tokens.looked_up(self.vocabulary.index.get, repeat(self.size))
-        return token_rows(columns, tokens.values, tokens.per_token, tokens.per_sentence)
+        if "_words" not in vars(self):
+            object.__setattr__(self, "_words", Words.of(self.vocabulary))
+        return Tokens.of(X, vars(self)["_words"], self.size).rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"vocabulary": self.vocabulary}  # the table of words is made again
 
     @classmethod
     def met(cls, X: Any, known: ItemFeatures | None = None, min_count: int = 1) -> tuple[ItemFeatures, TokenRows]:
         """The features that occur in at least `min_count` tokens, after those known, and the tokens by them."""
-        tokens = Tokens.of(X)
-        index: defaultdict[str, int] = defaultdict(count(known.size if known else 0).__next__)
-        index.update(known.vocabulary.index if known else {})
-        columns = tokens.looked_up(index.__getitem__)
-        index.default_factory = None  # from here on a dictionary like any other
-        rows = token_rows(columns, tokens.values, tokens.per_token, tokens.per_sentence)
+        words = Words() if known is None else Words.of(known.vocabulary)
+        rows, vocabulary = Tokens.of(X, words).rows, words.vocabulary()
         if min_count == 1:
-            return cls(Vocabulary.of(index)), rows
-        often, rows = often_met(rows, len(index), min_count)
-        return cls(Vocabulary.of(name for name, kept in zip(index, often.tolist(), strict=True) if kept)), rows
+            return cls(vocabulary), rows
+        often, rows = often_met(rows, len(words), min_count)
+        return cls(
+            Vocabulary.of(name for name, kept in zip(vocabulary.names, often.tolist(), strict=True) if kept)
+        ), rows
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Sentences whose tokens are lists of names; `values` is empty if all are 1."""
+    """Sentences of tokens of any form, by the numbers of their names; `values` is empty if all are 1."""
 
-    sentences: list[Any]
+    columns: Array
     values: Array
     per_token: Array
     per_sentence: Array
 
+    @property
+    def rows(self) -> TokenRows:
+        """The tokens as rows."""
+        return token_rows(self.columns, self.values, self.per_token, self.per_sentence)
+
     @classmethod
-    def of(cls, X: Any) -> Tokens:
-        """Tokens of any form as lists of names and values."""
-        sentences = as_sentences(X)
-        kinds = set(map(type, chain.from_iterable(sentences)))
-        values = ONES
-        if not kinds <= PLAIN or not set(map(type, _all_names(sentences))) <= {str}:
+    def of(cls, X: Any, words: Words, unknown: int = -1) -> Tokens:
+        """Tokens by the numbers of their names in `words`; a new name is added, or is `unknown` where that is given."""
+        sentences, values = as_sentences(X), ONES
+        if not set(map(type, chain.from_iterable(sentences))) <= PLAIN:
             sentences, values = _flattened(sentences)
+        try:
+            return cls._numbered(sentences, values, words, unknown)
+        except TypeError:  # a name is not a string: bytes, or what is refused with its place
+            return cls._numbered(*_flattened(sentences), words, unknown)
+
+    @classmethod
+    def _numbered(cls, sentences: list[Any], values: Array, words: Words, unknown: int) -> Tokens:
         per_sentence = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
-        total = int(per_sentence.sum())
-        per_token = np.fromiter(map(len, chain.from_iterable(sentences)), np.int64, count=total)
-        return cls(sentences, values, per_token, per_sentence)
-
-    def looked_up(self, number: Any, *default: Any) -> Array:
-        """The number of each name, in one array."""
-        found = map(number, _all_names(self.sentences), *default)
-        return np.fromiter(found, np.uint32, count=int(self.per_token.sum()))
-
-
-def _all_names(sentences: list[Any]) -> Iterator[Any]:
-    return chain.from_iterable(chain.from_iterable(sentences))
+        per_token = np.fromiter(map(len, chain.from_iterable(sentences)), np.int64, count=int(per_sentence.sum()))
+        ends = np.append(0, np.cumsum(per_token))[np.append(0, np.cumsum(per_sentence))]
+        columns = np.empty(int(ends[-1]), dtype=np.uint32)
+        begin = 0
+        while begin < len(sentences):
+            end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + NAMES_AT_ONCE, side="right")) - 1)
+            names = list(chain.from_iterable(chain.from_iterable(sentences[begin:end])))
+            columns[ends[begin] : ends[end]] = words.numbers(names, unknown)
+            begin = end
+        return cls(columns, values, per_token, per_sentence)
 
 
 def as_sentences(X: Any) -> list[Any]:

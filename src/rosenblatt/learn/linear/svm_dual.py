@@ -32,6 +32,7 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Dense, spans
+from rosenblatt.data.prefetching import prefetch
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem
@@ -40,7 +41,7 @@ from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.orders import Shuffled
-from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, prefetch
+from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]

@@ -18,7 +18,7 @@ import numpy as np
 
 from rosenblatt.compiling import exactly
 from rosenblatt.data.examples import Sparse
-from rosenblatt.learn.rows import prefetch
+from rosenblatt.data.prefetching import prefetch
 from rosenblatt.learn.sequence.vector_rows import add_features, best_previous
 
 Array = np.ndarray[Any, Any]
