@@ -8,7 +8,7 @@ import numpy as np
 
 from rosenblatt.compiling import exactly
 from rosenblatt.data.formats.decimal_numbers import PADDING
-from rosenblatt.data.formats.text import murmur
+from rosenblatt.data.formats.text import four_bytes, murmur
 from rosenblatt.data.prefetching import prefetch
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
@@ -31,10 +31,14 @@ class WordTable(NamedTuple):
 
 @exactly
 def _same(text: Array, at: Any, data: Array, begin: Any, size: Any) -> bool:
+    """Whether two words are equal, four bytes at a time; 4 bytes must follow each."""
     j = 0
-    while j < size and text[at + j] == data[begin + j]:
-        j += 1
-    return bool(j == size)
+    while j + 4 <= size:
+        if four_bytes(text, at + j) != four_bytes(data, begin + j):
+            return False
+        j += 4
+    rest = (np.uint64(1) << np.uint64(8 * (size - j))) - np.uint64(1)
+    return bool((four_bytes(text, at + j) ^ four_bytes(data, begin + j)) & rest == 0)
 
 
 @exactly
@@ -77,14 +81,17 @@ def _replace(places: Array, hashes: Array, count: Any) -> None:
 
 
 @exactly
-def _cut(data: Array, size: Any, ends: Array) -> None:
-    """The ends of words that are separated by line feeds."""
+def _cut(data: Array, size: Any, ends: Array) -> Any:
+    """The ends of words that are separated by line feeds; returns their number, which may be larger than expected."""
     count = 0
     for at in range(size):
         if data[at] == LINE_FEED:
-            ends[count] = at
+            if count < ends.size:
+                ends[count] = at
             count += 1
-    ends[count] = size
+    if count < ends.size:
+        ends[count] = size
+    return count + 1
 
 
 @exactly
@@ -148,8 +155,8 @@ class Words:
         if hashes.size < count + words:
             more = max(count + words, 2 * hashes.size)
             hashes, ends = _longer(hashes, count, more), _longer(ends, count, more)
-        if text.size < used + size:
-            text = _longer(text, used, max(used + size, 2 * text.size))
+        if text.size < used + size + PADDING:
+            text = _longer(text, used, max(used + size, 2 * text.size) + PADDING)
         if places.size < 2 * (count + words):
             places = np.full(1 << (2 * (count + words) - 1).bit_length(), FREE, dtype=np.int32)
             _replace(places, hashes, count)
@@ -170,14 +177,12 @@ class Words:
     def numbers(self, names: list[str], unknown: int = -1) -> Array:
         """The number of each name; a new one is added, or `unknown` where that is given."""
         joined = "\n".join(names).encode("utf-8", "surrogatepass")
-        ends, gap = np.empty(len(names), dtype=np.int64), 1
-        if joined.count(b"\n") != len(names) - 1:  # a name has a line feed in it
+        data, gap = np.frombuffer(joined + bytes(PADDING), dtype=np.uint8), 1
+        ends = np.empty(len(names), dtype=np.int64)
+        if names and _cut(data, len(joined), ends) != len(names):  # a name has a line feed in it
             parts = [name.encode("utf-8", "surrogatepass") for name in names]
-            joined, gap = b"".join(parts), 0
+            data, gap = np.frombuffer(b"".join(parts) + bytes(PADDING), dtype=np.uint8), 0
             np.cumsum([len(part) for part in parts], out=ends)
-        data = np.frombuffer(joined + bytes(PADDING), dtype=np.uint8)
-        if gap and names:
-            _cut(data, len(joined), ends)
         if unknown < 0:
             self.reserve(len(names), len(joined))
         hashes, out = np.empty(len(names), dtype=np.int64), np.empty(len(names), dtype=np.uint32)

@@ -24,7 +24,7 @@ from rosenblatt.data.sequences.vocabulary import Vocabulary
 Array = np.ndarray[Any, Any]
 PLAIN = {list, tuple, set}  # tokens that are their names
 ONES = np.zeros(0, dtype=np.float32)
-NAMES_AT_ONCE = 1 << 15  # so that they stay in the cache from one sweep to the next
+NAMES_AT_ONCE = 1 << 12  # so that they stay in the cache from one sweep to the next
 LARGEST = float(np.finfo(np.float32).max)
 
 
