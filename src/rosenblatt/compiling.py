@@ -120,6 +120,11 @@ def compiled(function: F) -> F:
     return _cached(function, OPTIONS)
 
 
+def vectorised(function: F) -> F:
+    """Like `compiled`, but a division by 0 gives infinity or NaN: the check for an error would prevent vector code."""
+    return _cached(function, {**OPTIONS, "error_model": "numpy"})
+
+
 def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
     """A function with one body per class of its first argument, which is a named tuple.
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator, clone, is_classifier
-from sklearn.metrics import accuracy_score
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.model_selection import ParameterGrid, check_cv
@@ -193,6 +192,7 @@ class SharedPass:
     sample_weight: Any
     splits: list[tuple[Array, Array]]
     data: FoldRows
+    classes: Array
     whole: Array  # the folds whose training rows have every class
     order: Cyclic | Shuffled
     columns: dict[str, Column]
@@ -227,14 +227,14 @@ class SharedPass:
         member = np.zeros((n, len(splits)), dtype=bool)
         for fold, (train, _) in enumerate(splits):
             member[train, fold] = True
-            if np.unique(train).size != train.size:
+            if np.count_nonzero(member[:, fold]) != train.size:
                 return None  # rows that are drawn twice
         weights = np.zeros(0) if examples.weights is None else examples.weights
         classes, scheme = int(examples.classes.size), first._scheme(int(examples.classes.size), False)
         if scheme == PAIRS or weights.max(initial=1.0) > HEAVIEST:
             return None
         data = FoldRows(examples.rows, examples.target, weights, member, examples.n_features, classes, scheme)
-        whole = np.array([np.unique(examples.target[train]).size == classes for train, _ in splits])
+        whole = np.array([np.bincount(examples.target[train], minlength=classes).all() for train, _ in splits])
         seed, shuffled = first._new_seed(), isinstance(first.order, str) and first.order == "shuffle"
         if not shuffled and any((np.diff(train) < 0).any() for train, _ in splits):
             return None  # folds that visit their rows in an order of their own
@@ -246,6 +246,7 @@ class SharedPass:
             params.get("sample_weight"),
             splits,
             data,
+            examples.classes,
             whole,
             order,
             {},
@@ -272,8 +273,7 @@ class SharedPass:
         for fold in np.flatnonzero(self.whole):
             train = self.splits[fold][0]
             weights = data.weights[train] if data.weights.size else None
-            names = self._classes
-            shares = class_weights(model.class_weight, names, data.codes[train], weights)
+            shares = class_weights(model.class_weight, self.classes, data.codes[train], weights)
             bias = _bias(plan, data, train)
             machine = (_encoded(plan, bias), tuple((np.ones(known.size) if shares is None else shares).tolist()))
             rows = train if weights is None else train[weights > 0]
@@ -282,10 +282,6 @@ class SharedPass:
             before = self.machines.get(key)
             self.machines[key] = (*machine, max(limit, before[2] if before else 0))
             self.columns[f"{fold} {_key(params)}"] = Column(key, limit, plan.keep == "average")
-
-    @property
-    def _classes(self) -> Array:
-        return np.unique(np.asarray(self.y))
 
     def _blocks(self) -> Iterator[list[tuple[Any, ...]]]:
         """The machines in blocks whose weights fit the memory."""
@@ -419,7 +415,7 @@ class OneOfMany(BaseEstimator):
         if self.fold is not None and (scores := shared.scores(self.params, self.fold, 0)) is not None:
             if not all_finite(scores):
                 raise ValueError("The score of a row overflowed.")
-            self.classes_ = shared._classes
+            self.classes_ = shared.classes
             return self
         self.fold = None
         self.own = clone(shared.model).set_params(**clone(self.params, safe=False))
@@ -451,4 +447,4 @@ class OneOfMany(BaseEstimator):
 
     def score(self, rows: Array, y: Any, sample_weight: Any = None) -> float:
         """Accuracy."""
-        return float(accuracy_score(y, self.predict(rows), sample_weight=sample_weight))
+        return float(np.average(self.predict(rows) == y, weights=sample_weight))

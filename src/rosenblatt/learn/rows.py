@@ -88,7 +88,8 @@ def _dots_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
         scores[k] = a
 
 
-def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
+def dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
+    """W x_i with W stored by feature."""
     x, column = rows.values, rows.columns
     j, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     K = W.shape[1]
@@ -108,7 +109,7 @@ def _dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
         j += ONE
 
 
-dots = verb({Dense: _dots_dense, Sparse: _dots_sparse})  # scores_k = w_k·x_i for every class k
+dots = verb({Dense: _dots_dense, Sparse: dots_sparse})  # scores_k = w_k·x_i for every class k
 
 
 # -- w += step x -----------------------------------------------------------------------------------------------------
