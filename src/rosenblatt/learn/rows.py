@@ -19,7 +19,7 @@ import numpy as np
 
 from rosenblatt.compiling import verb
 from rosenblatt.data.examples import Dense, Sparse
-from rosenblatt.data.prefetching import prefetch
+from rosenblatt.data.prefetching import prefetch as prefetch
 
 Array = np.ndarray[Any, Any]
 Rows = Any

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Facts, rows_per_call
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
@@ -78,11 +79,12 @@ class PathModel:
         ends = np.append(0, np.cumsum(lengths))
         out = np.empty(int(ends[-1]), dtype=np.int32)
         scratch = new_scratch(rows.longest, self.rows.shape[1])
-        task = SentenceTask(rows.features, rows.bounds, out[:0])
+        task, weights = SentenceTask(rows.features, rows.bounds, out[:0]), self.weights
         step = sentences_per_call(rows, self.tags)
         for begin in range(0, index.size, step):
             end = min(begin + step, index.size)
-            tag_sentences(task, index[begin:end], self.weights, scratch, out[ends[begin] : ends[end]])
+            if tag_sentences(task, index[begin:end], weights, scratch, out[ends[begin] : ends[end]]):
+                raise NotFiniteError("The score of a sentence overflowed", remedy="Scale the values of its features.")
         return out
 
     @property

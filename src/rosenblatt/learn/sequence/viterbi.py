@@ -100,18 +100,26 @@ def decode(emissions: Array, n: Any, moves: Array, best: Array, path: Array) -> 
 
 
 @exactly
-def tag_sentences(task: SentenceTask, index: Array, weights: Paths, scratch: Scratch, out: Array) -> None:
-    """The best paths of these sentences, one after another."""
+def overflowed(best: Array, path: Array, n: Any) -> bool:
+    """Whether the score of the best path is infinite or NaN; −∞ is that of a path that constraints forbid."""
+    return bool(n > 0 and not best[n - 1, path[n - 1]] < np.inf)
+
+
+@exactly
+def tag_sentences(task: SentenceTask, index: Array, weights: Paths, scratch: Scratch, out: Array) -> bool:
+    """The best paths of these sentences, one after another; returns whether a score overflowed."""
     emissions, best, path = scratch
-    at = np.int64(0)
+    at, over = np.int64(0), False
     for i in index:
         begin, end = task.bounds[i], task.bounds[i + ONE]
         n = np.int64(end - begin)
         emit(task.features, begin, end, weights.slots, weights.rows, emissions)
         decode(emissions, n, weights.moves, best, path)
+        over = over or overflowed(best, path, n)
         for t in range(n):
             out[at + t] = path[t]
         at += n
+    return over
 
 
 @exactly
