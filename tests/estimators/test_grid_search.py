@@ -24,6 +24,8 @@ GRIDS = [
     (PassiveAggressive, {"C": [0.01, 0.1, 1.0], "variant": ["PA", "PA-I", "PA-II"], "keep": ["last", "average"]}),
     (PassiveAggressive, {"C": [0.1], "class_weight": [None, "balanced", {0: 2.5, 1: 0.5}], "max_epochs": [2, 5]}),
     (AROW, {"r": [0.1, 1.0, 10.0], "fit_intercept": [True, False], "max_epochs": [1, 3]}),
+    (AROW, {"bias_step": ["unit", 0.01, 9.0]}),
+    (PassiveAggressive, {"bias_step": ["unit", "radius", 0.01], "keep": ["last", "average"]}),
 ]
 
 

@@ -24,7 +24,7 @@ from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
 from rosenblatt.estimators.second_order import AROW
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import AROW as SECOND
-from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded
+from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squared_bias_feature
 from rosenblatt.learn.online.solver import Plan, default_epochs
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.overflow import all_finite
@@ -371,14 +371,13 @@ def _encoded(plan: Plan, bias: float) -> Encoded:
         decay = {"1/t": HARMONIC, "1/sqrt(t)": ROOT}[plan.rate]
     else:
         rate = float(plan.rate)  # type: ignore[arg-type]
-    return plan.rule.encode(rate, decay, bias)
+    return plan.rule.encode(rate, decay, bias)._replace(bias=bias)  # c², for AROW too: the variance of its bias
 
 
 def _bias(plan: Plan, data: FoldRows, train: Array) -> float:
     """c², what a step of 1 adds to b."""
-    if plan.bias == "radius":
-        return radius2(data.rows, train.astype(np.uint64))
-    return {"none": 0.0, "unit": 1.0}[plan.bias] if isinstance(plan.bias, str) else float(plan.bias)
+    reach2 = radius2(data.rows, train.astype(np.uint64)) if plan.bias == "radius" else 0.0
+    return float(squared_bias_feature(plan.bias, reach2))
 
 
 def _stored(data: FoldRows, rows: Array) -> int:
