@@ -234,6 +234,11 @@ def test_a_separated_table_is_told_with_its_margin():
     assert 0 < told <= smallest
     assert told == pytest.approx(float(smallest), rel=2e-2)
     assert not TableClassifier(random_state=0).fit(X, y).summary_.separated
+    far = np.array([[0.5, 0], [9.5, 0], [0, 9.5]])[np.arange(60) % 3] + np.linspace(0, 1, 60)[:, None]
+    three = TableClassifier(random_state=0).fit(far, np.arange(60) % 3)
+    assert "separated, proven" in three.summary_.separated
+    voted = TableClassifier(learner=rosenblatt.VotedPerceptron(), random_state=0).fit(far, np.arange(60) % 3)
+    assert not voted.summary_.separated  # votes are no planes
 
 
 def test_a_table_without_a_usable_column_predicts_the_majority_aloud(tmp_path):

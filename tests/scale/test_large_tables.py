@@ -159,6 +159,37 @@ def test_tiny_classes_are_learned_and_not_held_out(frame, tmp_path):
     assert any("not held out: perhaps (5)" in one for one in large.summary_.warnings)
 
 
+@pytest.mark.parametrize("most", [150, 40])
+def test_as_rows_come_fewer_of_them_are_held_out(most, frame, tmp_path, monkeypatch):
+    monkeypatch.setattr(table_model, "HELD_OUT", most)
+    path = written(frame[["age", "pay", "city", "shop", "day", "label"]], tmp_path / "t.csv")
+    large = fit(TableClassifier(random_state=0), path, label="label")
+    assert most / 3 < large.summary_.held_out <= most
+    check_same(in_memory(TableClassifier(random_state=0), path, "label"), large, frame[:50])
+    monkeypatch.setattr(large_tables, "SAMPLE", 1 << 17)
+    assert fit(TableClassifier(random_state=0), path, label="label").summary_.held_out <= large.summary_.held_out
+    monkeypatch.setattr(large_tables, "SAMPLE", 1 << 40)
+    assert fit(TableClassifier(random_state=0), path, label="label").summary_.score is None  # no room for any
+
+
+def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    late = [f"n{k % 50}" for k in range(12_000)] + [" ".join(rng.choice(list("abcdefgh"), 6)) for _ in range(20_000)]
+    frame = pd.DataFrame(
+        {"note": late, "x": rng.normal(size=32_000), "label": rng.choice(["a", "b", "c", "d"], 32_000)}
+    )
+    monkeypatch.setattr("rosenblatt.estimators.tables.PASSES", 1)
+    monkeypatch.setattr("rosenblatt.estimators.tables.LEAST_PASSES", 1)
+    path = written(frame[::8], tmp_path / "t.csv")
+    model = fit(TableClassifier(random_state=0), path)
+    assert dict(model.summary_.kinds) == {"text": 1, "numbers": 1}  # it was noticed in time
+    monkeypatch.setattr(large_tables.Survey, "_wordy", lambda self: [])
+    assert "text that begins late" in fit(TableClassifier(random_state=0), path).encoder_.left_out_["note"]
+    monkeypatch.setattr(large_tables, "MAX_LABELS", 3)
+    with pytest.raises(ValueError, match="more than 3 different labels"):
+        fit(TableClassifier(), path)
+
+
 def test_many_tiny_classes_leave_nothing_to_hold_out(tmp_path):
     frame = pd.DataFrame({"x": np.arange(300) % 60 + 0.5, "label": [f"c{k % 60}" for k in range(300)]})
     large = fit(TableClassifier(random_state=0), written(frame, tmp_path / "t.csv"))

@@ -114,7 +114,7 @@ class Sample:
         """Take those of these rows that belong to the sample; the earlier rows that no longer do, if it is too full."""
         rows, dropped = np.flatnonzero(at_level(hashes, self.level)), list[Table]()
         self._keep(table.take(rows), labels.take(rows), hashes[rows])
-        while self.rows > self.most or self.size > self.bytes:
+        while self.rows > self.most or (self.rows and self.size > self.bytes):
             self.level += 1
             before = list(zip(self.tables, self.labels, self.hashes, strict=True))
             self.tables, self.labels, self.hashes, self.rows, self.size = [], [], [], 0, 0
