@@ -50,6 +50,7 @@ from .show.pictures.hulls import HullsDisplay, plot_hulls
 from .show.pictures.labels import LogisticDisplay, NormalisedDisplay, plot_logistic, plot_normalised
 from .show.pictures.lattice import LatticeDisplay, plot_lattice
 from .show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
+from .show.pictures.search import SearchDisplay, plot_search
 from .show.pictures.surface import SurfaceDisplay, plot_surface
 from .show.pictures.words import WordsDisplay, plot_words
 from .show.recording import Step
@@ -100,6 +101,7 @@ __all__ = [
     "RegionsDisplay",
     "Report",
     "RunDisplay",
+    "SearchDisplay",
     "SecondOrderPerceptron",
     "SentenceStep",
     "Separability",
@@ -141,6 +143,7 @@ __all__ = [
     "plot_normalised",
     "plot_regions",
     "plot_run",
+    "plot_search",
     "plot_surface",
     "plot_words",
     "predict",

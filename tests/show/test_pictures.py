@@ -354,3 +354,27 @@ def test_frame_and_line():
     drawing.set_window(ax, wide)
     assert ax.get_aspect() == "auto"
     assert drawing.frame_around(np.zeros((1, 2))) == (-1, 1, -1, 1)
+
+
+def test_a_search_is_drawn_with_its_band_and_what_was_chosen():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    grid = {"C": [0.001, 0.1, 1.0], "keep": ["last", "average"]}
+    search = rb.GridSearchCV(rb.PassiveAggressive(max_epochs=2, random_state=0), grid, cv=4).fit(X, y)
+    shown = rb.SearchDisplay.from_search(search)
+    drawn(shown.ax_)
+    assert shown.name == "C"
+    assert shown.ax_.get_xscale() == "log"
+    assert set(shown.lines) == {"keep=last", "keep=average"}
+    for keep in grid["keep"]:
+        means = [
+            mean
+            for params, mean in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)
+            if params["keep"] == keep
+        ]
+        np.testing.assert_array_equal(shown.lines[f"keep={keep}"][1], means)
+    assert shown.chosen == (search.best_params_["C"], search.best_score_)
+    assert rb.plot_search(search, "C").get_xlabel() == "C"
+    with pytest.raises(ValueError, match="no parameter with numbers called 'keep'"):
+        rb.plot_search(search, "keep")
