@@ -24,7 +24,7 @@ from rosenblatt.data.sequences.vocabulary import Vocabulary
 Array = np.ndarray[Any, Any]
 PLAIN = {list, tuple, set}  # tokens that are their names
 ONES = np.zeros(0, dtype=np.float32)
-NAMES_AT_ONCE = 1 << 12  # so that they stay in the cache from one sweep to the next
+SENTENCES_AT_ONCE = 16  # so that their names stay in the cache from one sweep to the next
 LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -87,27 +87,24 @@ class Tokens:
     @classmethod
     def of(cls, X: Any, words: Words, unknown: int = -1) -> Tokens:
         """Tokens by the numbers of their names in `words`; a new name is added, or is `unknown` where that is given."""
-        sentences, values = as_sentences(X), ONES
-        if not set(map(type, chain.from_iterable(sentences))) <= PLAIN:
-            sentences, values = _flattened(sentences)
+        sentences = as_sentences(X)
         try:
-            return cls._numbered(sentences, values, words, unknown)
-        except TypeError:  # a name is not a string: bytes, or what is refused with its place
+            return cls._numbered(sentences, ONES, words, unknown)
+        except TypeError:  # a token is no list of strings: a mapping, bytes, or what is refused with its place
             return cls._numbered(*_flattened(sentences), words, unknown)
 
     @classmethod
     def _numbered(cls, sentences: list[Any], values: Array, words: Words, unknown: int) -> Tokens:
+        """Tokens that are lists of strings; some sentences at a time, so that each list is read once from memory."""
+        columns, per_token = [np.zeros(0, dtype=np.uint32)], [np.zeros(0, dtype=np.int64)]
+        for begin in range(0, len(sentences), SENTENCES_AT_ONCE):
+            tokens = list(chain.from_iterable(sentences[begin : begin + SENTENCES_AT_ONCE]))
+            if not set(map(type, tokens)) <= PLAIN:
+                raise TypeError
+            per_token.append(np.fromiter(map(len, tokens), np.int64, count=len(tokens)))
+            columns.append(words.numbers(list(chain.from_iterable(tokens)), unknown))
         per_sentence = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
-        per_token = np.fromiter(map(len, chain.from_iterable(sentences)), np.int64, count=int(per_sentence.sum()))
-        ends = np.append(0, np.cumsum(per_token))[np.append(0, np.cumsum(per_sentence))]
-        columns = np.empty(int(ends[-1]), dtype=np.uint32)
-        begin = 0
-        while begin < len(sentences):
-            end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + NAMES_AT_ONCE, side="right")) - 1)
-            names = list(chain.from_iterable(chain.from_iterable(sentences[begin:end])))
-            columns[ends[begin] : ends[end]] = words.numbers(names, unknown)
-            begin = end
-        return cls(columns, values, per_token, per_sentence)
+        return cls(np.concatenate(columns), values, np.concatenate(per_token), per_sentence)
 
 
 def as_sentences(X: Any) -> list[Any]:
