@@ -301,8 +301,9 @@ class TableModel(BaseEstimator):
         n, sums, squares = 0, np.zeros(coef.shape[1]), np.zeros(coef.shape[1])
         for X, _, _ in training:
             n += X.shape[0]
-            sums += np.bincount(X.indices, X.data, coef.shape[1])
-            squares += np.bincount(X.indices, X.data**2, coef.shape[1])
+            ones = np.ones(X.shape[0])
+            sums += X.T @ ones
+            squares += X._with_data(X.data**2, copy=False).T @ ones
         deviation = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
         return self.encoder_.get_feature_names_out().tolist(), scale * coef, deviation
 
