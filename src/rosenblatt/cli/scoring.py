@@ -35,7 +35,7 @@ SYNTHETIC_ROWS = 20_000  # used if no file is given
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Measures:
     """The errors of a model on a file."""
 
     rows: int
@@ -143,7 +143,7 @@ def _format_label(label: Any) -> str:
     return str(label)
 
 
-def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Evaluation:
+def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Measures:
     """Count the errors of a model on a file."""
     if is_table_model(model):
         table, labels = labelled_rows(model, source, settings)
@@ -181,7 +181,7 @@ def _probabilities(model: Any, X: Any) -> Any:
     return scores if scores is not None and scores.ndim == 1 else None
 
 
-def _evaluation(model: Any, answers: list[Answers]) -> Evaluation:
+def _evaluation(model: Any, answers: list[Answers]) -> Measures:
     """All measures of these answers."""
     labels = np.concatenate([one.labels for one in answers])
     predictions = np.concatenate([one.predictions for one in answers])
@@ -189,17 +189,17 @@ def _evaluation(model: Any, answers: list[Answers]) -> Evaluation:
     if not hasattr(model, "classes_"):
         error, spread = labels - predictions, float(((labels - labels.mean()) ** 2).sum())
         r2 = 1 - float((error**2).sum()) / spread if spread else None
-        return Evaluation(rows, None, None, float(np.abs(error).mean()), r2)
+        return Measures(rows, None, None, float(np.abs(error).mean()), r2)
     wrong = predictions != labels
     errors = int(np.count_nonzero(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
-    found = Evaluation(rows, errors, 1 - errors / rows, None)
+    found = Measures(rows, errors, 1 - errors / rows, None)
     if labels.ndim != 1:
         return found
     known = None if answers[0].probabilities is None else np.concatenate([one.probabilities for one in answers])
     return _class_measures(found, model.classes_, labels, predictions, known)
 
 
-def _class_measures(found: Evaluation, classes: Any, labels: Any, predictions: Any, known: Any) -> Evaluation:
+def _class_measures(found: Measures, classes: Any, labels: Any, predictions: Any, known: Any) -> Measures:
     """The evaluation with F1, the confusion table and, where probabilities or scores are known, log loss and AUC."""
     from sklearn.metrics import confusion_matrix, f1_score, log_loss, roc_auc_score
 

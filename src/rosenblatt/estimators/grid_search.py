@@ -174,7 +174,7 @@ def _key(params: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Column:
+class GridColumn:
     """Where the answers of a setting are: its machine's number in a fold, its epochs and what it keeps."""
 
     machine: tuple[Any, ...]
@@ -195,7 +195,7 @@ class SharedPass:
     classes: Array
     whole: Array  # the folds whose training rows have every class
     order: Cyclic | Shuffled
-    columns: dict[str, Column]
+    columns: dict[str, GridColumn]
     machines: dict[tuple[Any, ...], tuple[Encoded, tuple[float, ...], int]]
     train_scores: bool
     limit: int
@@ -281,7 +281,7 @@ class SharedPass:
             key = (int(fold), *machine)
             before = self.machines.get(key)
             self.machines[key] = (*machine, max(limit, before[2] if before else 0))
-            self.columns[f"{fold} {_key(params)}"] = Column(key, limit, plan.keep == "average")
+            self.columns[f"{fold} {_key(params)}"] = GridColumn(key, limit, plan.keep == "average")
 
     def _blocks(self) -> Iterator[list[tuple[Any, ...]]]:
         """The machines in blocks whose weights fit the memory."""

@@ -1,0 +1,371 @@
+"""One pass over rows for many machines, whose planes are columns of one W: see `many_settings`.
+
+W is stored by feature, (d, columns). A visit computes the scores of all columns in one sweep over the row, asks each
+machine for its step (none where its fold holds the row out), and adds x·stepᵀ to contiguous runs of W.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from rosenblatt.compiling import compiled, vectorised, verb
+from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.learn.compiled_loops import VisitTask
+from rosenblatt.learn.online.first_order import is_on, tie_stands
+from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
+from rosenblatt.learn.rows import LINE, ONE, Rows, dots_sparse, fetch_ahead, norm, prefetch
+from rosenblatt.learn.tie_rule import rival
+
+Array = np.ndarray[Any, Any]
+SINGLE, PAIRWISE, BY_COLUMN = range(3)
+
+
+# -- W xᵀ and W += x·stepᵀ, with W stored by feature ------------------------------------------------------------------
+
+
+def _scores_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
+    x = rows.values[i]
+    for c in range(scores.size):
+        scores[c] = 0
+    whole = x.size - x.size % 4
+    for j in range(0, whole, 4):  # four features at a time: the scores are read and written a quarter as often
+        a, b, e, f = x[j], x[j + 1], x[j + 2], x[j + 3]
+        p, q, r, s = W[j], W[j + 1], W[j + 2], W[j + 3]
+        for c in range(scores.size):
+            scores[c] += (a * p[c] + b * q[c]) + (e * r[c] + f * s[c])
+    for j in range(whole, x.size):
+        a, p = x[j], W[j]
+        for c in range(scores.size):
+            scores[c] += a * p[c]
+
+
+column_scores = verb({Dense: _scores_dense, Sparse: dots_sparse})  # scores_c = w_c·x_i
+
+
+def _squares_dense(rows: Rows, i: Any, S: Array, q: Array) -> None:
+    x = rows.values[i]
+    for c in range(q.size):
+        q[c] = 0
+    for j in range(x.size):
+        a, s = x[j] * x[j], S[j]
+        for c in range(q.size):
+            q[c] += a * s[c]
+
+
+def _squares_sparse(rows: Rows, i: Any, S: Array, q: Array) -> None:
+    x, column = rows.values, rows.columns
+    for c in range(q.size):
+        q[c] = 0
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        a, s = x[j] * x[j], S[column[j]]
+        for c in range(q.size):
+            q[c] += a * s[c]
+
+
+column_squares = verb({Dense: _squares_dense, Sparse: _squares_sparse})  # q_c = Σ_j s_jc x_j²
+
+
+def _add_dense(rows: Rows, i: Any, steps: Array, W: Array) -> None:
+    x = rows.values[i]
+    for j in range(x.size):
+        a, w = x[j], W[j]
+        for c in range(steps.size):
+            w[c] += a * steps[c]
+
+
+def _add_sparse(rows: Rows, i: Any, steps: Array, W: Array) -> None:
+    x, column = rows.values, rows.columns
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        a, w = x[j], W[column[j]]
+        for c in range(steps.size):
+            w[c] += a * steps[c]
+
+
+add_columns = verb({Dense: _add_dense, Sparse: _add_sparse})  # w_c += step_c·x_i
+
+
+def _curve_dense(rows: Rows, i: Any, steps: Array, shrinks: Array, W: Array, S: Array) -> None:
+    x = rows.values[i]
+    for j in range(x.size):
+        a, w, s = x[j], W[j], S[j]
+        for c in range(steps.size):
+            g = a * s[c]
+            w[c] += steps[c] * g
+            s[c] -= shrinks[c] * g * g
+
+
+def _curve_sparse(rows: Rows, i: Any, steps: Array, shrinks: Array, W: Array, S: Array) -> None:
+    x, column = rows.values, rows.columns
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        a, w, s = x[j], W[column[j]], S[column[j]]
+        for c in range(steps.size):
+            g = a * s[c]
+            w[c] += steps[c] * g
+            s[c] -= shrinks[c] * g * g
+
+
+add_curved = verb({Dense: _curve_dense, Sparse: _curve_sparse})  # AROW: w_c += α_c Σx, Σ_c −= β_c (Σx)²
+
+
+def _fetch_weights_dense(rows: Rows, i: Any, W: Array) -> None:
+    pass  # every row uses all of W
+
+
+def _fetch_weights_sparse(rows: Rows, i: Any, W: Array) -> None:
+    columns = np.uint64(W.shape[1])
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        begin = np.uint64(rows.columns[j]) * columns
+        for c in range(begin, begin + columns, LINE):
+            prefetch(W, c, False)
+
+
+fetch_weights = verb({Dense: _fetch_weights_dense, Sparse: _fetch_weights_sparse})  # the weights that row i uses
+
+
+# -- the loop ----------------------------------------------------------------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """One entry per machine: its rule, encoded, its fold and the weight of each class."""
+
+    code: Array
+    low: Array
+    high: Array
+    C: Array
+    eta: Array
+    decay: Array
+    bias: Array
+    cap: Array  # without weights and decay a step is fixed + min(cap, ℓ/(‖x‖² + bias + extra))
+    fixed: Array
+    extra: Array
+    class_weight: Array  # (machines, classes)
+
+
+class Columns(NamedTuple):
+    """The planes of all machines, K columns each, and what they count; empty arrays where nothing needs them."""
+
+    w: Array  # (d, columns)
+    b: Array
+    u: Array  # Σ clock·Δ, for averages
+    v: Array
+    s: Array  # variances, for AROW
+    sb: Array
+    scores: Array
+    steps: Array
+    timed: Array
+    q: Array
+    shrinks: Array
+    moves: Array  # updates of each column
+    clock: Array  # visits of each machine
+    violations: Array
+    updates: Array
+    done: Array
+    left: Array  # the weight that is left of the row, for each machine
+    use: Array  # (patterns, machines): 1 where a machine learns from rows of a pattern of folds, else 0
+
+
+@register_jitable(inline="always")  # a call would pass seventeen arrays
+def _first_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any, y: Array, i: Any, q: float) -> bool:
+    """The step of machine m for row i, of its share of a visit; returns whether there is one."""
+    begin = m * K
+    share = min(state.left[m], 1.0)
+    if mode == PAIRWISE:
+        scores, true = state.scores[begin : begin + K], np.int64(y[i])
+        wrong = rival(scores, true)
+        margin = np.float64(scores[true] - scores[wrong])
+        lack = rule.high - margin
+        if lack < 0.0 or tie_stands(rule, lack, true, wrong):
+            return False
+        if violates(rule, margin, lack):
+            state.violations[m] += 1.0
+        q = 0.0 if rule.code == PERCEPTRON else 2.0 * (q + rule.bias)
+        step = share * step_size(rule, lack, q, state.moves[begin])
+        if step == 0.0:
+            return False
+        state.steps[begin + true], state.steps[begin + wrong] = step, -step
+        state.moves[begin] += 1.0
+        state.updates[m] += 1.0
+        return True
+    changed = False
+    q = 0.0 if rule.code == PERCEPTRON else q + rule.bias
+    for k in range(K):
+        side = 1.0 if is_on(y, i, k + (1 if mode == SINGLE else 0)) else -1.0
+        margin = side * np.float64(state.scores[begin + k])
+        lack = (rule.high if side > 0.0 else rule.low) - margin
+        if lack < 0.0:
+            continue
+        if violates(rule, margin, lack):
+            state.violations[m] += 1.0
+        step = share * side * step_size(rule, lack, q, state.moves[begin + k])
+        if step != 0.0:
+            state.steps[begin + k] = step
+            state.moves[begin + k] += 1.0
+            state.updates[m] += 1.0
+            changed = True
+    return changed
+
+
+@register_jitable(inline="always")
+def _second_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any, y: Array, i: Any) -> bool:
+    """AROW's step of machine m for row i; the variance of the bias is the prior's, for a bias feature of 1."""
+    begin = m * K
+    share = min(state.left[m], 1.0)
+    if mode == PAIRWISE:
+        scores, true = state.scores[begin : begin + K], np.int64(y[i])
+        wrong = rival(scores, true)
+        margin = np.float64(scores[true]) - np.float64(scores[wrong])
+        lack = rule.high - margin
+        if lack <= 0.0:
+            return False
+        if violates(rule, margin, lack):
+            state.violations[m] += 1.0
+        q = (
+            np.float64(state.q[begin + true])
+            + state.sb[begin + true]
+            + state.q[begin + wrong]
+            + state.sb[begin + wrong]
+        )
+        beta = share / (share * q + rule.C)
+        state.steps[begin + true], state.steps[begin + wrong] = (1.0 - margin) * beta, -(1.0 - margin) * beta
+        state.shrinks[begin + true] = state.shrinks[begin + wrong] = beta
+        state.updates[m] += 1.0
+        return True
+    changed = False
+    for k in range(K):
+        c = begin + k
+        side = 1.0 if is_on(y, i, k + (1 if mode == SINGLE else 0)) else -1.0
+        margin = side * np.float64(state.scores[c])
+        lack = rule.high - margin
+        if lack <= 0.0:
+            continue
+        if violates(rule, margin, lack):
+            state.violations[m] += 1.0
+        beta = share / (share * (np.float64(state.q[c]) + state.sb[c]) + rule.C)
+        state.steps[c], state.shrinks[c] = side * (1.0 - margin) * beta, beta
+        state.updates[m] += 1.0
+        changed = True
+    return changed
+
+
+@vectorised
+def sweep_single(state: Columns, settings: Settings, task: VisitTask, pattern: Array, order: Array) -> None:
+    """`sweep_columns` for one plane per machine, first order, no weights and constant rates: steps without branches."""
+    rows, y, _ = task
+    w, b, u, v = state.w, state.b, state.u, state.v
+    scores, steps, timed, clock = state.scores, state.steps, state.timed, state.clock
+    low, high, bias, cap = settings.low, settings.high, settings.bias, settings.cap
+    fixed, extra, code, violations, updates = (
+        settings.fixed,
+        settings.extra,
+        settings.code,
+        state.violations,
+        state.updates,
+    )
+    n = np.uint64(order.size)
+    for t in range(n):
+        fetch_ahead(rows, y, order, t)
+        if t + ONE < n:
+            fetch_weights(rows, order[t + ONE], w)
+        i = order[t]
+        use = state.use[pattern[i]]
+        square = norm(rows, i)
+        side = 1.0 if y[i] == 1 else -1.0
+        column_scores(rows, i, w, scores)
+        changed = 0.0
+        for m in range(scores.size):
+            margin = side * np.float64(scores[m] + b[m])
+            lack = (high[m] if side > 0.0 else low[m]) - margin
+            size = fixed[m] + min(cap[m], lack / (square + bias[m] + extra[m]))
+            step = 0.0 if lack < 0.0 else use[m] * side * size
+            right = lack < 0.0 if code[m] == PERCEPTRON else margin > 0.0
+            violations[m] += 0.0 if right else use[m]
+            updates[m] += 0.0 if step == 0.0 else 1.0
+            changed += abs(step)
+            steps[m] = step
+            b[m] += step * bias[m]
+            timed[m] = clock[m] * step
+            clock[m] += use[m]
+        if changed != 0.0:
+            add_columns(rows, i, steps, w)
+            if v.size > 0:
+                for m in range(scores.size):
+                    v[m] += timed[m] * bias[m]
+                add_columns(rows, i, timed, u)
+
+
+@compiled
+def sweep_columns(state: Columns, settings: Settings, task: VisitTask, pattern: Array, order: Array, mode: int) -> None:
+    """Visit rows in `order`; pattern[i] is the pattern of folds that learn from row i."""
+    rows, y, weights = task
+    M, columns = settings.code.size, state.scores.size
+    K = columns // M
+    second = state.s.size > 0
+    for t in range(np.uint64(order.size)):
+        fetch_ahead(rows, y, order, t)
+        i = order[t]
+        weight = weights[i] if weights.size > 0 else 1.0
+        waiting = False
+        for m in range(M):
+            state.left[m] = weight * settings.class_weight[m, y[i]] * state.use[pattern[i], m]
+            waiting |= state.left[m] > 0.0
+        square = norm(rows, i)
+        while waiting:
+            waiting, changed = False, False
+            column_scores(rows, i, state.w, state.scores)
+            if second:
+                column_squares(rows, i, state.s, state.q)
+            for c in range(columns):
+                state.scores[c] += state.b[c]
+                state.steps[c] = state.timed[c] = 0
+            if second:
+                for c in range(columns):
+                    state.shrinks[c] = 0
+            for m in range(M):
+                if not state.left[m] > 0.0:
+                    continue
+                rule = Encoded(
+                    settings.code[m], settings.low[m], settings.high[m], settings.C[m], -1.0, settings.eta[m],
+                    settings.decay[m], settings.bias[m],
+                )  # fmt: skip
+                if second:
+                    moved = _second_order_step(rule, state, m, K, mode, y, i)
+                else:
+                    moved = _first_order_step(rule, state, m, K, mode, y, i, square)
+                if not moved:
+                    state.clock[m] += state.left[m]
+                    state.left[m] = 0.0
+                    continue
+                changed = True
+                share = min(state.left[m], 1.0)
+                for c in range(m * K, (m + 1) * K):
+                    if second:
+                        g = state.sb[c]
+                        state.b[c] += state.steps[c] * g
+                        state.sb[c] -= state.shrinks[c] * g * g
+                    else:
+                        state.b[c] += state.steps[c] * rule.bias
+                        if state.v.size > 0:
+                            state.timed[c] = state.clock[m] * state.steps[c]
+                            state.v[c] += state.timed[c] * rule.bias
+                state.clock[m] += share
+                state.left[m] -= share
+                waiting |= state.left[m] > 0.0
+            if changed and second:
+                add_curved(rows, i, state.steps, state.shrinks, state.w, state.s)
+            elif changed:
+                add_columns(rows, i, state.steps, state.w)
+                if state.v.size > 0:
+                    add_columns(rows, i, state.timed, state.u)
+
+
+@compiled
+def score_columns(rows: Any, index: Array, W: Array, b: Array, out: Array) -> None:
+    """out_tc = w_c·x_i + b_c for i = index_t."""
+    for t in range(index.size):
+        scores = out[t]
+        column_scores(rows, index[t], W, scores)
+        for c in range(scores.size):
+            scores[c] += b[c]
