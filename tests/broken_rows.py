@@ -81,13 +81,11 @@ BROKEN = {
 
 # -- what takes rows -------------------------------------------------------------------------------------------------
 
-OF_WORDS = {"Tagger"}  # which takes words, not rows
+OTHERS = {"Tagger", "GridSearchCV"}  # which takes words, not rows; which needs an estimator, and shows its rows to it
 ESTIMATORS = [
     name
     for name in rosenblatt.__all__
-    if isinstance(getattr(rosenblatt, name), type)
-    and hasattr(getattr(rosenblatt, name), "fit")
-    and name not in OF_WORDS
+    if isinstance(getattr(rosenblatt, name), type) and hasattr(getattr(rosenblatt, name), "fit") and name not in OTHERS
 ]
 METHODS = ("fit", "partial_fit", "predict", "decision_function", "predict_proba", "predict_log_proba", "score",
            "transform", "fit_transform", "tree_distance")  # fmt: skip
@@ -171,7 +169,7 @@ CALLS |= {
 def takers():
     """The public functions, and methods of public classes, with a parameter X or a source of rows."""
     found = set()
-    for name in set(rosenblatt.__all__) - OF_WORDS:
+    for name in set(rosenblatt.__all__) - OTHERS:
         thing = getattr(rosenblatt, name)
         if isinstance(thing, type):
             shown = fitted(name) if name in ESTIMATORS else thing

@@ -394,7 +394,11 @@ IN_MEMORY = {
     "MarkI": "its units are wired",
     "SequencePerceptron": "CoNLL columns by a template",
 }
-EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params")]
+EVERY = [
+    name
+    for name in rosenblatt.__all__
+    if hasattr(getattr(rosenblatt, name), "get_params") and name != "GridSearchCV"  # which needs an estimator
+]
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -61,6 +61,8 @@ def to_bytes(model: Any) -> bytes:
     """The model file, as bytes."""
     if not is_ours(model):
         raise FileError(f"only estimators of rosenblatt can be saved, got {type(model).__name__}")
+    if not hasattr(model, "_check_whole"):
+        raise FileError(f"a {type(model).__name__} is not stored: save the model that it found, its best_estimator_")
     try:
         model._check_whole()  # a file that could not be loaded is not written
     except Exception as error:
