@@ -71,6 +71,20 @@ def test_weights_move_the_probabilities():
     assert heavy.predict_proba(FRAME)[:, 1].mean() > plain.predict_proba(FRAME)[:, 1].mean() + 0.1
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_decisions_predictions_and_probabilities_agree(classes):
+    """Classes of very different sizes, whose shifts move the decision away from the learner's."""
+    y = np.minimum(np.arange(N) % 12, classes - 1)
+    model = TableClassifier(random_state=0).fit(FRAME, y)
+    chances, scores = model.predict_proba(FRAME), model.decision_function(FRAME)
+    if classes == 2:
+        np.testing.assert_allclose(scores, np.log(chances[:, 1] / chances[:, 0]), rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(model.predict(FRAME), (scores > 0).astype(int))
+    else:
+        np.testing.assert_allclose(scores - scores[:, :1], np.log(chances / chances[:, :1]), rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(model.predict(FRAME), scores.argmax(axis=1))
+
+
 def test_weights_that_cannot_be():
     for weights, message in [(WEIGHTS[:-1], "weight"), (-WEIGHTS, "negative|weight"), (WEIGHTS * np.nan, "NaN|finite")]:
         with pytest.raises(ValueError, match=message):

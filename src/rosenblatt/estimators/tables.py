@@ -264,14 +264,14 @@ class TableClassifier(ClassifierMixin, TableModel):
     # -- use -----------------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
-        """The learner's scores of rows: (n,) for two classes, (n, K) for more.
+        """Calibrated scores of rows: the log odds, (n,), of two classes; (n, K) for more, the highest of `predict`.
 
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n, d)
         """
-        scores = self._table_scores(X)
-        return scores[:, 1] if scores.ndim == 2 and self.classes_.size == 2 else scores
+        scores: Array = self.calibration_.scale * by_class(self._table_scores(X)) + self.calibration_.shifts
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class, (n, K).
