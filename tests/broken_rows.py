@@ -163,6 +163,10 @@ CALLS |= {
         fitted("LinearClassifier"), bad, y
     ),
     "SurfaceDisplay.from_data": lambda bad: rosenblatt.SurfaceDisplay.from_data(bad, y),
+    "Layer.forward": lambda bad: rosenblatt.Layer(2).forward(bad, np.ones((X.shape[1], 2))),
+    "GridSearchCV.fit": lambda bad: rosenblatt.GridSearchCV(
+        rosenblatt.Perceptron(max_epochs=2), {"margin": [0.0, 1.0]}, cv=2, error_score="raise"
+    ).fit(bad, y),
 }
 
 

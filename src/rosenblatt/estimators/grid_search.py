@@ -18,6 +18,7 @@ from sklearn.utils import indexable
 
 from rosenblatt.data.examples import Dense, class_weights, radius2
 from rosenblatt.data.formats.reading import in_bytes
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
@@ -118,6 +119,7 @@ class GridSearchCV(_GridSearchCV):
         self
         """
         limit = in_bytes(self.memory)
+        well_formed(X)  # SciPy would read outside a sparse matrix whose arrays do not fit together
         plain = (
             isinstance(self.estimator, LEARNERS)
             and type(self.estimator) in LEARNERS

@@ -22,6 +22,7 @@ from scipy.special import expit
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Solver, Source
 from rosenblatt.learn.models import take
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
@@ -119,7 +120,7 @@ class Layer:
         -------
         ndarray of shape (n, units)
         """
-        X = X if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        X = well_formed(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
         weights, shift = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
         if X.ndim != 2 or weights.shape != (X.shape[1], self.units) or shift.shape not in ((), (self.units,)):
             raise ValueError(
