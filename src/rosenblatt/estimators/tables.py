@@ -270,7 +270,8 @@ class TableClassifier(ClassifierMixin, TableModel):
         ----------
         X : frame, array-like or sparse matrix of shape (n, d)
         """
-        scores: Array = self.calibration_.scale * by_class(self._table_scores(X)) + self.calibration_.shifts
+        scores = by_class(self._table_scores(X))
+        scores = self.calibration_.scale * scores + self.calibration_.shifts
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
     def predict_proba(self, X: Any) -> Array:
