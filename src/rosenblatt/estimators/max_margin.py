@@ -310,7 +310,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[decide(scores)])
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse input is welcome."""
+        """Sparse input is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

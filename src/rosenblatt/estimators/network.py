@@ -101,7 +101,7 @@ def _has_probabilities(model: Any) -> bool:
 class MultilayerPerceptron(EpochClassifier):
     """Layers of smooth units, trained by backpropagation in mini-batches.
 
-    Layer by layer z ← F(W z + b). The last layer has one unit a class, and the loss of a row whose class is k is
+    Layer by layer z ← F(W z + b). The last layer has one unit per class, and the loss of a row whose class is k is
 
         cross-entropy: −log softmax(s)_k        squared error: ½ Σ_j (o_j − u_j)², u one-hot, o logistic
 
@@ -461,7 +461,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         must(is_array(self.thresholds_, (units,)), f"thresholds_ of shape {(units,)}, of floats")
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse input is welcome; float32 stays float32."""
+        """Sparse input is accepted; float32 stays float32."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

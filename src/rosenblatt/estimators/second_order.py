@@ -37,7 +37,7 @@ class AROW(OnlineClassifier):
 
         w += max(0, 1 − y·f)·β·y·Σx          Σ −= β·Σx xᵀΣ
 
-    so that weights seen often move less. Stands noise in the labels well. Rows are separated when y·f > 0 on all.
+    so that weights seen often move less. It tolerates label noise well. Rows are separated when y·f > 0 on all.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
         for _ in run:
             pass
         (record,) = run.records
-        given = hasattr(estimator, "_state") and not estimator._state.epoch  # weights from nowhere: there is no report
+        given = hasattr(estimator, "_state") and not estimator._state.epoch  # given weights have no report
         before = estimator.report_.epochs if hasattr(estimator, "_state") and not given else ()
         records = EpochRecords.of(before).after(record)
         if record.updates:  # else nothing moved

@@ -441,7 +441,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return kept if isinstance(kept, VotedPlanes) else planes_now(self, kept)
 
     def __sklearn_tags__(self) -> Any:
-        """Sparse input is welcome."""
+        """Sparse input is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -253,7 +253,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)]
 
     def __sklearn_tags__(self) -> Any:
-        """Labels by indicator are welcome where the learner can do them."""
+        """Labels by indicator are accepted where the learner can do them."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = self._takes_labels
         return tags
