@@ -43,11 +43,6 @@ class Problem:
         for begin, end in spans(self.size, self.per_row * columns):
             yield self.index(begin, end)
 
-    def shared_pieces(self, columns: int) -> Iterator[Array]:
-        """The same, for threads."""
-        for begin, end in shared_spans(self.size, self.per_row, columns):
-            yield self.index(begin, end)
-
     def index(self, begin: int, end: int) -> Array:
         """The rows at positions `begin` to `end` among those that take part."""
         if self.present is not None:
@@ -163,8 +158,8 @@ def evaluate_both(
     score_last = None if last is None else last.scorer(problem.rows)
     violated = threading.Event()
 
-    def piece(index: Array) -> tuple[Evaluation, Evaluation | None]:
-        found = None
+    def piece(span: tuple[int, int]) -> tuple[Evaluation, Evaluation | None]:
+        index, found = problem.index(*span), None
         if score_last is not None and not violated.is_set():
             found = _summary(problem, index, score_last(index), rule)
             if found.violations:
@@ -172,7 +167,8 @@ def evaluate_both(
         return _summary(problem, index, score(index), rule), found
 
     K = planes.coef.shape[0]
-    seen = in_threads(piece, problem.shared_pieces(K), problem.size * problem.per_row * K)
+    pieces = shared_spans(problem.size, problem.per_row, K)
+    seen = in_threads(piece, pieces, problem.size * problem.per_row * K)
     none = Evaluation(np.array([np.inf]), 0, 0)
     kept = functools.reduce(Evaluation.joined, [one for one, _ in seen], none)
     if last is None or violated.is_set():
