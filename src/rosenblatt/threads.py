@@ -64,14 +64,15 @@ def in_threads(
             _inside.working = False
 
     others = [threading.Thread(target=run, daemon=True) for _ in range(count - 1)]
-    for thread in others:
-        thread.start()
     try:
+        for thread in others:
+            thread.start()
         run()
     except BaseException as error:  # Ctrl-C between two pieces
         errors[-1] = error
     for thread in others:
-        thread.join()
+        if thread.ident is not None:
+            thread.join()
     if errors:
         raise errors[min(errors)]
     return results

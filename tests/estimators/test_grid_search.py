@@ -1,5 +1,6 @@
 """The search of a grid in one pass: every column is a fit of its own, and the contract is scikit-learn's."""
 
+import pickle
 import signal
 import warnings
 
@@ -96,7 +97,7 @@ def test_whole_numbers_come_out_to_the_bit(multiclass, seed, weighted, kind):
     shared = pass_of(GridSearchCV(model, grid, cv=KFold(3)), X, y, sample_weight=weight)
     for params in ParameterGrid(grid):
         for fold, (train, test) in enumerate(shared.splits):
-            if not shared.whole[fold]:  # a class is missing: fitted by itself
+            if shared.scores(params, fold, 0) is None:  # a class is missing: fitted by itself
                 continue
             own = clone(model).set_params(**params)
             own.fit(X[train], y[train], sample_weight=None if weight is None else weight[train])
@@ -160,6 +161,84 @@ def test_results_have_scikit_learns_form(cv):
             np.testing.assert_array_equal(np.ma.getdata(ours.cv_results_[name]), np.ma.getdata(values))
     assert ours.best_params_ == peer.best_params_
     assert {name for name in vars(peer) if name[0] != "_"} <= set(vars(ours))
+
+
+def same_as_peer(model, grid, X, y, cv=None, **how):
+    """Every score is that of scikit-learn's search, rows in file order; returns our search."""
+    given = {"cv": KFold(3) if cv is None else cv(), "refit": how.pop("refit", True)}
+    ours, peer = GridSearchCV(model, grid, **given), Peer(model, grid, **{**given, "cv": cv() if cv else given["cv"]})
+    ours.fit(X, y, **how)
+    peer.fit(X, y, **how)
+    np.testing.assert_array_equal(split_scores(ours), split_scores(peer))
+    return ours
+
+
+PA = PassiveAggressive(order="cyclic", max_epochs=3)
+
+
+def test_class_weights_of_the_estimator_count_once():
+    X, y = table()
+    heavy = {0: 1, 1: 8}
+    same_as_peer(clone(PA).set_params(class_weight=heavy), {"C": [0.1, 0.01]}, X, y)
+    same_as_peer(PA, {"class_weight": [heavy, "balanced", None], "C": [0.01]}, X, y)
+
+
+@pytest.mark.parametrize(
+    ("model", "grid"),
+    [
+        (Perceptron(order="cyclic", max_epochs=2), {"margin": [0.0, (1.0, 3.0)]}),
+        (Perceptron(order="cyclic", max_epochs=2), {"margin": [(1.0, 3.0), 0.0]}),
+        (PA, {"class_weight": [None, {0: 0, 1: 0, 2: 0}]}),
+        (PA, {"class_weight": [None, {7: 1}]}),
+    ],
+)
+def test_a_setting_that_a_fit_refuses_has_no_score(model, grid):
+    X, y = table(3)
+    search = same_as_peer(model, grid, X, y, refit=False)
+    assert np.isnan(search.cv_results_["mean_test_score"]).sum() == 1
+
+
+def test_rows_of_weight_0_are_not_there():
+    rng = np.random.default_rng(1)
+    X, y = table(n=80)
+    weight = rng.integers(0, 3, y.size).astype(float)
+    X[weight == 0] *= 100
+    grid = {"C": [0.01, 1.0], "bias_step": ["unit", "radius"], "max_epochs": [1, 9]}
+    same_as_peer(PA, grid, X, y, sample_weight=weight)
+    X, y = table(3, n=60)
+    weight = np.where((y == 0) & (np.arange(60) >= 20), 0.0, 1.0)  # no row of class 0 counts outside the first fold
+    weight[:20] = np.maximum(weight[:20], 1.0)
+    same_as_peer(PA, {"C": [0.1, 1.0]}, X, y, sample_weight=weight, refit=False)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        lambda: [(np.arange(40), np.arange(40, 60)), (np.arange(40), np.arange(60, 80))],
+        lambda: [(np.arange(90), np.arange(30))],
+        lambda: ShuffleSplit(3, random_state=0).split(np.zeros(90)),
+        lambda: ShuffleSplit(3, random_state=np.random.RandomState(0)),
+    ],
+)
+def test_unusual_folds(cv):
+    X, y = table()
+    same_as_peer(PA, {"C": [0.1, 1.0]}, X, y, cv)
+
+
+def test_labels_in_a_column():
+    X, y = table()
+    same_as_peer(PA, {"C": [0.1, 1.0]}, X, y[:, None])
+
+
+def test_a_search_holds_a_model_and_no_rows():
+    X, y = table()
+    search = GridSearchCV(PA, {"C": [0.1, 1.0]}, cv=3).fit(X, y)
+    assert search.one_pass_ == 6
+    assert len(pickle.dumps(search)) < X.nbytes + len(pickle.dumps(search.best_estimator_))
+    fresh = GridSearchCV(make_pipeline(StandardScaler(), PA), {"passiveaggressive__C": [1.0]}, cv=3)
+    with pytest.raises(ValueError, match="NaN"):
+        fresh.fit(X * np.nan, y)
+    assert not hasattr(fresh, "one_pass_")
 
 
 def test_groups_are_kept_together():

@@ -10,6 +10,7 @@ from model_file_cases import FUZZ, _quiet, opened, sealed  # noqa: F401
 from test_damaged_model_files import mutated, scramble
 
 from rosenblatt import FileError, SequencePerceptron, Tagger
+from rosenblatt.data.sequences.vocabulary import Vocabulary
 from rosenblatt.persist.model_files import from_bytes, to_bytes
 
 NAMED = [[["the", "x"], {"dog": 2.0, "end": "g"}], [["a"], ["cat"], []]]
@@ -72,3 +73,10 @@ def test_mutated_files_are_refused():
         if other != data:
             with pytest.raises(FileError):
                 from_bytes(other)
+
+
+@pytest.mark.parametrize("ends", [[2**63 - 1, -(2**63), -1, 3], [-1, 3], [2, 1, 3], [4, 3], [1, 2]])
+def test_names_that_end_outside_their_text_are_refused(ends):
+    with pytest.raises(ValueError, match="the names of a vocabulary"):
+        Vocabulary(np.frombuffer(b"abc", np.uint8), np.array(ends)).check()
+    Vocabulary(np.frombuffer(b"abc", np.uint8), np.array([1, 3])).check()

@@ -356,6 +356,7 @@ def test_frame_and_line():
     assert drawing.frame_around(np.zeros((1, 2))) == (-1, 1, -1, 1)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_search_is_drawn_with_its_band_and_what_was_chosen():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 4))
@@ -378,3 +379,10 @@ def test_a_search_is_drawn_with_its_band_and_what_was_chosen():
     assert rb.plot_search(search, "C").get_xlabel() == "C"
     with pytest.raises(ValueError, match="no parameter with numbers called 'keep'"):
         rb.plot_search(search, "keep")
+    mixed = rb.GridSearchCV(rb.Perceptron(max_epochs=2), {"learning_rate": [1.0, 2.0, "1/t"]}, cv=3, scoring="accuracy")
+    drawn(rb.plot_search(mixed.fit(X, y)))
+    several = rb.GridSearchCV(
+        rb.Perceptron(max_epochs=2), {"margin": [0.0, 1.0]}, cv=3, scoring=["f1", "accuracy"], refit=False
+    )
+    with pytest.raises(ValueError, match="by the one that refit= names"):
+        rb.plot_search(several.fit(X, y))

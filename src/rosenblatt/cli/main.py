@@ -571,6 +571,8 @@ def tag(
 
     refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
+    if isinstance(loaded, rosenblatt.Tagger):
+        raise ValueError("A Tagger takes raw words: use it from Python, rosenblatt.load(path).predict(sentences).")
     if not is_sequence_model(loaded):
         raise ValueError(f"{type(loaded).__name__} labels rows, not the tokens of sentences: use rosenblatt predict.")
     for lines in tagged_lines(loaded, source):
@@ -644,8 +646,10 @@ def info(model: Model, as_json: AsJson = False) -> None:
     import rosenblatt
 
     loaded = rosenblatt.load(model)
-    defaults = type(loaded)().get_params()
-    changed = {name: value for name, value in loaded.get_params().items() if repr(value) != repr(defaults[name])}
+    defaults = type(loaded)().get_params(deep=False)
+    changed = {
+        name: value for name, value in loaded.get_params(deep=False).items() if repr(value) != repr(defaults[name])
+    }
     classes = getattr(loaded, "classes_", None)
     about = {
         "class": type(loaded).__name__,

@@ -310,7 +310,9 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
 def _repeats_column(columns: Array, starts: Array, d: int) -> bool:
     """Whether some row has a column twice."""
     n = starts.size - 1
-    parts = np.linspace(0, n, 1 + (thread_count() if columns.size >= MANY_VALUES else 1), dtype=np.int64).tolist()
+    # Each thread notes a row number per column: no more of them than the matrix is large.
+    count = min(thread_count(), max(1, columns.size // d)) if columns.size >= MANY_VALUES else 1
+    parts = np.linspace(0, n, 1 + count, dtype=np.int64).tolist()
 
     def check(part: tuple[int, int]) -> bool:
         seen = np.full(d, -1, dtype=np.int32 if n < 1 << 31 else np.int64)
@@ -359,13 +361,13 @@ def distinct(y: Array) -> Array:
             pieces.append(_distinct_in_chunk(y[begin : begin + LABELS_AT_ONCE]))
         return np.unique(np.concatenate(pieces))
     except TypeError as error:
-        row = next((i for i, label in enumerate(y) if _is_missing(label)), None)
+        row = next((i for i, label in enumerate(y) if is_missing(label)), None)
         if row is not None:
             raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.") from None
         raise ValueError(f"Labels y must all be of one kind so that they can be sorted: {error}.") from error
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Whether the label is None, NaN or pandas' NA, which cannot even be compared with itself."""
     try:
         return label is None or bool(label != label)
@@ -432,8 +434,8 @@ def check_labels(y: Array, classes: Array) -> None:
             )
     elif classes.dtype.kind == "O":
         for label in classes:
-            if _is_missing(label):
-                row = next(i for i, value in enumerate(y) if _is_missing(value))
+            if is_missing(label):
+                row = next(i for i, value in enumerate(y) if is_missing(value))
                 raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.")
         check_no_trailing_nul(classes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.model_selection import ParameterGrid, check_cv
-from sklearn.utils import indexable
+from sklearn.utils import column_or_1d, indexable
 
 from rosenblatt.data.examples import Dense, class_weights, radius2
 from rosenblatt.data.formats.reading import in_bytes
@@ -29,7 +30,7 @@ from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squ
 from rosenblatt.learn.online.solver import Plan, default_epochs
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.overflow import all_finite
-from rosenblatt.learn.schemes import PAIRS
+from rosenblatt.learn.schemes import PAIRS, SCHEMES
 from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
@@ -118,41 +119,50 @@ class GridSearchCV(_GridSearchCV):
         -------
         self
         """
+        self._validate_params()
         limit = in_bytes(self.memory)
         well_formed(X)  # SciPy would read outside a sparse matrix whose arrays do not fit together
         plain = (
-            isinstance(self.estimator, LEARNERS)
-            and type(self.estimator) in LEARNERS
+            type(self.estimator) in LEARNERS
             and y is not None
             and set(params) <= {"sample_weight", "groups"}
             and not sklearn.get_config()["enable_metadata_routing"]
-            and not getattr(self, "_skl_callbacks", None)
+            and not any(getattr(one, "_skl_callbacks", None) for one in (self, self.estimator))
             and _scores_by_answers(self.scoring)
         )
         shared = SharedPass.prepare(self, X, y, params, limit) if plain else None
         if shared is None:
+            super().fit(X, y, **params)
             self.one_pass_ = 0
-            return super().fit(X, y, **params)
+            return self
+        shared.learn()
+        # The folds were drawn: whatever remains is run over the same ones.
+        alone = not shared.columns
         inner = _GridSearchCV(
-            OneOfMany(shared),
+            self.estimator if alone else OneOfMany(shared),
             self.param_grid,
             scoring=self.scoring,
+            n_jobs=self.n_jobs if alone else None,
             refit=self.refit,
             cv=shared.splits,
             verbose=self.verbose,
+            pre_dispatch=self.pre_dispatch,
             error_score=self.error_score,
             return_train_score=self.return_train_score,
         )
         given = {name: value for name, value in params.items() if name != "groups"}
-        inner.fit(np.arange(len(y)), np.asarray(y), **given)
+        inner.fit(X if alone else np.arange(len(y)), column_or_1d(np.asarray(y)), **given)
         found = {name: value for name, value in vars(inner).items() if name.endswith("_") and not name.startswith("_")}
-        shared.share_time(found["cv_results_"])
-        if "best_estimator_" in found:
-            found["best_estimator_"] = found["best_estimator_"].own
-            if hasattr(found["best_estimator_"], "feature_names_in_"):
-                found["feature_names_in_"] = found["best_estimator_"].feature_names_in_
+        if not alone:
+            shared.share_time(found["cv_results_"])
+            scorers, _ = self._get_scorers()  # of the estimator: that of the pass holds all rows
+            found["scorer_"] = getattr(scorers, "_scorers", scorers)
+            if "best_estimator_" in found:
+                found["best_estimator_"] = found["best_estimator_"].own
+                if hasattr(found["best_estimator_"], "feature_names_in_"):
+                    found["feature_names_in_"] = found["best_estimator_"].feature_names_in_
         self.__dict__.update(found)
-        self.one_pass_ = shared.count
+        self.one_pass_ = len(shared.columns)
         return self
 
 
@@ -190,20 +200,17 @@ class SharedPass:
 
     model: OnlineClassifier
     X: Any
-    y: Any
-    sample_weight: Any
+    size: int
     splits: list[tuple[Array, Array]]
     data: FoldRows
     classes: Array
-    whole: Array  # the folds whose training rows have every class
     order: Cyclic | Shuffled
-    columns: dict[str, GridColumn]
-    machines: dict[tuple[Any, ...], tuple[Encoded, tuple[float, ...], int]]
     train_scores: bool
     limit: int
+    columns: dict[tuple[int, str], GridColumn] = field(default_factory=dict)
+    machines: dict[tuple[Any, ...], tuple[Encoded, tuple[float, ...], int]] = field(default_factory=dict)
     found: dict[tuple[Any, ...], Array] = field(default_factory=dict)
     seconds: float = 0.0
-    count: int = 0
 
     @classmethod
     def prepare(cls, search: GridSearchCV, X: Any, y: Any, params: dict[str, Any], limit: int) -> SharedPass | None:
@@ -211,79 +218,74 @@ class SharedPass:
         base = clone(search.estimator)
         candidates = list(ParameterGrid(search.param_grid))
         try:
-            models = [clone(base).set_params(**clone(params, safe=False)) for params in candidates]
+            models = [clone(base).set_params(**clone(each, safe=False)) for each in candidates]
             able = [one if _able(one) else None for one in models]
             first = next((one for one in able if one is not None), None)
             if first is None:
                 return None
             X, y = indexable(X, y)
-            examples = first._examples(X, y, params.get("sample_weight"), reset=True)
+            unweighted = clone(first).set_params(class_weight=None)  # each setting has its own
+            examples = unweighted._examples(X, y, params.get("sample_weight"), reset=True)
         except (ValueError, TypeError):
             return None  # as scikit-learn tells it
-        if examples.target.ndim == 2 or examples.classes is None or examples.classes.size < 2:
+        weights = np.zeros(0) if examples.weights is None else examples.weights
+        n, classes = examples.target.shape[0], 0 if examples.classes is None else int(examples.classes.size)
+        scheme = SCHEMES["one" if classes == 2 else first.multiclass]
+        if examples.target.ndim == 2 or classes < 2 or scheme == PAIRS or weights.max(initial=1.0) > HEAVIEST:
             return None
+        assert examples.classes is not None
         cv = check_cv(search.cv, y, classifier=is_classifier(base))
-        split = list(cv.split(X, y, params.get("groups")))
-        n = examples.target.shape[0]
-        splits = [(np.arange(n)[train], np.arange(n)[test]) for train, test in split]
+        splits = [(np.arange(n)[train], np.arange(n)[test]) for train, test in cv.split(X, y, params.get("groups"))]
         member = np.zeros((n, len(splits)), dtype=bool)
         for fold, (train, _) in enumerate(splits):
             member[train, fold] = True
-            if np.count_nonzero(member[:, fold]) != train.size:
-                return None  # rows that are drawn twice
-        weights = np.zeros(0) if examples.weights is None else examples.weights
-        classes, scheme = int(examples.classes.size), first._scheme(int(examples.classes.size), False)
-        if scheme == PAIRS or weights.max(initial=1.0) > HEAVIEST:
-            return None
+        shuffled = first.order == "shuffle"
+        # Rows that are drawn twice, or in an order of their own, and folds that cannot be told by their rows.
+        alike = len({train.tobytes() for train, _ in splits} | {np.arange(n).tobytes()}) <= len(splits)
+        twice = any(np.count_nonzero(member[:, fold]) != train.size for fold, (train, _) in enumerate(splits))
+        turned = not shuffled and any((np.diff(train) < 0).any() for train, _ in splits)
+        if weights.size:
+            member[weights == 0] = False
         data = FoldRows(examples.rows, examples.target, weights, member, examples.n_features, classes, scheme)
-        whole = np.array([np.bincount(examples.target[train], minlength=classes).all() for train, _ in splits])
-        seed, shuffled = first._new_seed(), isinstance(first.order, str) and first.order == "shuffle"
-        if not shuffled and any((np.diff(train) < 0).any() for train, _ in splits):
-            return None  # folds that visit their rows in an order of their own
-        order = Shuffled(n, seed) if shuffled else Cyclic(n)
-        made = cls(
-            base,
-            X,
-            y,
-            params.get("sample_weight"),
-            splits,
-            data,
-            examples.classes,
-            whole,
-            order,
-            {},
-            {},
-            search.return_train_score,
-            limit,
-        )
-        for params_, model in zip(candidates, able, strict=True):
-            if model is not None and _together(model, first):
-                made._place(params_, model)
-        if not made.columns or not whole.any():
-            return None
-        began = time.perf_counter()
-        for block in made._blocks():
-            made._learn(block)
-        made.seconds = time.perf_counter() - began
-        made.count = len(made.columns)
+        order = Shuffled(n, first._new_seed()) if shuffled else Cyclic(n)
+        made = cls(base, X, n, splits, data, examples.classes, order, search.return_train_score, limit)
+        for each, model in zip(candidates, able, strict=True):
+            if model is not None and _together(model, first) and not (alike or twice or turned):
+                made._place(each, model)
         return made
 
     def _place(self, params: Mapping[str, Any], model: Any) -> None:
-        """Give a setting its machine, one that it shares with settings that learn the same."""
+        """Give a setting its machine in each fold that has every class; what a fit would refuse gets none."""
         plan, data = model._plan(), self.data
-        known = np.arange(data.classes)
-        for fold in np.flatnonzero(self.whole):
-            train = self.splits[fold][0]
-            weights = data.weights[train] if data.weights.size else None
-            shares = class_weights(model.class_weight, self.classes, data.codes[train], weights)
-            bias = _bias(plan, data, train)
-            machine = (_encoded(plan, bias), tuple((np.ones(known.size) if shares is None else shares).tolist()))
-            rows = train if weights is None else train[weights > 0]
-            limit = model.max_epochs or default_epochs(_stored(data, rows), plan.keep)
-            key = (int(fold), *machine)
-            before = self.machines.get(key)
-            self.machines[key] = (*machine, max(limit, before[2] if before else 0))
-            self.columns[f"{fold} {_key(params)}"] = GridColumn(key, limit, plan.keep == "average")
+        try:
+            model._scheme(data.classes, False)
+            for fold in range(len(self.splits)):
+                rows = np.flatnonzero(data.member[:, fold])
+                weights = data.weights[rows] if data.weights.size else None
+                shares = class_weights(model.class_weight, self.classes, data.codes[rows], weights)
+                shares = np.ones(data.classes) if shares is None else shares
+                heaviest = shares.max() * data.weights.max(initial=1.0)
+                if not np.bincount(data.codes[rows], minlength=data.classes).all() or not 0 < heaviest <= HEAVIEST:
+                    continue
+                key = (fold, _encoded(plan, _bias(plan, data, rows)), tuple(shares.tolist()))
+                limit = model.max_epochs or default_epochs(_stored(data, rows), plan.keep)
+                longest = max(limit, self.machines[key][2] if key in self.machines else 0)
+                self.machines[key] = (key[1], key[2], longest)
+                self.columns[fold, _key(params)] = GridColumn(key, limit, plan.keep == "average")
+        except ValueError:
+            return  # its own fit tells what is wrong
+
+    @functools.cached_property
+    def folds(self) -> dict[bytes, int]:
+        """Folds by their training rows."""
+        return {train.tobytes(): fold for fold, (train, _) in enumerate(self.splits)}
+
+    def learn(self) -> None:
+        """Train all machines."""
+        began = time.perf_counter()
+        for block in self._blocks() if self.machines else ():
+            self._learn(block)
+        self.seconds = time.perf_counter() - began
 
     def _blocks(self) -> Iterator[list[tuple[Any, ...]]]:
         """The machines in blocks whose weights fit the memory."""
@@ -334,15 +336,17 @@ class SharedPass:
 
     def scores(self, params: Mapping[str, Any], fold: int, part: int) -> Array | None:
         """The scores of a setting on the test (0) or training (1) rows of a fold; None if it was not in the pass."""
-        column = self.columns.get(f"{fold} {_key(params)}")
+        column = self.columns.get((fold, _key(params)))
         return None if column is None else self.found[column.machine, column.epochs, column.average, part]
 
     def share_time(self, results: dict[str, Any]) -> None:
         """Give each setting of the pass its share of the time."""
-        share = self.seconds / max(self.count, 1)
-        inside = [f"{np.flatnonzero(self.whole)[0]} {_key(params)}" in self.columns for params in results["params"]]
-        folds = int(self.whole.sum())
-        results["mean_fit_time"] = results["mean_fit_time"] + np.where(inside, share * folds / self.whole.size, 0.0)
+        share = self.seconds / len(self.columns)
+        counts = [
+            sum((fold, _key(params)) in self.columns for fold in range(len(self.splits)))
+            for params in results["params"]
+        ]
+        results["mean_fit_time"] = results["mean_fit_time"] + share * np.array(counts) / len(self.splits)
 
 
 def _able(model: Any) -> bool:
@@ -410,9 +414,7 @@ class OneOfMany(BaseEstimator):
     def fit(self, rows: Array, y: Any, sample_weight: Any = None) -> OneOfMany:
         """Find the fold that learns from these rows; all rows, or settings outside the pass, are fitted."""
         shared = self.shared
-        key = rows.tobytes()
-        folds = [fold for fold, (train, _) in enumerate(shared.splits) if train.tobytes() == key]
-        self.fold = folds[0] if folds else None
+        self.fold = shared.folds.get(rows.tobytes())
         if self.fold is not None and (scores := shared.scores(self.params, self.fold, 0)) is not None:
             if not all_finite(scores):
                 raise ValueError("The score of a row overflowed.")
@@ -429,9 +431,7 @@ class OneOfMany(BaseEstimator):
         from sklearn.utils import _safe_indexing
 
         X = self.shared.X
-        return (
-            X if rows.size == len(self.shared.y) and (rows == np.arange(rows.size)).all() else _safe_indexing(X, rows)
-        )
+        return X if np.array_equal(rows, np.arange(self.shared.size)) else _safe_indexing(X, rows)
 
     def decision_function(self, rows: Array) -> Array:
         """The scores of these rows, which are the test or the training rows of the fold."""

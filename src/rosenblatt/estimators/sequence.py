@@ -80,7 +80,7 @@ class SequencePerceptron(OnlineLearner):
         Feature templates in CRF++'s notation, such as "U00:%x[-1,0]/%x[0,0]\nB": tokens are then sequences of columns,
         as `read_conll` reads them. Without a line B there are no transitions.
     min_count : int, default=1
-        Features of fewer tokens are left out.
+        Features that occur less often are left out.
     memory : str or int, default="4GB"
         The most memory that the weights of all features and tags may take.
     order : {"shuffle", "cyclic", "random"} or sequence of sentences, default="shuffle"
@@ -307,7 +307,7 @@ class SequencePerceptron(OnlineLearner):
         else:
             features, rows = TemplateFeatures.met(X, self.template, known, int(self.min_count))
         if not features.size:
-            raise ValueError(f"Found no feature in at least {self.min_count} tokens: there is nothing to learn from.")
+            raise ValueError(f"Found no feature at least {self.min_count} times: there is nothing to learn from.")
         return features, (rows, features.size), flat_tags(y, np.diff(rows.bounds.astype(np.int64)))
 
     def _sequence_plan(self, sentences: Sentences) -> SequencePlan:

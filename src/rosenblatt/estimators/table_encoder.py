@@ -29,6 +29,7 @@ from rosenblatt.data.columns.names import MAX_NAMES
 from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
 from rosenblatt.data.columns.values import ColumnValues, first_stray
 from rosenblatt.estimators.base.column_checks import check_encoding
+from rosenblatt.estimators.base.interruption import as_it_was
 from rosenblatt.estimators.base.state_checks import check_attributes, is_count, must
 
 Array = np.ndarray[Any, Any]
@@ -123,7 +124,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         y : array-like of shape (n,), optional
             Labels; columns that are copies of them are left out.
         """
-        self._learn(self._columns(as_table(X), y))
+        table = as_table(X)
+        if y is not None and len(y) != table.rows:
+            raise ValueError(f"X has {table.rows} rows and y has {len(y)}: inconsistent numbers of samples.")
+        with as_it_was(self):
+            self._learn(self._columns(table, y))
         for name, reason in self.left_out_.items():
             if (self.columns or {}).get(name) != DROP:
                 warnings.warn(f"Column {name!r} is left out: {reason}.", UserWarning, stacklevel=2)

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, log_loss, roc_auc_score
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.data.columns.label_copies import accuracy_alone, r2_alone
@@ -508,12 +509,22 @@ class OutOfFold:
         self._estimator_type = "regressor" if classes is None else "classifier"
         if classes is not None:
             self.classes_ = classes
-            self.predict_proba = lambda rows: answers[rows]
-            self.decision_function = lambda rows: scores[rows]
 
     def fit(self, X: Any, y: Any) -> OutOfFold:
         """Do nothing."""
         return self
+
+    @available_if(lambda self: hasattr(self, "classes_"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, rows: Array) -> Array:
+        """The probabilities."""
+        found: Array = self.answers[rows]
+        return found
+
+    @available_if(lambda self: hasattr(self, "classes_"))  # type: ignore[untyped-decorator]
+    def decision_function(self, rows: Array) -> Array:
+        """The scores; of two classes one number per row."""
+        found: Array = self.scores[rows]
+        return found[:, 1] - found[:, 0] if found.ndim == 2 and found.shape[1] == 2 else found
 
     def predict(self, rows: Array) -> Array:
         """The answers."""

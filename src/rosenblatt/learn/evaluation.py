@@ -18,7 +18,7 @@ from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge
 from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
-from rosenblatt.learn.overflow import check_scores
+from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.tie_rule import decide, wins_tie
 from rosenblatt.threads import in_threads
@@ -161,8 +161,9 @@ def evaluate_both(
     def piece(span: tuple[int, int]) -> tuple[Evaluation, Evaluation | None]:
         index, found = problem.index(*span), None
         if score_last is not None and not violated.is_set():
-            found = _summary(problem, index, score_last(index), rule)
-            if found.violations:
+            scores = score_last(index)
+            found = _summary(problem, index, scores, rule) if all_finite(scores) else None
+            if found is None or found.violations:
                 violated.set()
         return _summary(problem, index, score(index), rule), found
 

@@ -58,7 +58,7 @@ def token_rows(columns: Array, values: Array, per_token: Array, per_sentence: Ar
 
 
 def often_met(rows: TokenRows, n_features: int, min_count: int) -> tuple[Array, TokenRows]:
-    """Which features occur in at least `min_count` tokens, and the tokens by those alone."""
+    """Which features occur at least `min_count` times, and the tokens by those alone."""
     values, columns, starts = rows.features
     often = np.bincount(columns, minlength=n_features) >= min_count
     kept = often[columns]

@@ -78,7 +78,9 @@ class Vocabulary:
         text, ends = self.text, self.ends
         good = isinstance(text, np.ndarray) and text.dtype == np.uint8 and text.ndim == 1
         good = good and isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.ndim == 1
-        if not good or (np.diff(ends, prepend=0) < 0).any() or int(ends[-1] if ends.size else 0) != text.size:
+        # Without a subtraction, which could overflow.
+        good = good and (ends >= 0).all() and (ends[1:] >= ends[:-1]).all()
+        if not good or int(ends[-1] if ends.size else 0) != text.size:
             raise ValueError("expected the names of a vocabulary")
         if len(set(self.names)) != ends.size:
             raise ValueError("expected distinct names in a vocabulary")

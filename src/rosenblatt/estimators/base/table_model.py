@@ -7,10 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_random_state, column_or_1d
@@ -20,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
-from rosenblatt.data.examples import encode_weights
+from rosenblatt.data.examples import encode_weights, is_missing
+from rosenblatt.estimators.base.interruption import as_it_was
 from rosenblatt.estimators.base.state_checks import check_attributes, must
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder
@@ -92,7 +94,8 @@ class TableModel(BaseEstimator):
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             table, y, weights = table.take(kept), y[kept], weights[kept]
-        return self._fit_table(table, y, weights=weights)
+        with as_it_was(self):
+            return self._fit_table(table, y, weights=weights)
 
     def _fit_table(
         self, table: Table, y: Array, kinds: Mapping[str, str] | None = None, weights: Array | None = None
@@ -276,7 +279,7 @@ class TableModel(BaseEstimator):
             "missing": tuple((name, n) for name, n in self.encoder_.missing_counts_.items() if name in used),
             "left_out": tuple(self.encoder_.left_out_.items()),
             "learner": self._learner_name(),
-            "passes": int(getattr(self.learner_, "n_iter_", 0) or 0),
+            "passes": int(np.max(getattr(self.learner_, "n_iter_", 0))),
             "seconds": 0.0,
             "measure": measure,
         }
@@ -294,10 +297,9 @@ class TableModel(BaseEstimator):
 
     def _feature_weights(self, training: Iterable[TrainingRows], scale: float) -> tuple[list[str], Array, Array]:
         """Names of features, what each adds per unit, (planes, features), and its deviation."""
-        coef = getattr(self.learner_, "coef_", None)
+        coef = planes_of(self.learner_)
         if coef is None:
             return [], np.zeros((0, 0)), np.zeros(0)
-        coef = np.atleast_2d(coef)
         n, sums, squares = 0, np.zeros(coef.shape[1]), np.zeros(coef.shape[1])
         for X, _, _ in training:
             n += X.shape[0]
@@ -348,16 +350,26 @@ def labels(y: Any) -> Array:
     """The labels as an array, one per row, none of them missing."""
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
-    y = np.asarray(y)
+    y = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)  # NumPy would make NaN a text
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(f"y has {y.shape[1]} columns, several labels per row: fit one model for each column.")
     y = column_or_1d(y, warn=True)
-    missing = np.array([one is None or one != one for one in y.tolist()]) if y.dtype.kind in "Of" else np.zeros(0)
+    missing = np.array([is_missing(one) for one in y.tolist()]) if y.dtype.kind in "Of" else np.zeros(0)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"y contains NaN or None, a missing label, at row {row}: leave out rows without a label.")
-    found: Array = y.astype(str) if y.dtype.kind == "O" and all(isinstance(one, str) for one in y.tolist()) else y
+    each = y.tolist() if y.dtype.kind == "O" else []
+    alike = any(all(isinstance(one, kind) for one in each) for kind in (str, bool | np.bool_, Real))
+    found: Array = np.array(each) if each and alike else y
     return found
+
+
+def planes_of(learner: Any) -> Array | None:
+    """The coefficients of a learner, (planes, features); None if it has none."""
+    coef = getattr(learner, "coef_", None)
+    if coef is None:
+        return None
+    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
 
 
 def r2(target: Array, predictions: Array, weights: Array | None = None) -> float:
@@ -386,10 +398,10 @@ def proven_margin(learner: Any, X: Any, target: Array) -> float:
     "Accuracy and stability of numerical algorithms", 2002, section 3.1). −∞ for a learner without planes, or with one
     plane per pair of classes.
     """
-    coef = getattr(learner, "coef_", None)
-    if coef is None or np.atleast_2d(coef).shape[0] not in (1, learner.classes_.size):
+    coef = planes_of(learner)
+    if coef is None or coef.shape[0] not in (1, learner.classes_.size):
         return -np.inf
-    coef, bias = np.atleast_2d(coef).astype(np.float64), np.atleast_1d(learner.intercept_).astype(np.float64)
+    coef, bias = coef.astype(np.float64), np.atleast_1d(learner.intercept_).astype(np.float64)
     products = int(np.diff(X.indptr).max(initial=0)) + 4
     gamma = 2 * products * 2.0**-53 / (1 - products * 2.0**-53)  # twice, since Σ|w_i·x_i| is rounded as well
     low, high = (X @ coef.T + bias, abs(X) @ abs(coef).T + abs(bias))

@@ -160,9 +160,11 @@ class ManySettings:
 
 def _patterns(member: Array) -> tuple[Array, Array]:
     """The distinct rows of a matrix of truths, and which of them each row is."""
-    if member.shape[1] > 8:
+    if member.shape[1] > 64:
         return np.unique(member, axis=0, return_inverse=True)
-    codes = np.packbits(member, axis=1).ravel()  # one byte per row, which is sorted quickly
+    packed = np.zeros((member.shape[0], 8), np.uint8)  # one whole number per row, which is sorted quickly
+    packed[:, : -(-member.shape[1] // 8)] = np.packbits(member, axis=1)
+    codes = packed[:, 0] if member.shape[1] <= 8 else packed.view(np.uint64).ravel()
     _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     return member[first], which
 

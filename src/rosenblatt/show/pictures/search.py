@@ -51,7 +51,11 @@ class SearchDisplay(Display):
         SearchDisplay
         """
         results = search.cv_results_
-        metric = search.refit if isinstance(search.refit, str) else "score"
+        metric = "score"
+        if search.multimetric_:
+            if not isinstance(search.refit, str):
+                raise ValueError("A search by several measures is drawn by the one that refit= names.")
+            metric = search.refit
         numbers: dict[str, set[float]] = {}
         for params in results["params"]:
             for key, value in params.items():
@@ -64,11 +68,15 @@ class SearchDisplay(Display):
         for params, mean, deviation in zip(
             results["params"], results[f"mean_test_{metric}"], results[f"std_test_{metric}"], strict=True
         ):
-            if name in params:
+            if isinstance(params.get(name), Real):
                 others = ", ".join(f"{key}={value}" for key, value in params.items() if key != name)
                 lines.setdefault(others, []).append((float(params[name]), float(mean), float(deviation)))
         best = results["params"][search.best_index_]
-        chosen = (float(best.get(name, np.nan)), float(results[f"mean_test_{metric}"][search.best_index_]))
+        value = best.get(name)
+        chosen = (
+            float(value) if isinstance(value, Real) else np.nan,
+            float(results[f"mean_test_{metric}"][search.best_index_]),
+        )
         made = {others: tuple(np.array(sorted(points)).T) for others, points in lines.items()}
         return cls(name, made, chosen).plot(ax=ax)
 

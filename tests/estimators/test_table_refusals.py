@@ -1,0 +1,106 @@
+"""Models of tables: other measures and learners, labels that are missing, and fits that are refused."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.svm import SVC, SVR
+
+from rosenblatt import PassiveAggressive, TableClassifier, TableEncoder, TableRegressor
+from rosenblatt.cli.main import info
+from rosenblatt.persist.model_files import save
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def table(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"size": rng.normal(size=n), "weight": rng.normal(size=n), "colour": rng.choice(list("rgb"), n)})
+    return X, np.where(X["size"] + 0.3 * rng.normal(size=n) > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss", "average_precision", "f1_macro"])
+@pytest.mark.parametrize("learner", ["auto", RandomForestClassifier(5, random_state=0)])
+def test_measures_of_scores_and_probabilities(scoring, learner):
+    X, y = table()
+    y = (y == "yes").astype(int)
+    summary = TableClassifier(scoring=scoring, learner=learner, random_state=0).fit(X, y).summary_
+    ((name, value),) = summary.other_scores
+    assert name == scoring
+    assert np.isfinite(value)
+    if scoring == "roc_auc":
+        assert 0.7 < value <= 1
+
+
+@pytest.mark.parametrize(
+    ("make", "learner", "classes"),
+    [
+        (TableClassifier, SVC(), 3),
+        (TableClassifier, SVC(kernel="linear"), 2),
+        (TableRegressor, SVR(kernel="linear"), 0),
+    ],
+)
+def test_learners_of_scikit_learn(make, learner, classes):
+    X, _ = table()
+    size = X["size"].to_numpy()
+    y = np.searchsorted([0.0] if classes == 2 else [-0.5, 0.5], size) if classes else 2 * size + X["weight"].to_numpy()
+    model = make(learner=learner, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert "out of fold" in str(model.summary_) or "folds" in str(model.summary_)
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was():
+    X, y = table()
+    size = X["size"].to_numpy()
+    numbers = TableRegressor(random_state=0).fit(X, size)
+    before = numbers.predict(X)
+    with pytest.raises(ValueError, match="y"):
+        numbers.fit(X, size * 1e200)
+    np.testing.assert_array_equal(numbers.predict(X), before)
+    names = TableClassifier(random_state=0).fit(X, y)
+    before = names.predict(X)
+    with pytest.raises(ValueError, match="class"):
+        names.fit(X, ["yes"] * len(y))
+    np.testing.assert_array_equal(names.predict(X), before)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["yes", float("nan")] + ["no"] * 58,
+        pd.Series(["yes", None] + ["no"] * 58, dtype="string"),
+        pd.Series(["yes", pd.NA] + ["no"] * 58),
+        np.array([1.0, np.nan] + [0.0] * 58),
+    ],
+)
+def test_a_missing_label_is_named(y):
+    X, _ = table()
+    with pytest.raises(ValueError, match="a missing label, at row 1"):
+        TableClassifier().fit(X, y)
+
+
+def test_truths_may_be_objects():
+    X, y = table()
+    model = TableClassifier(random_state=0).fit(X, np.array([bool(one == "yes") for one in y], dtype=object))
+    assert model.classes_.dtype == bool
+
+
+def test_an_encoder_needs_a_label_per_row():
+    X, y = table()
+    for wrong in (y[:-1], [*y, "no"]):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            TableEncoder().fit(X, wrong)
+
+
+def test_info_of_a_model_with_a_learner_of_its_own(tmp_path, capsys):
+    X, y = table()
+    save(TableClassifier(learner=PassiveAggressive(C=0.1, random_state=0)).fit(X, y), tmp_path / "m")
+    info(tmp_path / "m")
+    assert "C=0.1" in capsys.readouterr().out
