@@ -122,6 +122,9 @@ def weights_of(model):
     return [*found, *vars(model).get("coefs_", []), *vars(model).get("intercepts_", [])]
 
 
+MINIMISERS = ("LinearClassifier", "LinearSVM", "Pegasos", "KernelSVM", "MaxMargin")
+
+
 def truthful(model, X, y):
     """The weights are finite, and the errors of the report are those of `predict`.
 
@@ -134,7 +137,7 @@ def truthful(model, X, y):
     wrong = model.predict(X) != y
     scores = model.decision_function(X)
     assert np.isfinite(scores).all()
-    if scores.ndim == 1 and type(model).__name__ not in ("LinearClassifier", "LinearSVM", "Pegasos", "KernelSVM"):
+    if scores.ndim == 1 and type(model).__name__ not in MINIMISERS:
         wrong |= scores == 0
     assert model.report_.errors == np.count_nonzero(wrong)
     if model.report_.outcome == "separated":

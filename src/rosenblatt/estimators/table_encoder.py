@@ -125,8 +125,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Labels; columns that are copies of them are left out.
         """
         table = as_table(X)
-        if y is not None and len(y) != table.rows:
-            raise ValueError(f"X has {table.rows} rows and y has {len(y)}: inconsistent numbers of samples.")
+        labelled = table.rows if y is None else np.asarray(y).shape[0]
+        if labelled != table.rows:
+            raise ValueError(f"X has {table.rows} rows and y has {labelled}: inconsistent numbers of samples.")
         with as_it_was(self):
             self._learn(self._columns(table, y))
         for name, reason in self.left_out_.items():
