@@ -134,3 +134,13 @@ def test_they_survive_a_file_and_cannot_be_written_to(machine, tmp_path):
 def test_of_given_weights_there_are_none():
     assert not hasattr(MaxMargin.from_weights([1, 2]), "dual_coef_")
     assert not hasattr(LinearSVM.from_weights([1, 2]), "support_")
+
+
+def test_multipliers_that_no_double_holds_are_not_published():
+    X, y = np.array([[1.0, 0], [2, 1], [-1, 0], [-2, 0.5]]), np.array([1, 1, -1, -1])
+    model = MaxMargin().fit(X, y)
+    np.testing.assert_allclose(model.dual_coef_, [[0.5, -0.5]])
+    model.fit(X * 1e-155, y)  # α grows with the square of 1/length
+    assert model.score(X * 1e-155, y) == 1
+    assert not hasattr(model, "dual_coef_")
+    assert not hasattr(model, "support_")

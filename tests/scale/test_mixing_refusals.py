@@ -228,7 +228,8 @@ def test_every_answer_of_a_shard_is_checked(tmp_path, monkeypatch, question, dam
     def answered(self, asked, other):
         truth, second = ask(self, asked, other), other == 1 or "part-1" in str(getattr(asked, "name", ""))
         # A scan for clean rows ends at the first shard that has others.
-        return damage(truth) if second else truth or question is training.Clean
+        clean = True if question is training.Clean else truth
+        return damage(truth) if second else clean
 
     monkeypatch.setattr(question, "__call__", answered)
     model = rosenblatt.Perceptron(max_epochs=2, record_errors=True)

@@ -60,7 +60,8 @@ def _shares(found: WidestPlane, X: Any, sides: Array) -> Array:
         shares[rows] = np.array(found.weights) * sides[rows]
         v = np.asarray(shares[rows] @ X[rows], dtype=np.float64).ravel()
         length = math.hypot(*v)  # which neither overflows nor underflows
-        shares *= math.hypot(*found.coef) / length if length else 0.0
+        with np.errstate(over="ignore"):
+            shares *= math.hypot(*found.coef) / length if length else 0.0
     return shares
 
 
@@ -87,7 +88,8 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         The rows that w is made of, ascending: the nearest ones, or for the squared hinge those with y·f < 1.
     dual_coef_ : ndarray of shape (1, S) or (K, S)
         By how much: `coef_` = `dual_coef_` @ X[`support_`], as closely as `tol` says. y·α, (1, S) for two classes as in
-        scikit-learn's SVC; for K classes one row per plane, with 0 where a row is no support of it.
+        scikit-learn's SVC; for K classes one row per plane, with 0 where a row is no support of it. Absent, with
+        `support_`, where α is not representable in doubles, as for rows of length 1e-155.
     n_iter_ : int
         Rows that joined a corral (Newton steps, for the squared hinge), over all classes.
     certificates_ : tuple
@@ -146,8 +148,11 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         self.coef_ = np.array([plane.coef for plane in found])
         self.intercept_ = np.array([plane.intercept for plane in found])
         shares = np.array([plane.shares for plane in found])
-        support = np.flatnonzero(shares.any(axis=0))
-        self.support_, self.dual_coef_ = np.flatnonzero(weights > 0)[support], shares[:, support]
+        for name in ("support_", "dual_coef_"):
+            self.__dict__.pop(name, None)
+        if np.isfinite(shares).all():
+            support = np.flatnonzero(shares.any(axis=0))
+            self.support_, self.dual_coef_ = np.flatnonzero(weights > 0)[support], shares[:, support]
         protect(self, *PUBLISHED)
         self.certificates_ = tuple(plane.proof for plane in found)
         self.n_iter_ = sum(plane.steps for plane in found)
