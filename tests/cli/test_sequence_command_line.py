@@ -148,3 +148,13 @@ def test_a_kill_while_saving_leaves_the_old_model(at):
         child.send_signal(signal.SIGKILL)
         child.wait()
         assert rosenblatt.load(at / "model").classes_.tolist() == ["A", "B"]
+
+
+def test_ctrl_c_before_the_first_checkpoint_promises_none(at, monkeypatch):
+    def interrupted(training, quiet=False):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rosenblatt.cli.progress.show_progress", interrupted)
+    code, _, errors = trained(at, "--checkpoint", at / "point")
+    assert code == 130
+    assert errors.strip() == "interrupted"

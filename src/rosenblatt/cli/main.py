@@ -373,12 +373,8 @@ def _train_sequences(
 
     model = new_tagger(template, parameters)
     training = sequence_training(model, source, checkpoint=checkpoint, resume=resume)
-    try:
+    with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
         show_progress(training, quiet=as_json)
-    except KeyboardInterrupt:
-        training.close()  # type: ignore[attr-defined]
-        print("interrupted" + ("" if checkpoint is None else "; continue with --resume"), file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
     if output is not None:
         rosenblatt.save(model, output)
     found = None if test is None else evaluate_tags(model, test)
