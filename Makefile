@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two installs into one environment must not overlap.
 .NOTPARALLEL:
-.PHONY: help demo test fuzz coverage check format bench clean
+.PHONY: help demo test fuzz coverage check format docs bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -40,12 +40,16 @@ format: $(VENV)/.test  ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+docs: $(VENV)/.docs  ## build the book into docs/_build/html, without network, and check its pages
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo "The book is in docs/_build/html/index.html"
+
 bench: $(VENV)/.bench  ## measure against peers (data sets from the folder ROSENBLATT_DATA, where set)
 	$(BIN)/python benchmarks/bench.py
 
 clean:  ## remove caches and build outputs (.venv stays)
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
-	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist docs/_build docs/gallery docs/reference/api htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # The total that coverage compares with its limit mixes lines and branches; the branches alone must reach it too.
 define BRANCHES
@@ -75,6 +79,11 @@ $(VENV)/.plain: $(PACKAGE) | $(BIN)/python
 $(VENV)/.test: $(PACKAGE) | $(BIN)/python
 	@echo "Installing rosenblatt and its test tools into $(VENV) ..."
 	@$(INSTALL) -e ".[test]"
+	@touch $(VENV)/.plain $@
+
+$(VENV)/.docs: $(PACKAGE) | $(BIN)/python
+	@echo "Installing rosenblatt and the tools of its book into $(VENV) ..."
+	@$(INSTALL) -e ".[docs]"
 	@touch $(VENV)/.plain $@
 
 $(VENV)/.bench: $(PACKAGE) | $(BIN)/python

@@ -1,4 +1,4 @@
-"""The pictures of the gallery: python docs/gallery/make.py"""
+"""The pictures of docs/pictures.md: python docs/pictures/make.py"""
 
 import warnings
 from pathlib import Path

@@ -1,0 +1,74 @@
+"""How Sphinx builds the book: make docs."""
+
+import os
+import sys
+from pathlib import Path
+
+from rosenblatt import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+os.environ["MPLBACKEND"] = "Agg"
+
+project = "rosenblatt"
+author = "the rosenblatt authors"
+copyright = "the rosenblatt authors"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_gallery.gen_gallery",
+    "mathml",  # ours, in _ext
+    "docstrings",
+]
+exclude_patterns = ["_build", "_ext", "**/GALLERY_HEADER.rst"]
+suppress_warnings = ["toc.empty_glob"]
+nitpicky = False
+default_role = "py:obj"
+
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline", "attrs_block", "fieldlist"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's "Parameters" say them in words
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+add_module_names = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "rosenblatt"
+html_static_path = ["_static"]
+html_css_files = ["book.css"]
+html_math_renderer = "mathml"
+html_show_search_summary = False  # it would fetch every page that was found, which file:// forbids
+html_copy_source = False
+html_show_sourcelink = False
+html_show_sphinx = False
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 8,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "show_signature": False,
+    "notebook_extensions": set(),
+    "within_subsection_order": "FileNameSortKey",
+    "matplotlib_animations": False,
+}
