@@ -8,9 +8,11 @@ commands read. An HTML comment that begins with "setup" is a session that the pa
 import contextlib
 import doctest
 import io
+import os
 import re
 import shlex
 import subprocess
+import sys
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -99,7 +101,9 @@ def execute(command: str) -> tuple[int, str]:
     """The status and the output of a command: ours in this process, others in a shell."""
     words = shlex.split(command, comments=True)
     if words[0] != "rosenblatt" or {"|", "||"} & set(words):
-        ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # `rosenblatt` of this Python
+        env = os.environ | {"PATH": path}
+        ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120, env=env)
         return ended.returncode, ended.stdout + ended.stderr
     from rosenblatt.cli.main import app
 
