@@ -1,0 +1,551 @@
+"""Linear models by matrix products: descent in mini-batches, for several penalties at once, on any array library.
+
+The objective is that of `stochastic`, F(W, b) = D(W, b) + α·P(W), D the mean loss. Its variables are changed so that
+neither the units of the features nor their correlations matter:
+
+    z = (x − μ)/t          f = s·(z·V + c)          F = κ·(D' + P')
+
+μ and t are the means and deviations of the features, s and κ the units of y and of the loss (1 for classes). A batch of
+B rows Z makes the step
+
+    G = Zᵀ S/B + α'V          U ← βU + MG          V ← V − η(1 − step/steps)·U          M = I − Q diag(1 − λ_k/λ_i) Qᵀ
+
+with the slopes S = ∂ℓ/∂f (for softmax p − y). M divides the k largest directions of the features' correlations, taken
+from a sample of rows, by their excess over the k-th (Ma and Belkin 2017), so that they do not limit the step size.
+η = (1 − β)/(L + α'), with L the largest curvature of a batch, by power iteration. The model is the mean of the last
+iterates.
+
+P penalties are P blocks of columns of V: one product serves all of them. Rows of any real type are widened one batch
+at a time; on a GPU rows of 16 bits are multiplied as they are, with sums and weights of 32 bits. Nothing waits for the
+device within an epoch.
+
+S. Ma, M. Belkin, "Diving into the shallows: a computational perspective on large-scale shallow learning", NIPS 2017.
+B. Polyak, "Some methods of speeding up the convergence of iteration methods", 1964. B. Polyak, A. Juditsky,
+"Acceleration of stochastic approximation by averaging", 1992.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_cupy_array
+
+from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
+
+Array = Any  # an array of whichever library the rows are in
+Host = np.ndarray[Any, Any]
+MOMENTUM = 0.9
+TAIL = 0.1  # the last part of the steps, whose iterates are averaged
+SAMPLE = 2048  # rows from which the directions and the step size are computed
+DIRECTIONS = 64  # of the features' correlations that M divides at most
+MOST_RUNS = 1 << 18  # longer data are shuffled in runs of consecutive rows
+RUN_BYTES = 1 << 14  # of a run of rows read from a file
+SMALLEST_BATCH, BATCH, DEVICE_BATCH = 16, 512, 4096
+BLOCK_VALUES, DEVICE_BLOCK_VALUES = 1 << 18, 1 << 24  # of the rows that are widened at once, where all are read
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to minimise and how.
+
+    Attributes
+    ----------
+    loss : str
+        A name of `ARRAY_LOSSES`; "softmax" is the log loss of several classes.
+    columns : int
+        K: one per class, or 1 for two classes and for numbers.
+    alphas : tuple of float
+        The penalties, each a model of its own.
+    l1_ratio : float
+        ρ of ρΣ|w| + ½(1 − ρ)Σw².
+    standardised : bool
+        Whether the penalty applies to the weights of standardised features; else to those of the features as given.
+    intercept : bool
+    width : float
+        Of the losses that have one.
+    epochs : int
+        The budget, over which the step size falls to 0.
+    batch : int or None
+        Rows per step; None: by the number of rows and the device.
+    seed : int
+    """
+
+    loss: str
+    columns: int
+    alphas: tuple[float, ...] = (1e-4,)
+    l1_ratio: float = 0.0
+    standardised: bool = False
+    intercept: bool = True
+    width: float = 0.1
+    epochs: int = 3
+    batch: int | None = None
+    seed: int = 0
+
+
+class BadRowError(ValueError):
+    """A row holds NaN or infinity."""
+
+
+def on_gpu(X: Array) -> bool:
+    """Whether the array is in the memory of an accelerator."""
+    return is_cupy_array(X) or "cuda" in str(device(X)).lower()
+
+
+class RowReader:
+    """Rows of X, by number, widened; X may be a memory map, or anything with `shape`, `dtype` and `gather_rows`.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+    present : ndarray of whole numbers, optional
+        The rows that are used; None for all.
+    """
+
+    def __init__(self, X: Array, present: Host | None = None) -> None:
+        self.X = X
+        self.own = hasattr(X, "gather_rows")
+        self.xp: Any = array_namespace(np.empty(0) if self.own else X)
+        self.device = None if self.own else device(X)
+        self.gpu = not self.own and on_gpu(X)
+        self.in_file = self.own or isinstance(X, np.memmap)
+        self.present = None if present is None else self.place(present.astype(np.int64))
+        self.n = int(X.shape[0] if present is None else present.size)
+        self.d = int(X.shape[1])
+        self.half = self.gpu and str(X.dtype).rpartition(".")[2] in ("float16", "bfloat16")
+        # Doubles stay doubles; all narrower numbers become floats of 32 bits.
+        self.dtype = self.xp.float64 if str(X.dtype).endswith("float64") else self.xp.float32
+
+    def place(self, values: Any, dtype: Any = None) -> Array:
+        """Values from the host, where the rows are."""
+        return self.xp.asarray(values, dtype=dtype, device=self.device)
+
+    def used(self, each: Array) -> Array:
+        """Of one value per row of X, those of the rows that are used."""
+        return each if self.present is None else self.xp.take(each, self.present, axis=0)
+
+    def at(self, index: Array) -> Array:
+        """The rows at these positions, widened."""
+        if self.present is not None:
+            index = self.xp.take(self.present, index)
+        rows = self.X.gather_rows(index) if self.own else self.xp.take(self.X, index, axis=0)
+        return self.xp.astype(self.xp.asarray(rows), self.dtype, copy=False)
+
+    def blocks(self) -> Iterator[tuple[int, int, Array]]:
+        """All rows in order, block by block, widened: begin, end, rows."""
+        size = max(1, (DEVICE_BLOCK_VALUES if self.gpu else BLOCK_VALUES) // max(self.d, 1))
+        for begin in range(0, self.n, size):
+            end = min(begin + size, self.n)
+            if self.present is None and not self.own:
+                yield begin, end, self.xp.astype(self.X[begin:end, :], self.dtype, copy=False)
+            else:
+                yield begin, end, self.at(self.place(np.arange(begin, end)))
+
+    def number(self, position: int) -> int:
+        """The row of X at this position."""
+        return position if self.present is None else int(self.present[position])
+
+
+def find_bad_row(rows: RowReader) -> None:
+    """Refuse the first value that is NaN or infinite, if there is one, by its row and column."""
+    xp = rows.xp
+    for begin, _, block in rows.blocks():
+        fine = xp.isfinite(block)
+        if not bool(xp.all(fine)):
+            row = int(xp.argmin(xp.astype(xp.all(fine, axis=1), xp.int32)))
+            column = int(xp.argmin(xp.astype(fine[row, :], xp.int32)))
+            what = "NaN" if bool(xp.isnan(block[row, column])) else "infinity"
+            raise BadRowError(f"Input X contains {what} at row {rows.number(begin + row)}, column {column}.")
+
+
+def moments(rows: RowReader, weights: Array | None, shift: Host) -> tuple[Host, Host]:
+    """The mean and the variance of each feature; `shift`, near the mean, keeps the variance from cancelling."""
+    xp = rows.xp
+    near = rows.place(shift, rows.dtype)
+    sums = xp.zeros((2, rows.d), dtype=xp.float64, device=rows.device)
+    for begin, end, block in rows.blocks():
+        block = block - near
+        if weights is None:
+            first, second = xp.sum(block, axis=0), xp.sum(block * block, axis=0)
+        else:
+            share = weights[None, begin:end]
+            first, second = (share @ block)[0, :], (share @ (block * block))[0, :]
+        sums += xp.astype(xp.stack([first, second]), xp.float64)
+    first, second = to_host(sums) / (rows.n if weights is None else float(xp.sum(weights)))
+    if not np.isfinite(second).all():
+        find_bad_row(rows)
+    return shift + first, np.maximum(second - first**2, 0.0)
+
+
+def to_host(array: Array) -> Host:
+    """The array as NumPy's."""
+    if hasattr(array, "detach"):
+        array = array.detach().cpu()
+    if is_cupy_array(array):
+        array = array.get()
+    return np.asarray(array)
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The directions that M divides, Q (d, k), by how much, 1 − λ_k/λ_i, and the largest curvature that is left."""
+
+    Q: Host
+    cut: Host
+    largest: float
+
+
+def directions(Z: Host, batch: int, most: int, seed: int) -> Directions:
+    """From a sample of standardised rows, by subspace iteration; none where the features are nearly uncorrelated."""
+    rng = np.random.default_rng((seed, 1))
+    k = min(most, Z.shape[1] // 4, Z.shape[0] // 4)
+    Q, cut = np.zeros((Z.shape[1], 0), Z.dtype), np.zeros(0, Z.dtype)
+    if k:
+        basis = rng.standard_normal((Z.shape[1], k + 8 if k + 8 < Z.shape[1] else k)).astype(Z.dtype)
+        for _ in range(3):
+            basis = np.linalg.qr(Z.T @ (Z @ basis))[0]
+        projected = Z @ basis
+        sizes, vectors = np.linalg.eigh(projected.T @ projected / Z.shape[0])
+        sizes, vectors = sizes[::-1][:k], vectors[:, ::-1][:, :k]
+        if sizes[0] > 3.0 * sizes[-1] > 0.0:
+            Q, cut = np.ascontiguousarray(basis @ vectors), 1.0 - sizes[-1] / sizes
+    some = Z[:batch]
+    some = some - (some @ Q) * (1.0 - np.sqrt(1.0 - cut)) @ Q.T
+    v, largest = rng.standard_normal(Z.shape[1]).astype(Z.dtype), 0.0
+    for _ in range(12):
+        v = some.T @ (some @ (v / max(float(np.linalg.norm(v)), 1e-30))) / some.shape[0]
+        largest = float(np.linalg.norm(v))
+    return Directions(Q, cut, max(largest, 1e-12))
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """How near a point is to the minimum, one number per penalty.
+
+    Attributes
+    ----------
+    loss, penalty : ndarray of shape (P,)
+        D and α·P, whose sum is F.
+    gradient : ndarray of shape (P,)
+        ‖∇F‖ in the weights and intercepts of the features as given; of L1, the subgradient nearest to 0.
+    decrease : ndarray of shape (P,)
+        How much a step along the gradient could lower F, to first order.
+    """
+
+    loss: Host
+    penalty: Host
+    gradient: Host
+    decrease: Host
+
+
+class MiniBatchDescent:
+    """One problem, for all penalties: its change of variables, its weights, and epochs of steps.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        Rows, of any real type and any array library.
+    y : array of shape (n,) or (n, K)
+        Numbers, ±1 for two classes, whole numbers from 0 to K − 1 for classes, or an indicator of labels; where X is.
+    settings : Settings
+    weights : array of shape (n,), optional
+        Of the rows; where X is.
+    present : ndarray, optional
+        The rows that are used; y and weights have all rows.
+    """
+
+    def __init__(
+        self, X: Array, y: Array, settings: Settings, weights: Array | None = None, present: Host | None = None
+    ) -> None:
+        self.settings, self.rows = settings, RowReader(X, present)
+        self.xp = xp = self.rows.xp
+        rows, self.K, self.P = self.rows, settings.columns, len(settings.alphas)
+        self.softmax = settings.loss == "softmax"
+        self.loss = ARRAY_LOSSES["log" if self.softmax else settings.loss]
+        self.mass, self.weights, self.y = 1.0, None, rows.used(y)
+        if weights is not None:
+            self.weights = xp.astype(rows.used(weights), rows.dtype, copy=False)
+            self.mass = float(xp.mean(self.weights))
+        if self.softmax:
+            self.y = xp.astype(self.y, xp.int64, copy=False)
+        self.classes = xp.arange(self.K, dtype=self.y.dtype, device=rows.device)
+        self.batch = settings.batch or default_batch(rows.n, rows.gpu)
+        self.batches = max(1, round(rows.n / self.batch))
+        self._units()
+        self._scale()
+        self._restart()
+
+    # -- the change of variables -------------------------------------------------------------------------------------
+
+    def _units(self) -> None:
+        """Of y, its mean and deviation, and of the loss, κ."""
+        self.middle, self.s, self.kappa = 0.0, 1.0, 1.0
+        if self.loss.of == "residual":
+            y = to_host(self.y).astype(np.float64)
+            mass = None if self.weights is None else to_host(self.weights).astype(np.float64)
+            self.middle = float(np.average(y, weights=mass)) if self.settings.intercept else 0.0
+            self.s = math.sqrt(float(np.average((y - self.middle) ** 2, weights=mass))) or 1.0
+            self.kappa = self.s**2
+            if self.loss.steepest:
+                steepest = self.loss.steepest * (self.settings.width if self.loss.by_width else 1.0)
+                self.kappa = min(self.kappa, self.s * steepest) or self.kappa
+
+    def _scale(self) -> None:
+        rows, settings = self.rows, self.settings
+        rng = np.random.default_rng((settings.seed, 0))
+        size = min(rows.n, SAMPLE)
+        chosen = np.sort(rng.choice(rows.n, size, replace=False)) if size < rows.n else np.arange(size)
+        sample = to_host(rows.at(rows.place(chosen)))
+        shift = sample.mean(axis=0, dtype=np.float64)
+        if not np.isfinite(shift).all():
+            find_bad_row(rows)
+        mean, variance = moments(rows, self.weights, shift)
+        deviation = np.sqrt(variance)
+        constant = deviation <= 1e-6 * np.abs(mean)
+        if not settings.intercept:
+            deviation, mean = np.hypot(deviation, mean), np.zeros_like(mean)
+            constant = deviation == 0.0
+        scale = deviation
+        if not settings.standardised:  # so that the penalty never curves F more than the loss does
+            most = max(settings.alphas) * (1.0 - settings.l1_ratio) * self.s**2 / self.kappa
+            scale = np.hypot(deviation, math.sqrt(most / self._curvature))
+        self.mean, self.t = mean, np.where(constant, 1.0, scale)
+        self.inverse = np.where(constant, 0.0, 1.0 / self.t)
+        # ½(1 − ρ)α w² = ½ α' V²/t², in units of κ.
+        self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
+        found = directions(
+            ((sample - self.mean) * self.inverse).astype(np.float32 if rows.dtype != rows.xp.float64 else np.float64),
+            self.batch,
+            DIRECTIONS if settings.l1_ratio == 0.0 else 0,  # the proximal step of L1 needs a diagonal metric
+            settings.seed,
+        )
+        self.found = found
+        square = float((((sample - self.mean) * self.inverse) ** 2).sum(axis=1).mean())
+        self.L = self._curvature * found.largest
+        if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
+            self.L = min(self.L, 2.0 / self.K * found.largest + 0.5 * square / self.batch)
+        self._place()
+
+    @property
+    def _curvature(self) -> float:
+        return 0.5 if self.softmax else self.loss.curvature
+
+    def _place(self) -> None:
+        """Put what the steps need where the rows are."""
+        rows, settings, place = self.rows, self.settings, self.rows.place
+        unit = self.s**2 / self.kappa
+        alphas = np.repeat(np.asarray(settings.alphas, np.float64) * unit, self.K)
+        smooth = alphas * (1.0 - settings.l1_ratio)
+        worst = smooth * (float(self.l2[self.inverse > 0].max(initial=0.0)))
+        self.steepness = (self.L + worst)[:: self.K]
+        self.eta = place(((1.0 - MOMENTUM) / (self.L + worst))[None, :], rows.dtype)
+        self.smooth = place(smooth[None, :], rows.dtype)
+        self.by_feature = place(self.l2[:, None], rows.dtype)
+        self.sharp = None
+        if settings.l1_ratio > 0.0:
+            self.sharp = place(np.sqrt(self.l2)[:, None] * (alphas * settings.l1_ratio / self.s), rows.dtype)
+        self.mu, self.over = place(self.mean, rows.dtype), place(self.inverse, rows.dtype)
+        self.Q, self.cut = place(self.found.Q, rows.dtype), place(self.found.cut[:, None], rows.dtype)
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    def _restart(self) -> None:
+        xp, rows, columns = self.xp, self.rows, self.P * self.K
+        self.V, self.c, self.U, self.u = (
+            xp.zeros(shape, dtype=rows.dtype, device=rows.device)
+            for shape in ((rows.d, columns), (1, columns), (rows.d, columns), (1, columns))
+        )
+        self.sum_V = self.sum_c = None
+        self.step = self.summed = self.epochs = 0
+
+    def order(self, epoch: int) -> Array:
+        """A fresh order of the rows; by (seed, epoch)."""
+        n = self.rows.n
+        run = math.ceil(n / MOST_RUNS)
+        if self.rows.in_file:
+            run = max(run, math.ceil(RUN_BYTES / max(1, self.rows.d * self.rows.X.dtype.itemsize)))
+        run = max(1, min(run, self.batch // 16))  # a batch holds rows from many places
+        runs = np.random.default_rng((self.settings.seed, 2, epoch)).permutation(n // run)
+        found = self.rows.place(runs)
+        if run > 1:
+            found = self.xp.reshape(found[:, None] * run + self.rows.place(np.arange(run))[None, :], (-1,))
+            found = self.xp.concat([found, self.rows.place(np.arange(n // run * run, n))])
+        return found
+
+    def standardise(self, block: Array) -> Array:
+        """Rows as z, in the type of the products."""
+        z = block - self.mu
+        z *= self.over
+        return self.xp.astype(z, self.rows.X.dtype) if self.rows.half else z
+
+    def product(self, a: Array, b: Array) -> Array:
+        """a·b, where a has the type of the products; with sums of 32 bits or more."""
+        if not self.rows.half:
+            return a @ b
+        return self.xp.astype(a @ self.xp.astype(b, a.dtype), self.rows.dtype)
+
+    def targets(self, y: Array) -> Array:
+        """What the columns should say of these rows: codes (B, 1, 1) for softmax, else ±1 or numbers (B, 1, K)."""
+        xp, dtype = self.xp, self.rows.dtype
+        if self.softmax:
+            return y[:, None, None]
+        if self.K == 1:
+            return xp.astype(y, dtype)[:, None, None]
+        on = y != 0 if y.ndim == 2 else y[:, None] == self.classes[None, :]
+        return 2.0 * xp.astype(on, dtype)[:, None, :] - 1.0
+
+    def losses(self, scores: Array, target: Array) -> tuple[Array, Array]:
+        """The loss of each row and penalty (B, P), and the slopes (B, P, K), of scores z·V + c (B, P·K)."""
+        xp, width = self.xp, self.settings.width
+        f = xp.reshape(scores, (scores.shape[0], self.P, self.K))
+        if self.softmax:
+            return softmax(xp, f, target, self.classes)
+        if self.loss.of == "residual":
+            value, slope = self.loss.both(xp, self.s * f + (self.middle - target), width)
+            return value[:, :, 0] / self.kappa, slope * (self.s / self.kappa)
+        value, slope = self.loss.both(xp, target * f, width)
+        return xp.sum(value, axis=-1), target * slope
+
+    def epoch(self) -> Array:
+        """One pass; the mean loss of the pass for each penalty, (P,), before its steps, not yet on the host."""
+        xp, rows, order = self.xp, self.rows, self.order(self.epochs)
+        steps = self.settings.epochs * self.batches
+        total = xp.zeros((self.P,), dtype=rows.dtype, device=rows.device)
+        for k in range(self.batches):
+            begin, end = (rows.n * at // self.batches for at in (k, k + 1))
+            index = order[begin:end]
+            z = self.standardise(rows.at(index))
+            share = None if self.weights is None else xp.take(self.weights, index) / self.mass
+            target = self.targets(xp.take(self.y, index, axis=0))
+            loss, G, g = self._gradient(z, target, share, self.V, self.c)
+            total += loss
+            self._move(G / (end - begin), g / (end - begin), max(1.0 - self.step / steps, 0.0))
+            self.step += 1
+            if self.step > (1.0 - TAIL) * steps and self.sharp is None:
+                self._add_to_mean()
+        self.epochs += 1
+        return self.kappa * total / rows.n
+
+    def _gradient(self, z: Array, target: Array, share: Array | None, V: Array, c: Array) -> tuple[Array, Array, Array]:
+        """Σ ℓ for each penalty, and its gradients in V and c, over these rows."""
+        xp = self.xp
+        loss, slopes = self.losses(self.product(z, V) + c, target)
+        if share is not None:
+            loss, slopes = loss * share[:, None], slopes * share[:, None, None]
+        flat = xp.reshape(slopes, (slopes.shape[0], self.P * self.K))
+        return xp.sum(loss, axis=0), self.product(z.T, flat), xp.sum(flat, axis=0, keepdims=True)
+
+    def _move(self, G: Array, g: Array, fall: float) -> None:
+        G += self.by_feature * self.V * self.smooth
+        self.U *= MOMENTUM
+        self.U += self._divided(G)
+        self.V -= (self.eta * fall) * self.U
+        if self.sharp is not None:
+            most = self.sharp * (self.eta * (fall / (1.0 - MOMENTUM)))
+            self.V = self.xp.sign(self.V) * self.xp.clip(self.xp.abs(self.V) - most, 0.0, None)
+        if self.settings.intercept:
+            self.u *= MOMENTUM
+            self.u += g
+            self.c -= (self.eta * fall) * self.u
+
+    def _add_to_mean(self) -> None:
+        if self.sum_V is None:
+            self.sum_V, self.sum_c, self.summed = self.V * 1.0, self.c * 1.0, 1
+        else:
+            self.sum_V += self.V
+            self.sum_c += self.c
+            self.summed += 1
+
+    # -- results -----------------------------------------------------------------------------------------------------
+
+    def point(self) -> tuple[Array, Array]:
+        """V and c of the model: the mean of the last iterates, or the iterate before there is one."""
+        if self.sum_V is None:
+            return self.V, self.c
+        return self.sum_V / self.summed, self.sum_c / self.summed
+
+    def planes(self, V: Array, c: Array) -> tuple[Array, Array]:
+        """Weights (P, K, d) and intercepts (P, K) of the features as given."""
+        xp, P, K = self.xp, self.P, self.K
+        W = V * (self.over * self.s)[:, None]
+        b = self.s * c[0, :] + self.middle - self.mu @ W
+        return xp.permute_dims(xp.reshape(W, (self.rows.d, P, K)), (1, 2, 0)), xp.reshape(b, (P, K))
+
+    def whole(self, V: Array, c: Array) -> tuple[Array, Array, Array]:
+        """The mean loss for each penalty, in units of κ, and its gradients in V and c, over all rows."""
+        rows = self.rows
+        total: list[Any] = [0.0, 0.0, 0.0]
+        for begin, end, block in rows.blocks():
+            share = None if self.weights is None else self.weights[begin:end] / self.mass
+            parts = self._gradient(self.standardise(block), self.targets(self.y[begin:end]), share, V, c)
+            total = [before + part for before, part in zip(total, parts, strict=True)]
+        loss, G, g = (each / rows.n for each in total)
+        return loss, G, g * float(self.settings.intercept)
+
+    def gradient_as_given(self, V: Array, c: Array) -> tuple[Array, Array]:
+        """∂F/∂W (P, K, d) and ∂F/∂b (P, K), in the features as given, of the smooth part of F."""
+        _, G, g = self.whole(V, c)
+        return self._as_given(G + self.by_feature * V * self.smooth, g)
+
+    def _as_given(self, G: Array, g: Array) -> tuple[Array, Array]:
+        # At a fixed intercept b = s·c − μ·W a weight also moves c.
+        unit = self.kappa / self.s
+        G = unit * (G * self.rows.place(self.t[:, None], self.rows.dtype) + self.mu[:, None] * g)
+        shape = (self.rows.d, self.P, self.K)
+        return self.xp.permute_dims(self.xp.reshape(G, shape), (1, 2, 0)), unit * self.xp.reshape(g, shape[1:])
+
+    def report(self, V: Array, c: Array) -> Minimum:
+        """How near the objective is to its minimum at this point."""
+        xp = self.xp
+        loss, G, g = self.whole(V, c)
+        G = G + self.by_feature * V * self.smooth
+        if self.sharp is not None:  # the subgradient nearest to 0
+            at_zero = xp.sign(G) * xp.clip(xp.abs(G) - self.sharp, 0.0, None)
+            G = xp.where(V == 0.0, at_zero, G + self.sharp * xp.sign(V))
+        W, b = self._as_given(G, g)
+        inner = xp.sum(xp.reshape(G * self._divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
+        inner = inner + xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
+        return Minimum(
+            self.kappa * to_host(loss).astype(np.float64),
+            self.kappa * to_host(self.penalty(V)).astype(np.float64),
+            to_host(xp.sqrt(xp.sum(W * W, axis=(1, 2)) + xp.sum(b * b, axis=1))).astype(np.float64),
+            self.kappa * to_host(inner).astype(np.float64) / self.steepness,
+        )
+
+    def _divided(self, G: Array) -> Array:
+        """MG."""
+        return G - self.Q @ (self.cut * (self.Q.T @ G)) if self.Q.shape[1] else G
+
+    def penalty(self, V: Array) -> Array:
+        """α·P for each penalty, in units of κ."""
+        xp = self.xp
+        each = 0.5 * self.smooth * self.by_feature * V * V
+        if self.sharp is not None:
+            each = each + self.sharp * xp.abs(V)
+        return xp.sum(xp.reshape(each, (self.rows.d, self.P, self.K)), axis=(0, 2))
+
+
+def default_batch(n: int, gpu: bool) -> int:
+    """Rows per step: a power of 2 that leaves at least 64 steps per epoch, where there are as many rows."""
+    most, least = (DEVICE_BATCH, 64) if gpu else (BATCH, SMALLEST_BATCH)
+    return min(most, max(least, 1 << max(n // 64, 1).bit_length() - 1))
+
+
+def fit_path(X: Array, y: Array, settings: Settings, weights: Array | None = None) -> tuple[Array, Array]:
+    """Minimise F for each penalty; returns weights (P, K, d) and intercepts (P, K), where X is.
+
+    Parameters
+    ----------
+    X, y, settings, weights
+        As in `MiniBatchDescent`.
+    """
+    descent = MiniBatchDescent(X, y, settings, weights)
+    for _ in range(settings.epochs):
+        descent.epoch()
+    V, c = descent.point()
+    if not bool(descent.xp.all(descent.xp.isfinite(V))):
+        find_bad_row(descent.rows)
+    return descent.planes(V, c)

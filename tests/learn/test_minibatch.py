@@ -1,0 +1,344 @@
+"""The mini-batch core: gradients, the path of penalties, array libraries, scales and types of rows."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from array_api_compat import array_namespace
+from sklearn.linear_model import LogisticRegression
+
+from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
+from rosenblatt.learn.linear.losses import LOSSES, curve
+from rosenblatt.learn.linear.minibatch import (
+    BadRowError,
+    MiniBatchDescent,
+    RowReader,
+    Settings,
+    default_batch,
+    directions,
+    fit_path,
+    to_host,
+)
+
+NUMPY = array_namespace(np.empty(0))
+SOURCE = Path(__file__).parents[2] / "src" / "rosenblatt"
+
+
+def blobs(n=1200, d=20, K=5, seed=0, far=1.0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, K, n)
+    X = rng.standard_normal((n, d)) + far * rng.standard_normal((K, d))[y]
+    return X.astype(np.float32), y
+
+
+def accuracy(W, b, X, y):
+    return float(((X @ W.T + b).argmax(axis=1) == y).mean())
+
+
+# -- losses ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_loss_that_can_be_learned_has_its_form_on_arrays():
+    assert set(ARRAY_LOSSES) == {name for name, loss in LOSSES.items() if not loss.refusal}
+
+
+@pytest.mark.parametrize("name", sorted(ARRAY_LOSSES))
+def test_losses_on_arrays_are_those_of_the_online_learners_kinks_too(name):
+    m = np.concatenate([np.linspace(-3, 3, 61), [0.0, 1.0, -1.0, 0.1, -0.1, 20.0, -20.0]])
+    value, slope = ARRAY_LOSSES[name].both(NUMPY, m, 0.1)
+    np.testing.assert_allclose(value, curve(name, m), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(slope, curve(name, m, slopes=True), rtol=1e-13, atol=1e-13)
+    assert ARRAY_LOSSES[name].of == LOSSES[name].of
+    assert ARRAY_LOSSES[name].smooth is not LOSSES[name].kinked
+
+
+def test_softmax_has_the_slopes_of_finite_differences():
+    rng = np.random.default_rng(0)
+    f, codes = 3 * rng.standard_normal((4, 2, 3)), np.array([0, 2, 1, 2])[:, None, None]
+    _, slopes = softmax(NUMPY, f.copy(), codes, np.arange(3))
+    for at in np.ndindex(f.shape):
+        ends = []
+        for side in (1e-6, -1e-6):
+            moved = f.copy()
+            moved[at] += side
+            ends.append(softmax(NUMPY, moved, codes, np.arange(3))[0].sum())
+        assert slopes[at] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
+
+
+PROBLEMS = [
+    ("softmax", "codes"),
+    ("log", "codes"),
+    ("log", "labels"),
+    *((name, "signs") for name in ("log", "squared_hinge", "hinge", "perceptron", "modified_huber", "exponential")),
+    *((name, "numbers") for name, loss in ARRAY_LOSSES.items() if loss.of == "residual"),
+]
+
+
+def problem(kind, n=60, d=4):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, d)) * np.array([1.0, 10.0, 0.1, 3.0]) + np.array([0.0, 5.0, 1.0, 0.0])
+    y = {
+        "codes": rng.integers(0, 3, n),
+        "labels": (rng.random((n, 3)) < 0.4).astype(np.int8),
+        "signs": np.where(X[:, 0] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0),
+        "numbers": 50.0 + 7.0 * X[:, 0] + rng.standard_normal(n),
+    }[kind]
+    return X, y, 3 if kind in ("codes", "labels") else 1
+
+
+def objective(X, y, s, loss, kind, alpha, W, b):
+    """F, written out row by row in the features as given."""
+    total = 0.0
+    for x, one, weight in zip(X, y, s, strict=True):
+        f = W @ x + b
+        if loss == "softmax":
+            total += weight * (np.log(np.exp(f - f[one]).sum()))
+        elif kind == "numbers":
+            total += weight * LOSSES[loss].value(float(f[0] - one), 0.1)
+        else:
+            side = {"codes": np.where(np.arange(3) == one, 1, -1), "labels": 2 * np.int8(one) - 1}.get(kind, [one])
+            total += weight * sum(LOSSES[loss].value(float(m), 0.1) for m in np.asarray(side) * f)
+    return total / s.sum() + 0.5 * alpha * (W**2).sum()
+
+
+@pytest.mark.parametrize(("loss", "kind"), PROBLEMS)
+def test_loss_penalty_and_gradient_are_those_of_the_objective_in_the_features_as_given(loss, kind):
+    X, y, K = problem(kind)
+    s = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
+    alpha = 0.03
+    descent = MiniBatchDescent(X, y, Settings(loss, K, (alpha,), batch=20), s)
+    rng = np.random.default_rng(5)
+    V, c = 0.3 * rng.standard_normal((X.shape[1], K)), 0.3 * rng.standard_normal((1, K))
+    report = descent.report(V, c)
+    W, b = (each[0] for each in descent.planes(V, c))
+    F = objective(X, y, s, loss, kind, alpha, W, b)
+    assert report.loss[0] + report.penalty[0] == pytest.approx(F, rel=1e-9)
+    assert report.penalty[0] == pytest.approx(0.5 * alpha * (W**2).sum(), rel=1e-9)
+    by_W, by_b = np.empty_like(W), np.empty_like(b)
+    for array, out in ((W, by_W), (b, by_b)):
+        for at in np.ndindex(array.shape):
+            size, keep = 1e-6 * max(1.0, abs(array[at])), array[at]
+            ends = []
+            for side in (size, -size):
+                array[at] = keep + side
+                ends.append(objective(X, y, s, loss, kind, alpha, W, b))
+            array[at] = keep
+            out[at] = (ends[0] - ends[1]) / (2 * size)
+    found_W, found_b = (each[0] for each in descent.gradient_as_given(V, c))
+    np.testing.assert_allclose(found_W, by_W, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found_b, by_b, rtol=1e-5, atol=1e-6)
+    assert report.gradient[0] == pytest.approx(np.sqrt((by_W**2).sum() + (by_b**2).sum()), rel=1e-4, abs=1e-5)
+
+
+# -- the path --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", ["softmax", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("standardised", [True, False])
+def test_a_path_of_penalties_is_its_single_fits(loss, standardised):
+    X, y = blobs()
+    path = (1e-4, 1e-2, 1.0)
+    if not standardised:
+        path = (1e-2, 1e-2)  # the scale of the variables depends on the largest penalty
+    settings = Settings(loss, 5, path, standardised=standardised)
+    W, b = fit_path(X.astype(np.float64), y, settings)
+    for k, alpha in enumerate(path):
+        one, c = fit_path(X.astype(np.float64), y, dataclasses.replace(settings, alphas=(alpha,)))
+        np.testing.assert_allclose(W[k], one[0], rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(b[k], c[0], rtol=1e-8, atol=1e-10)
+
+
+def test_it_approaches_the_minimum_that_scikit_learn_finds():
+    X, y = blobs(n=3000, far=0.5)
+    X, ones = X.astype(np.float64), np.ones(3000)
+    peer = LogisticRegression(C=1 / (0.01 * 3000), tol=1e-8, max_iter=1000).fit(X, y)
+    least = objective(X, y, ones, "softmax", "codes", 0.01, peer.coef_, peer.intercept_)
+    descent = MiniBatchDescent(X, y, Settings("softmax", 5, (0.01,), epochs=20))
+    for _ in range(20):
+        descent.epoch()
+    report = descent.report(*descent.point())
+    assert least <= report.loss[0] + report.penalty[0] <= 1.001 * least
+
+
+def test_l1_leaves_exact_zeros_and_the_informative_features():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 12))
+    y = np.where(X[:, 0] - X[:, 1] > 0, 1.0, -1.0)
+    W, _ = fit_path(X, y, Settings("log", 1, (0.05,), l1_ratio=1.0, epochs=10))
+    assert np.flatnonzero(W[0, 0]).tolist() == [0, 1]
+
+
+# -- scale, types and libraries --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+@pytest.mark.parametrize("loss", ["softmax", "hinge", "perceptron"])
+def test_units_of_the_features_do_not_matter(loss, scale):
+    X, y = blobs(far=0.6)
+    settings = Settings(loss, 5, (1e-3,), standardised=True)
+    W, b = (each[0] for each in fit_path(X, y, settings))
+    V, c = (each[0] for each in fit_path(np.float32(scale) * X, y, settings))
+    agree = ((X @ W.T + b).argmax(1) == (np.float32(scale) * X @ V.T + c).argmax(1)).mean()
+    assert agree >= 0.995
+    assert accuracy(W, b, X, y) > 0.75
+
+
+def test_penalties_on_the_weights_as_given_scale_with_the_features():
+    X, y = blobs()
+    W, _ = fit_path(X.astype(np.float64), y, Settings("softmax", 5, (0.01,)))
+    V, _ = fit_path(100.0 * X.astype(np.float64), y, Settings("softmax", 5, (0.01 * 100.0**2,)))
+    np.testing.assert_allclose(W, 100.0 * V, rtol=1e-6, atol=1e-9)
+
+
+def test_correlated_features_far_from_zero_are_learned_as_quickly():
+    X, y = blobs(n=3000, d=60, far=0.5)
+    rng = np.random.default_rng(1)
+    common = X + 30.0 * rng.standard_normal((3000, 1)).astype(np.float32) + np.float32(100.0)
+    settings = Settings("softmax", 5, (1e-3,), standardised=True)
+    plain = accuracy(*(each[0] for each in fit_path(X, y, settings)), X, y)
+    assert accuracy(*(each[0] for each in fit_path(common, y, settings)), common, y) >= plain - 0.02
+    assert directions(np.asarray(common - common.mean(0)), 256, 8, 0).Q.shape[1] == 8
+    assert directions(rng.standard_normal((3000, 60)), 256, 8, 0).Q.shape[1] == 0
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.int8])
+def test_narrow_rows_are_learned_as_the_same_numbers_in_32_bits(kind):
+    X, y = blobs()
+    narrow = (X * (10 if kind == np.int8 else 1)).astype(kind)
+    settings = Settings("softmax", 5, (1e-3,), standardised=True)
+    wide = fit_path(narrow.astype(np.float32), y, settings)
+    for found, expected in zip(fit_path(narrow, y, settings), wide, strict=True):
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_rows_are_widened_a_batch_at_a_time():
+    X, _ = blobs(n=400, d=6)
+    reader = RowReader(X.astype(np.float16))
+    assert reader.at(np.array([3, 5])).dtype == np.float32
+    np.testing.assert_array_equal(reader.at(np.array([3, 5])), X.astype(np.float16).astype(np.float32)[[3, 5]])
+    only = RowReader(X, np.array([7, 9, 11]))
+    np.testing.assert_array_equal(np.concatenate([block for _, _, block in only.blocks()]), X[[7, 9, 11]])
+    assert only.number(1) == 9
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("loss", ["softmax", "squared_hinge", "absolute"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_numpy_array_api_strict_and_torch_agree_to_rounding(loss, dtype, library):
+    array = pytest.importorskip(library, reason=f"{library} is not installed").asarray
+    X, y = blobs(n=600, d=10)
+    X, s = X.astype(dtype), np.random.default_rng(1).random(600).astype(dtype) + 0.5
+    y = X[:, 0].copy() if loss == "absolute" else y
+    settings = Settings(loss, 1 if loss == "absolute" else 5, (1e-3, 1e-1), standardised=True)
+    W, b = fit_path(X, y, settings, s)
+    V, c = fit_path(array(X), array(y), settings, array(s))
+    assert type(V) is type(array(X))
+    far = 1e-9 if dtype == "float64" else 2e-3
+    np.testing.assert_allclose(to_host(V), W, rtol=far, atol=far)
+    np.testing.assert_allclose(to_host(c), b, rtol=far, atol=far)
+
+
+def test_torch_rows_of_16_bits_stay_so_until_their_batch():
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    X, y = blobs()
+    settings = Settings("softmax", 5, (1e-3,), standardised=True)
+    wide, _ = fit_path(X, y, settings)
+    for kind in (torch.float16, torch.bfloat16):
+        W, b = fit_path(torch.asarray(X).to(kind), torch.asarray(y), settings)
+        assert W.dtype == torch.float32
+        assert accuracy(to_host(W[0]), to_host(b[0]), X, y) == pytest.approx(accuracy(wide[0], 0.0, X, y), abs=0.03)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32"])
+def test_on_a_gpu_results_stay_there_and_agree_with_the_cpu(kind):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    X, y = blobs(n=8000)
+    settings = Settings("softmax", 5, (1e-3, 1e-1), standardised=True, batch=256)
+    W, b = fit_path(X, y, settings)
+    V, c = fit_path(torch.asarray(X).to(getattr(torch, kind)).cuda(), torch.asarray(y).cuda(), settings)
+    assert V.is_cuda
+    assert V.dtype == torch.float32
+    for k in range(2):
+        said = (X @ to_host(V[k]).T + to_host(c[k])).argmax(1)
+        assert (said == (X @ W[k].T + b[k]).argmax(1)).mean() >= 0.98
+
+
+# -- seeds, weights, sizes, refusals ---------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
+    X, y = blobs()
+    settings = Settings("softmax", 5)
+    first, again = fit_path(X, y, settings)[0], fit_path(X, y, settings)[0]
+    np.testing.assert_array_equal(first, again)
+    assert (first != fit_path(X, y, dataclasses.replace(settings, seed=1))[0]).any()
+
+
+def test_every_epoch_visits_every_row_once_also_in_runs(monkeypatch):
+    X, y = blobs(n=1003)
+    descent = MiniBatchDescent(X, y, Settings("softmax", 5, batch=64))
+    monkeypatch.setattr("rosenblatt.learn.linear.minibatch.MOST_RUNS", 300)
+    first, second = descent.order(0), descent.order(1)
+    assert sorted(first) == sorted(second) == list(range(1003))
+    assert (first != second).any()
+    assert (np.diff(first.reshape(-1)[:4]) == 1).all()  # a run
+
+
+def test_rows_of_weight_zero_do_not_count():
+    X, y = blobs()
+    s = np.ones(len(y))
+    s[::3] = 0.0
+    report = MiniBatchDescent(X.astype(float), y, Settings("softmax", 5), s).report(np.zeros((20, 5)), np.zeros((1, 5)))
+    only = MiniBatchDescent(X.astype(float), y, Settings("softmax", 5), None, np.flatnonzero(s))
+    assert report.loss[0] == pytest.approx(only.report(np.zeros((20, 5)), np.zeros((1, 5))).loss[0])
+    assert only.rows.n == int(s.sum())
+
+
+def test_a_thousand_classes():
+    rng = np.random.default_rng(0)
+    centres, y = rng.standard_normal((1000, 64)), np.repeat(np.arange(1000), 8)
+    X = (centres[y] + 0.4 * rng.standard_normal((8000, 64))).astype(np.float32)
+    W, b = fit_path(X, y, Settings("softmax", 1000, (1e-5,), standardised=True, epochs=4))
+    assert accuracy(W[0], b[0], X, y) > 0.95
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("row", [0, 777, 1199])
+def test_a_value_that_is_not_finite_is_refused_with_its_row_and_column(bad, row):
+    X, y = blobs()
+    X[row, 3] = bad
+    what = "NaN" if np.isnan(bad) else "infinity"
+    with pytest.raises(BadRowError, match=f"contains {what} at row {row}, column 3"):
+        fit_path(X, y, Settings("softmax", 5))
+
+
+def test_constant_columns_and_few_rows():
+    X, y = blobs(n=12, d=3, K=2)
+    X[:, 1] = 7.0
+    W, _ = fit_path(X, np.where(y == 1, 1.0, -1.0), Settings("log", 1))
+    assert np.isfinite(W).all()
+    assert not W[0, 0, 1]
+    assert [default_batch(n, False) for n in (1, 5000, 10**6)] == [16, 64, 512]
+    assert default_batch(1_230_000, True) == 4096
+
+
+def test_the_core_needs_neither_numba_nor_scikit_learn():
+    code = f"""
+import sys, types
+for name in ("numba", "sklearn", "lazy_loader"):
+    sys.modules[name] = None
+package = types.ModuleType("rosenblatt")
+package.__path__ = [{str(SOURCE)!r}]
+sys.modules["rosenblatt"] = package
+import numpy as np
+from rosenblatt.learn.linear.minibatch import Settings, fit_path
+print(fit_path(np.eye(40), np.arange(40) % 2, Settings("softmax", 2))[0].shape)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(1, 2, 40)"
