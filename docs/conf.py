@@ -18,12 +18,12 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
     "sphinx_gallery.gen_gallery",
     "mathml",  # ours, in _ext
-    "docstrings",
+    "docstrings",  # ours too: numpydoc's sections
 ]
-exclude_patterns = ["_build", "_ext", "**/GALLERY_HEADER.rst"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_ext", "_templates"]
 suppress_warnings = ["toc.empty_glob"]
 nitpicky = False
 default_role = "py:obj"
@@ -31,12 +31,11 @@ default_role = "py:obj"
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline", "attrs_block", "fieldlist"]
 myst_heading_anchors = 3
 
+smartquotes = False  # "log" is a string to type
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's "Parameters" say them in words
 autodoc_member_order = "bysource"
-napoleon_google_docstring = False
-napoleon_use_ivar = True
-napoleon_use_rtype = False
 add_module_names = False
 
 html_theme = "pydata_sphinx_theme"

@@ -3,6 +3,14 @@
 Losses of the margin m = y·f: "zero_one", "perceptron", "hinge", "squared_hinge", "log", "exponential" and
 "modified_huber". Losses of the residual r = f − y: "squared", "absolute", "huber", "log_cosh" and
 "epsilon_insensitive".
+
+Examples
+--------
+>>> from rosenblatt import losses
+>>> losses.value("hinge", [-1.0, 0.5, 2.0])
+array([2. , 0.5, 0. ])
+>>> losses.gradient("hinge", [-1.0, 0.5, 2.0])
+array([-1., -1.,  0.])
 """
 
 from __future__ import annotations

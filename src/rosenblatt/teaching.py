@@ -1,4 +1,15 @@
-"""What lectures use and production does not: augmented rows, ±1 labels, one-hot targets, a teacher, a programme."""
+"""What lectures use and production does not: augmented rows, ±1 labels, one-hot targets, a teacher, a programme.
+
+Examples
+--------
+>>> from rosenblatt import teaching
+>>> teaching.augment([[2.0, 3.0]])
+array([[1., 2., 3.]])
+>>> teaching.one_hot(["cat", "dog", "cat"])
+array([[1, 0],
+       [0, 1],
+       [1, 0]])
+"""
 
 from __future__ import annotations
 

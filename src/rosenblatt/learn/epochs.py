@@ -37,6 +37,14 @@ class EpochRecord:
         its tolerance, or patience ran out; `Report.outcome` says which.
     score : float or None
         Score on the held-out rows, if there are any.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> model = Perceptron(order="cyclic").fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> last = model.report_.epochs[-1]
+    >>> last.epoch, last.updates, last.converged
+    (6, 0, True)
     """
 
     epoch: int

@@ -69,7 +69,7 @@ def refusal(plan: Plan) -> str | None:
 
 @dataclass(frozen=True)
 class Sharding:
-    """The record of a training in shards.
+    r"""The record of a training in shards.
 
     Attributes
     ----------
@@ -87,6 +87,16 @@ class Sharding:
         Weights sent to workers and back; 0 within one process.
     computing, reading, waiting : float
         Seconds, over all threads of all workers: in passes, in reading shards, and in neither while an epoch ran.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from rosenblatt import Perceptron, fit
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "rows.svm")
+    >>> _ = path.write_text("+1 1:2 2:1\n-1 1:-1 2:1\n+1 1:3\n-1 2:4\n")
+    >>> sharding = fit(Perceptron(random_state=0), path, shards=2).report_.sharding
+    >>> sharding.mixing, sharding.rows, sharding.bytes_moved
+    ('uniform', (2, 2), 0)
     """
 
     mixing: str

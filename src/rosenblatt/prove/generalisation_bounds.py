@@ -30,6 +30,13 @@ class GeneralisationBound:
         The bound; it is vacuous if it is 1 or more.
     basis : str
         What the bound was computed from.
+
+    Examples
+    --------
+    >>> from rosenblatt import GeneralisationBound
+    >>> bound = GeneralisationBound(name="held out", value=0.05, basis="3 errors on 100 rows")
+    >>> bound.vacuous
+    False
     """
 
     name: str

@@ -76,6 +76,14 @@ class Margins:
         The margin of the set: the smallest geometric margin.
     coef, intercept : ndarray
         The planes.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, margins
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> seen = margins(Perceptron(fit_intercept=False, order="cyclic").fit(X, y), X, y)
+    >>> seen.functional, round(seen.margin, 4)
+    (array([1., 1., 1., 1.]), 0.7071)
     """
 
     functional: Array

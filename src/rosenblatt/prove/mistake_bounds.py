@@ -34,6 +34,13 @@ class MistakeBound:
         Whether γ is the margin of the model's own plane or the largest possible one.
     share : float or None
         updates/value, for the form that applies to the model's training.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, mistake_bounds
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> print(mistake_bounds(Perceptron(fit_intercept=False, order="cyclic").fit(X, y), X, y)[0])
+    no bias: at most 2 updates (R = 1, achieved γ = 0.707107), 100 % of it used
     """
 
     form: str | float
@@ -150,6 +157,13 @@ class PAUMBounds:
     updates : float
     margins : tuple of float
         One per class, in the order of `tau`.
+
+    Examples
+    --------
+    >>> from rosenblatt import paum_bounds
+    >>> bounds = paum_bounds(1.0, 0.5, (1.0, 2.0))
+    >>> round(bounds.updates, 2), [round(one, 4) for one in bounds.margins]
+    (48.0, [0.0589, 0.1179])
     """
 
     updates: float

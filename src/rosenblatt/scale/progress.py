@@ -27,6 +27,13 @@ class Progress:
         Of the pass, at its end.
     done, shards : int
         Shards finished in this pass, and all shards; 0 if there are none.
+
+    Examples
+    --------
+    >>> from rosenblatt import Progress
+    >>> progress = Progress(epoch=2, rows=500, total=1000, updates=31, seconds=0.4)
+    >>> progress.rows / progress.total
+    0.5
     """
 
     epoch: int

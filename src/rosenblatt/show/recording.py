@@ -53,6 +53,14 @@ class Step:
         For one-vs-one, the pair of classes that was trained.
     rows : tuple of int
         For a batch update, the rows that lacked margin: their sum is the step.
+
+    Examples
+    --------
+    >>> from rosenblatt import trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> step = trace(X, y, fit_intercept=False, exact=True).steps[1]
+    >>> step.row, step.margin, step.change, step.coef
+    (1, Fraction(0, 1), ((Fraction(0, 1), Fraction(1, 1)),), ((Fraction(1, 1), Fraction(1, 1)),))
     """
 
     number: int

@@ -35,6 +35,17 @@ class Lattice:
         Viterbi's table: the score of the best path to each tag of each token.
     path : tuple
         The best tags.
+
+    Examples
+    --------
+    >>> from rosenblatt import SequencePerceptron, trace
+    >>> sentence, tags = [["the"], ["dog"], ["barks"]], ["D", "N", "V"]
+    >>> run = trace([sentence], [tags], SequencePerceptron(random_state=0))
+    >>> print(run.steps[-1].lattice)
+       the  dog  barks
+    D   0*  −1      1
+    N   0    2*     2
+    V   0    1      4*
     """
 
     tokens: tuple[str, ...]
@@ -73,6 +84,14 @@ class SentenceStep:
     gold : tuple
     moved : tuple of (str, tag, float)
         Each feature, or "tag before →", with the tag and the change of the weight; empty if the path was right.
+
+    Examples
+    --------
+    >>> from rosenblatt import SequencePerceptron, trace
+    >>> sentence, tags = [["the"], ["dog"], ["barks"]], ["D", "N", "V"]
+    >>> step = trace([sentence], [tags], SequencePerceptron(random_state=0)).steps[0]
+    >>> step.lattice.path, step.gold, len(step.moved)
+    (('D', 'D', 'D'), ('D', 'N', 'V'), 7)
     """
 
     number: int
@@ -106,6 +125,14 @@ class SequenceTrace:
     steps : tuple of SentenceStep
     outcome : str
         As in `Report`.
+
+    Examples
+    --------
+    >>> from rosenblatt import SequencePerceptron, trace
+    >>> sentence, tags = [["the"], ["dog"], ["barks"]], ["D", "N", "V"]
+    >>> run = trace([sentence], [tags], SequencePerceptron(random_state=0))
+    >>> len(run), run.outcome
+    (2, 'separated')
     """
 
     steps: tuple[SentenceStep, ...]

@@ -66,6 +66,14 @@ class Trace:
         The resulting model: the last w, the average or the pocket. None for a voted perceptron.
     bound : number or None
         The upper bound on the number of updates, from the margin of the last w; as in `Report`.
+
+    Examples
+    --------
+    >>> from rosenblatt import trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> run = trace(X, y, fit_intercept=False)
+    >>> len(run), run.outcome, run.coef, run.bound
+    (8, 'separated', ((1.0, 1.0),), 2.0)
     """
 
     learner: str

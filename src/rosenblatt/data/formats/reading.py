@@ -54,7 +54,7 @@ def in_bytes(memory: str | int) -> int:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file becomes rows and labels.
+    r"""How a file becomes rows and labels.
 
     Attributes
     ----------
@@ -80,6 +80,16 @@ class Reading:
         Text: whether each line starts with a label and a tab. Tables: whether there is a label column.
     layout : Layout or None
         Tables: what each column means, once it is known.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from rosenblatt import Perceptron, Reading, fit
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "rows.svm")
+    >>> _ = path.write_text("+1 1:2 2:1\n-1 1:-1 2:1\n+1 1:3\n-1 2:4\n")
+    >>> reading = fit(Perceptron(random_state=0), path).reading_
+    >>> isinstance(reading, Reading), reading.format, reading.n_features
+    (True, 'svmlight', 2)
     """
 
     format: str

@@ -70,6 +70,19 @@ class Report:
         For batch updates that have a bound: the rows that moved w, summed over updates, by weight.
     tokens, token_errors : int or None
         For sequences, whose rows are sentences: the training tokens, and those that the returned model gets wrong.
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> report = Perceptron(fit_intercept=False, order="cyclic").fit(X, y).report_
+    >>> print(report)
+    separated: the last iterate has every training row on its right side
+      epochs   2 in ... s
+      updates  2
+      errors   0 of 4 training rows, by the model returned
+      margin   0.707107, radius 1
+      bound    2 updates at most, 100 % of it used
     """
 
     outcome: str

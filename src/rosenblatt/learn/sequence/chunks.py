@@ -31,6 +31,13 @@ class ChunkCounts:
     ----------
     gold, found, right : int
         Chunks that are there, chunks that were predicted, and those of them that are right.
+
+    Examples
+    --------
+    >>> from rosenblatt import ChunkCounts
+    >>> counts = ChunkCounts(gold=10, found=8, right=6)
+    >>> counts.precision, counts.recall, round(counts.f1, 3)
+    (0.75, 0.6, 0.667)
     """
 
     gold: int
@@ -69,6 +76,13 @@ class SequenceScores:
         Of all kinds; None if the tags are not those of chunks.
     kinds : dict
         From each kind of chunk to its `ChunkCounts`.
+
+    Examples
+    --------
+    >>> from rosenblatt import sequence_scores
+    >>> scores = sequence_scores([["B-NP", "I-NP", "O"]], [["B-NP", "O", "O"]])
+    >>> scores.right_tokens, scores.tokens, scores.chunks.right
+    (2, 3, 0)
     """
 
     tokens: int

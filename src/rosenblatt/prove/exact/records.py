@@ -21,6 +21,16 @@ class CertificateError(ValueError):
         The first claim that fails.
     row : int or None
         The row for which it fails, if the claim is about rows.
+
+    Examples
+    --------
+    >>> from rosenblatt import CertificateError, separability
+    >>> verdict = separability([[0.0], [1.0]], [0, 1])
+    >>> try:
+    ...     verdict.verify([[1.0], [0.0]], [0, 1])  # other rows than those of the proof
+    ... except CertificateError as error:
+    ...     print(error)
+    coef: puts this row on the plane or on the wrong side (row 0)
     """
 
     def __init__(self, claim: str, why: str, row: int | None = None) -> None:

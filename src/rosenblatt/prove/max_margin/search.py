@@ -33,6 +33,16 @@ class InseparableError(ValueError):
     ----------
     verdict : Separability
         The proof.
+
+    Examples
+    --------
+    >>> from rosenblatt import InseparableError, max_margin
+    >>> try:
+    ...     max_margin([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    ... except InseparableError as error:
+    ...     print(error)
+    No plane separates these rows: overlap: no plane separates 1 from the rest, not even weakly
+      rows 0, 1, 2, 3 prove it: a weighted mean of one class equals a weighted mean of the other
     """
 
     def __init__(self, verdict: Separability) -> None:
@@ -51,6 +61,12 @@ class UndecidedError(ValueError):
     verdict : Separability
         What is known. Its `separable` is None if neither a plane nor a proof that there is none was found; it is True
         if a plane is known only in fractions (`verdict.plane`), because none in doubles was found to separate.
+
+    Examples
+    --------
+    >>> from rosenblatt import UndecidedError
+    >>> issubclass(UndecidedError, ValueError)
+    True
     """
 
     def __init__(self, verdict: Separability) -> None:

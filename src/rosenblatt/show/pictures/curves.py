@@ -35,6 +35,13 @@ class EpochsDisplay(Display):
     errors : ndarray
         NaN in epochs whose errors were not counted (record_errors=True counts them).
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import EpochsDisplay, Perceptron
+    >>> model = Perceptron(order="cyclic").fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> EpochsDisplay.from_estimator(model).updates
+    array([2, 2, 2, 1, 1, 0])
     """
 
     epochs: Array
@@ -96,6 +103,14 @@ class MistakesDisplay(Display):
         The number of mistakes after each number of visits, from 0.
     bound : float or None
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import MistakesDisplay, trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> display = MistakesDisplay.from_trace(trace(X, y, fit_intercept=False))
+    >>> display.mistakes
+    array([0, 1, 2, 2, 2, 2, 2, 2, 2])
     """
 
     visits: Array
@@ -144,6 +159,14 @@ class MarginsDisplay(Display):
     shares : ndarray
     geometric : bool
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import MarginsDisplay, Perceptron
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> model = Perceptron(fit_intercept=False, order="cyclic").fit(X, y)
+    >>> MarginsDisplay.from_estimator(model, X, y).margins.round(3)
+    array([0.707, 0.707, 0.707, 0.707])
     """
 
     margins: Array
@@ -239,6 +262,12 @@ class LossesDisplay(Display):
     label : str
         The label of the horizontal axis.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import LossesDisplay
+    >>> sorted(LossesDisplay.from_losses(["hinge", "log"]).curves)
+    ['hinge', 'log']
     """
 
     margin: Array

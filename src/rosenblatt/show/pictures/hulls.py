@@ -49,6 +49,12 @@ class HullsDisplay(Display):
     crossing : ndarray or None
         A point in both hulls, if they intersect.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import HullsDisplay
+    >>> HullsDisplay.from_data([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).crossing
+    array([0.5, 0.5])
     """
 
     X: Array

@@ -35,6 +35,16 @@ class NormalisedDisplay(Display):
     coef : ndarray of shape (2,) or None
         The normal of the plane.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import NormalisedDisplay
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> NormalisedDisplay.from_data(X, y).turned
+    array([[ 1.,  0.],
+           [-0.,  1.],
+           [ 0.,  1.],
+           [ 1., -0.]])
     """
 
     X: Array
@@ -119,6 +129,14 @@ class LogisticDisplay(Display):
         The curve.
     positive : label
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import LinearClassifier, LogisticDisplay
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [0, 0, 1, 1]
+    >>> model = LinearClassifier(solver="batch", alpha=0.1).fit(X, y)
+    >>> LogisticDisplay.from_estimator(model, X, y).labels
+    array([False, False,  True,  True])
     """
 
     scores: Array

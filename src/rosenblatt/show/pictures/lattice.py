@@ -26,6 +26,14 @@ class LatticeDisplay(Display):
     gold : list or None
         The gold tags.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import LatticeDisplay, SequencePerceptron
+    >>> sentence, tags = [["the"], ["dog"], ["barks"]], ["D", "N", "V"]
+    >>> model = SequencePerceptron(random_state=0).fit([sentence], [tags])
+    >>> LatticeDisplay.from_estimator(model, sentence, tags).lattice.path
+    ('D', 'N', 'V')
     """
 
     lattice: Lattice

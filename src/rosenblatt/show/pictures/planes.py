@@ -53,6 +53,15 @@ class RegionsDisplay(Display):
     slack : ndarray or None
         max(0, 1 − y·f) of each row, if requested.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, RegionsDisplay
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> model = Perceptron(fit_intercept=False, order="cyclic").fit(X, y)
+    >>> display = RegionsDisplay.from_estimator(model, X, y)
+    >>> round(display.margin, 4), display.support
+    (0.7071, array([0, 1, 2, 3]))
     """
 
     X: Array
@@ -165,6 +174,15 @@ class RunDisplay(Display):
     rows : list of int or None
         The row that made each update.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import RunDisplay, trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> RunDisplay.from_trace(trace(X, y, fit_intercept=False)).coef
+    array([[0., 0.],
+           [1., 0.],
+           [1., 1.]])
     """
 
     X: Array

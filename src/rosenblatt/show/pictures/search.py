@@ -29,6 +29,16 @@ class SearchDisplay(Display):
     chosen : tuple of float
         The value and the mean score of the setting that was chosen.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt import GridSearchCV, PassiveAggressive, SearchDisplay
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> search = GridSearchCV(PassiveAggressive(random_state=0), {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, X[:, 0] > 0)
+    >>> display = SearchDisplay.from_search(search)
+    >>> display.name, sum(len(values) for values, _, _ in display.lines.values())
+    ('C', 3)
     """
 
     name: str
@@ -106,5 +116,14 @@ def plot_search(search: Any, name: str | None = None, *, ax: Any = None) -> Any:
     Returns
     -------
     matplotlib axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rosenblatt import GridSearchCV, PassiveAggressive, plot_search
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> search = GridSearchCV(PassiveAggressive(random_state=0), {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, X[:, 0] > 0)
+    >>> plot_search(search).get_xlabel()
+    'C'
     """
     return SearchDisplay.from_search(search, name, ax=ax).ax_

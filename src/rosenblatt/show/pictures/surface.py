@@ -33,6 +33,15 @@ class SurfaceDisplay(Display):
     path : ndarray of shape (steps, 2)
         The w of a run after each update; may be empty.
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import SurfaceDisplay, trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> SurfaceDisplay.from_trace(trace(X, y, fit_intercept=False)).path
+    array([[0., 0.],
+           [1., 0.],
+           [1., 1.]])
     """
 
     loss: str

@@ -25,6 +25,14 @@ class WordsDisplay(Display):
     weights : ndarray
     label : the class
     ax_, figure_ : set by `plot`
+
+    Examples
+    --------
+    >>> from rosenblatt import Perceptron, WordsDisplay
+    >>> model = Perceptron(order="cyclic").fit([[2.0, 0.0], [0.0, 1.0]], ["spam", "ham"])
+    >>> display = WordsDisplay.from_estimator(model, ["cheap", "lunch"])
+    >>> display.words, str(display.label)
+    (['lunch', 'cheap'], 'spam')
     """
 
     words: list[str]

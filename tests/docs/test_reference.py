@@ -1,0 +1,32 @@
+"""The reference has every public name once, each with an example, and learners and bounds with their paper."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import rosenblatt
+
+INDEX = Path(__file__).parents[2] / "docs" / "reference" / "index.md"
+NAMES = sorted(set(rosenblatt.__all__) - {"__version__"})
+# Named after no paper: what they do stands in their words.
+WITHOUT_PAPER = {"GridSearchCV", "TableClassifier", "TableEncoder", "TableRegressor"}
+
+
+def test_the_reference_lists_every_public_name_once():
+    listed = re.findall(r"^   (\w+)$", INDEX.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_public_name_has_an_example_of_its_own(name):
+    public = getattr(rosenblatt, name)
+    text = (vars(public).get("__doc__") if isinstance(public, type) else public.__doc__) or ""  # not an inherited one
+    assert ">>>" in text, f"{name} has no example"
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in NAMES if hasattr(getattr(rosenblatt, one), "get_params") and one not in WITHOUT_PAPER]
+)
+def test_every_learner_names_its_paper(name):
+    assert re.search(r"^ *References\n *-+\n.*\b(19|20)\d\d\b", getattr(rosenblatt, name).__doc__, re.M | re.S)
