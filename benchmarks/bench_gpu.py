@@ -119,7 +119,7 @@ def check(torch: Any, minibatch: Any) -> dict[str, float]:
         assert V.is_cuda
         assert V.dtype == torch.float32
         again, _ = minibatch.fit_path(rows, torch.asarray(y).cuda(), settings)
-        assert bool((V == again).all()), "the same seed gave other bits"
+        assert bool((again == V).all()), "the same seed gave other bits"
         agreement[kind] = min(
             float(((X @ W[k].T + b[k]).argmax(1) == (X @ V[k].cpu().numpy().T + c[k].cpu().numpy()).argmax(1)).mean())
             for k in range(2)
