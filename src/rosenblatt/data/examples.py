@@ -56,6 +56,11 @@ class Sparse(NamedTuple):
     starts: Array
 
 
+def widened(dtype: Any) -> np.dtype[Any]:
+    """The dtype in which values of this one, of NumPy or of another library, are computed with."""
+    return np.dtype(np.float64 if str(dtype).endswith("float64") else np.float32)
+
+
 @dataclass(frozen=True)
 class Examples:
     """The data of a fit: rows, targets and weights, checked and encoded.
@@ -92,15 +97,14 @@ class Examples:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The dtype of the values, float32 or float64."""
-        dtype: np.dtype[Any] = self.rows.values.dtype
-        return dtype
+        """The dtype of the values, float32 or float64; narrower ones are widened to float32 when they are used."""
+        return widened(self.rows.values.dtype)
 
     @property
     def stored(self) -> int:
         """The number of stored values that one pass reads."""
         total = self.target.shape[0]
-        return int(self.rows.values.size * (self.size / total)) if total else 0
+        return int(math.prod(self.rows.values.shape) * (self.size / total)) if total else 0
 
     def only(self, rows: Array) -> Examples:
         """The same examples, restricted to these rows."""

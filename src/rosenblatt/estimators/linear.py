@@ -8,11 +8,13 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.data.examples import Facts
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
+from rosenblatt.estimators.base.dense_rows import kept_rows, on_host, placed_like, refuse_sparse
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.online_regressor import OnlineRegressor
@@ -22,16 +24,21 @@ from rosenblatt.learn.epochs import Training
 from rosenblatt.learn.linear import stochastic
 from rosenblatt.learn.linear.gradient_descent import GradientSolver
 from rosenblatt.learn.linear.losses import LOSSES, names
+from rosenblatt.learn.linear.minibatch import scores_of, to_host
+from rosenblatt.learn.linear.minibatch_solver import MOST_ITERATIONS, MiniBatchSolver, default_passes
 from rosenblatt.learn.linear.penalties import PENALTIES
 from rosenblatt.learn.linear.proximal_gradient import BatchSolver
 from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver
+from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.rules import PassiveAggressiveRule
 from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.overflow import check_objective
+from rosenblatt.learn.overflow import check_objective, check_scores
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]
 RATES = {"optimal", "1/t", "1/sqrt(t)"}
+MINIBATCH = ("minibatch", "minibatch+lbfgs")
+WHOLE = ("batch", "gradient", *MINIBATCH)  # solvers that need all rows
 MOST_BATCH_VALUES = 2_000_000  # stored values of which solver="auto" makes as many passes as it takes
 
 LINEAR: dict[str, Any] = {
@@ -40,7 +47,7 @@ LINEAR: dict[str, Any] = {
     "l1_ratio": [Interval(Real, 0, 1, closed="both")],
     "epsilon": [Interval(Real, 0, None, closed="left")],
     "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions(RATES), callable],
-    "solver": [StrOptions({"auto", "stochastic", "batch", "gradient"})],
+    "solver": [StrOptions({"auto", "stochastic", "batch", "gradient", *MINIBATCH})],
     "tol": [Interval(Real, 0, None, closed="left")],
     **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight", "record_errors")},
     "order": [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"],
@@ -62,7 +69,7 @@ class ObjectiveLearner(OnlineLearner):
     _needs_radius = True
 
     def _why_memory(self) -> str | None:
-        return f"its {self.solver} solver needs all rows at once" if self.solver in ("batch", "gradient") else None
+        return f"its {self.solver} solver needs all rows at once" if self.solver in WHOLE else None
 
     def _aim(self, width: float, tube: float) -> ObjectivePlan:
         if LOSSES[self.loss].refusal:
@@ -76,6 +83,8 @@ class ObjectiveLearner(OnlineLearner):
                 f'solver="batch" finds its own steps: learning_rate={self.learning_rate!r} is for "stochastic" and '
                 '"gradient".'
             )
+        if self.solver in MINIBATCH:
+            self._check_products()
         return ObjectivePlan(
             rule=PassiveAggressiveRule("PA-I", 1.0, tube, tie_is_mistake=False),
             rate=self.learning_rate,
@@ -90,12 +99,68 @@ class ObjectiveLearner(OnlineLearner):
             patience=int(self.n_iter_no_change),
         )
 
+    def _check_products(self) -> None:
+        """Refuse what matrix products cannot do."""
+        if self.learning_rate != "optimal":
+            raise ValueError(
+                f'solver="{self.solver}" finds its own step size: learning_rate={self.learning_rate!r} is for '
+                '"stochastic" and "gradient".'
+            )
+        if self.early_stopping:
+            raise ValueError(
+                f'early_stopping is not for solver="{self.solver}", whose step size falls to 0 over its whole budget: '
+                "set max_epochs."
+            )
+        if PENALTIES[self.penalty].parts(1.0, 0.5) is None:
+            raise ValueError(f'penalty="{self.penalty}" is no sum of squares and absolute values: use solver="batch".')
+        if self.solver == "minibatch+lbfgs":
+            sharp = (PENALTIES[self.penalty].parts(1.0, float(self.l1_ratio)) or (1.0, 0.0))[0]
+            what = f'loss="{self.loss}"' if LOSSES[self.loss].kinked else f'penalty="{self.penalty}"' if sharp else ""
+            if what:
+                raise ValueError(f'L-BFGS needs a smooth objective, {what} has kinks: use "minibatch" or "batch".')
+
+    def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
+        if self.solver not in MINIBATCH:
+            return super()._rows(X, reset, dtype)
+        refuse_sparse(X, f'solver="{self.solver}"', 'solver="stochastic" or "batch"')
+        return kept_rows(self, X, reset) or super()._rows(X, reset, dtype)
+
+    def _examples(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Examples:
+        if self.solver in MINIBATCH:
+            y, sample_weight = on_host(y), on_host(sample_weight)
+        return super()._examples(X, y, sample_weight, **how)
+
+    def _scores(self, X: Any) -> Array:
+        if self.solver not in MINIBATCH or sp.issparse(X):
+            return super()._scores(X)
+        rows = self._known_rows(X)
+        kept = self._kept_now(rows)
+        assert isinstance(kept, Planes)
+        found = to_host(scores_of(rows.values, kept.coef, kept.intercept))
+        return kept.scheme.scores(check_scores(found), kept.classes)
+
+    def _answer(self, found: Array, X: Any) -> Array:
+        if self.solver in MINIBATCH:
+            found = placed_like(found, X)
+        return found
+
+    def _limit(self, plan: Plan, facts: Facts) -> int:
+        if self.solver not in MINIBATCH:
+            return super()._limit(plan, facts)
+        passes = default_passes(facts)
+        return self.max_epochs or (passes if self.solver == "minibatch" else passes + MOST_ITERATIONS)
+
     def _why_unmixed(self) -> str | None:
-        if self.solver in ("batch", "gradient"):
-            return f'solver="{self.solver}" needs all rows for every step: use solver="stochastic"'
+        if self.solver in WHOLE:
+            return f'solver="{self.solver}" needs all rows: use solver="stochastic"'
         return None
 
     def _solver_for(self, facts: Facts, plan: Plan, state: Any) -> Any:
+        if self.solver in MINIBATCH:
+            assert isinstance(plan, ObjectivePlan)
+            finish = self.solver == "minibatch+lbfgs"
+            passes = min(default_passes(facts), self._limit(plan, facts)) if finish else self._limit(plan, facts)
+            return MiniBatchSolver(plan, state, passes, finish)
         if self.solver != "auto" or facts.stored > MOST_BATCH_VALUES:
             return self._solver(plan, state)
         by_row = not isinstance(self.order, str) or self.order != "shuffle" or self.learning_rate != "optimal"
@@ -108,10 +173,27 @@ class ObjectiveLearner(OnlineLearner):
     def _conclude(self, run: Training, report: Report) -> Report:
         plan = self._plan()
         assert isinstance(plan, ObjectivePlan)
+        if isinstance(run.solver, MiniBatchSolver):
+            return self._by_products(run.solver, report)
         report = super()._conclude(run, report)
         if report.outcome == "solved" and plan.loss == "perceptron" and not self._kept.coef.any():
             report = replace(report, outcome="stalled")  # w = 0 has no loss and decides nothing
         return replace(report, objective=check_objective(self._objective(plan, run)))
+
+    def _by_products(self, solver: MiniBatchSolver, report: Report) -> Report:
+        """The report of the mini-batch solver, which has scanned all rows."""
+        found = solver.minimum
+        if found is None:  # a callback stopped it before the end of its budget
+            return replace(report, errors=solver.errors())
+        loss, penalty = float(found.loss[0]), float(found.penalty[0])
+        return replace(
+            report,
+            errors=solver.errors(),
+            objective=check_objective(loss + penalty),
+            data_loss=loss,
+            penalty=penalty,
+            gradient_norm=float(found.gradient[0]),
+        )
 
     def _objective(self, plan: ObjectivePlan, run: Training) -> float:
         if isinstance(run.solver, BatchSolver) and not plan.loss_class.kinked and not self.early_stopping:
@@ -119,6 +201,11 @@ class ObjectiveLearner(OnlineLearner):
         return stochastic.objective(run.source, plan, self._kept)
 
     def _complaint(self, report: Report) -> str:
+        if self.solver in MINIBATCH:
+            return (
+                f"{type(self).__name__} spent its budget of {report.n_epochs} epochs; the gradient has length "
+                f'{report.gradient_norm:.3g}. solver="minibatch+lbfgs" goes on to the minimum.'
+            )
         return (
             f"{type(self).__name__} spent its budget of {report.n_epochs} epochs while the objective still "
             f"fell by more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower, a larger "
@@ -161,17 +248,21 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
         η of the stochastic solver, where t counts visits, and of "gradient", where it counts steps. "optimal" is
         1/(α(t + t₀)), t₀ such that no first step overshoots (Bottou 2010); without a penalty it falls with the root of
         the epochs. A callable gets the number of the epoch, from 1. "batch" has no rate.
-    solver : {"stochastic", "batch", "gradient", "auto"}, default="stochastic"
+    solver : {"stochastic", "batch", "gradient", "minibatch", "minibatch+lbfgs", "auto"}, default="stochastic"
         "stochastic": one step per row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
         zeros. "batch": accelerated proximal gradient with line search, one step per epoch, to any accuracy.
-        "gradient": w ← w − η∇F over all rows, once per epoch; η = 1 for "optimal". "auto": "batch" where `fit` has up
-        to 2·10⁶ stored values and neither a learning rate nor an order is given; otherwise, and in `partial_fit`,
-        "stochastic".
+        "gradient": w ← w − η∇F over all rows, once per epoch; η = 1 for "optimal". "minibatch": steps with momentum
+        over some hundred rows at a time, by matrix products, for dense rows and many classes; it finds its step size
+        from the data and lets it fall to 0 over `max_epochs`. It takes float16, int8 and memory-mapped rows as they
+        are and, if scikit-learn's `array_api_dispatch` is on, torch and CuPy arrays, also on a GPU; answers are
+        returned where X is. "minibatch+lbfgs" goes on by L-BFGS to the minimum of a smooth objective. "auto": "batch"
+        where `fit` has up to 2·10⁶ stored values and neither a learning rate nor an order is given; otherwise, and in
+        `partial_fit`, "stochastic".
     multiclass : {"auto", "multinomial", "ovr"}, default="auto"
         Of more than two classes: softmax for the log loss, each class against the rest for the others.
     tol : float, default=1e-4
-        "stochastic" stops when for `n_iter_no_change` epochs F has not fallen by this share of itself; "batch" when a
-        step could not lower F by tol² of itself. 0: only the budget stops it.
+        "stochastic" stops when for `n_iter_no_change` epochs F has not fallen by this share of itself; "batch" and
+        "minibatch+lbfgs" when a step could not lower F by tol² of itself. 0: only the budget stops it.
     fit_intercept, order, max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, class_weight, \
 warm_start, random_state
         As in `Perceptron`.
@@ -181,7 +272,8 @@ warm_start, random_state
     coef_, intercept_, classes_, n_iter_
         As in `Perceptron`.
     report_ : Report
-        With `objective`, F of the model.
+        With `objective`, F of the model; the mini-batch solvers also report its parts, `data_loss` and `penalty`, and
+        `gradient_norm`. Their outcome is "solved" only where the gradient over all rows is as small as `tol` asks.
 
     References
     ----------
@@ -274,7 +366,9 @@ warm_start, random_state
         -------
         ndarray of shape (n, K)
         """
-        scores = self._scores(X).astype(np.float64)
+        return self._answer(self._chances(self._scores(X).astype(np.float64)), X)
+
+    def _chances(self, scores: Array) -> Array:
         if self._kept.scheme.joint:
             chances = np.exp(scores - scores.max(axis=1, keepdims=True))
             return np.asarray(chances / chances.sum(axis=1, keepdims=True))
@@ -299,7 +393,8 @@ warm_start, random_state
         ndarray of shape (n, K)
         """
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            found = np.log(self._chances(self._scores(X).astype(np.float64)))
+        return self._answer(found, X)
 
 
 class LinearRegressor(ObjectiveLearner, OnlineRegressor):
@@ -316,7 +411,7 @@ class LinearRegressor(ObjectiveLearner, OnlineRegressor):
         max(0, |r| − ε).
     epsilon : float, default=0.1
         ε of the Huber and the epsilon-insensitive loss.
-    solver : {"auto", "stochastic", "batch", "gradient"}, default="auto"
+    solver : {"auto", "stochastic", "batch", "gradient", "minibatch", "minibatch+lbfgs"}, default="auto"
     penalty, alpha, l1_ratio, learning_rate, tol, fit_intercept, order, max_epochs, early_stopping, \
 validation_fraction, scoring, n_iter_no_change, warm_start, random_state
         As in `LinearClassifier`; held-out rows are scored by R².

@@ -233,7 +233,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         -------
         ndarray
         """
-        return self._scores(X)
+        return self._answer(self._scores(X), X)
 
     def predict(self, X: Any) -> Array:
         """Classes of rows, or an indicator of labels if that is what was learned.
@@ -248,9 +248,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         """
         scores = self._scores(X)
         if self._labels():
-            return decide(scores, labels=True).astype(np.int64)
+            return self._answer(decide(scores, labels=True).astype(np.int64), X)
         codes = decide(scores)
-        return self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)]
+        return self._answer(self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)], X)
 
     def __sklearn_tags__(self) -> Any:
         """Labels by indicator are accepted where the learner can do them."""

@@ -10,7 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.metrics import r2_score
 from sklearn.utils import column_or_1d
 
-from rosenblatt.data.examples import Examples
+from rosenblatt.data.examples import Examples, widened
 from rosenblatt.estimators.base.fitting import one_epoch
 from rosenblatt.estimators.base.given_weights import take_weights
 from rosenblatt.estimators.base.interruption import all_or_nothing
@@ -36,7 +36,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
         y = column_or_1d(y, warn=True)
         try:
-            target = np.ascontiguousarray(y, dtype=rows.values.dtype)
+            target = np.ascontiguousarray(y, dtype=widened(rows.values.dtype))
         except (TypeError, ValueError) as error:
             raise ValueError(f"y must be numbers for regression: {error}.") from error
         if not np.isfinite(target).all():
@@ -134,4 +134,4 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         -------
         ndarray of shape (n,)
         """
-        return self._scores(X)
+        return self._answer(self._scores(X), X)

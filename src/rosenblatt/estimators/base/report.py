@@ -64,6 +64,9 @@ class Report:
         The proof that no plane separates the rows, where the outcome is "inseparable".
     objective : float or None
         Mean loss + penalty of the returned model, for learners that minimise one.
+    data_loss, penalty, gradient_norm : float or None
+        The two parts of the objective, and the length of its gradient in `coef_` and `intercept_` over all rows, for
+        solvers that compute them at the end.
     sharding : Sharding or None
         How a training in shards went.
     moved : int or None
@@ -101,6 +104,9 @@ class Report:
     moved: int | None = None
     tokens: int | None = None
     token_errors: int | None = None
+    data_loss: float | None = None
+    penalty: float | None = None
+    gradient_norm: float | None = None
 
     @property
     def n_epochs(self) -> int:
@@ -137,6 +143,9 @@ class Report:
             lines.append(f"  bound    {self.bound:,.0f} {what} at most, {share:.3g} % of it used")
         if self.objective is not None:
             lines.append(f"  objective {self.objective:.8g}")
+        if self.gradient_norm is not None:
+            lines.append(f"           data loss {self.data_loss:.6g}, penalty {self.penalty:.6g}")
+            lines.append(f"  gradient {self.gradient_norm:.3g}")
         if self.gap is not None:
             lines.append(f"  gap      {self.gap:.3g}")
         if self.witness is not None:

@@ -161,6 +161,36 @@ def find_bad_row(rows: RowReader) -> None:
             raise BadRowError(f"Input X contains {what} at row {rows.number(begin + row)}, column {column}.")
 
 
+def largest(rows: RowReader) -> tuple[int, int, float]:
+    """Row, column and value of the entry with the largest absolute value."""
+    xp, found = rows.xp, (0, 0, 0.0)
+    for begin, _, block in rows.blocks():
+        at = int(xp.argmax(xp.abs(xp.reshape(block, (-1,)))))
+        row, column = divmod(at, rows.d)
+        value = float(block[row, column])
+        if abs(value) > abs(found[2]):
+            found = (rows.number(begin + row), column, value)
+    return found
+
+
+def longest(rows: RowReader) -> float:
+    """max‖x‖²; refuses values that are not finite."""
+    xp, largest = rows.xp, 0.0
+    for _, _, block in rows.blocks():
+        found = float(xp.max(xp.sum(block * block, axis=1)))
+        if not math.isfinite(found):
+            find_bad_row(rows)
+        largest = max(largest, found)
+    return largest
+
+
+def scores_of(X: Array, W: Host, b: Host) -> Array:
+    """X·Wᵀ + b, (n, K), where X is; rows are widened a block at a time."""
+    rows = RowReader(X)
+    planes, shift = rows.place(W.T, rows.dtype), rows.place(b, rows.dtype)
+    return rows.xp.concat([block @ planes + shift for _, _, block in rows.blocks()])
+
+
 def moments(rows: RowReader, weights: Array | None, shift: Host) -> tuple[Host, Host]:
     """The mean and the variance of each feature; `shift`, near the mean, keeps the variance from cancelling."""
     xp = rows.xp
@@ -361,6 +391,13 @@ class MiniBatchDescent:
         self.sum_V = self.sum_c = None
         self.step = self.summed = self.epochs = 0
 
+    def start(self, W: Host, b: Host) -> None:
+        """Start from these weights (K, d) and intercepts (K,), for every penalty."""
+        place, dtype = self.rows.place, self.rows.dtype
+        V = (W * self.t / self.s).T
+        c = (b - self.middle + W @ self.mean) / self.s
+        self.V, self.c = place(np.tile(V, self.P), dtype), place(np.tile(c, self.P)[None, :], dtype)
+
     def order(self, epoch: int) -> Array:
         """A fresh order of the rows; by (seed, epoch)."""
         n = self.rows.n
@@ -441,7 +478,7 @@ class MiniBatchDescent:
     def _move(self, G: Array, g: Array, fall: float) -> None:
         G += self.by_feature * self.V * self.smooth
         self.U *= MOMENTUM
-        self.U += self._divided(G)
+        self.U += self.divided(G)
         self.V -= (self.eta * fall) * self.U
         if self.sharp is not None:
             most = self.sharp * (self.eta * (fall / (1.0 - MOMENTUM)))
@@ -473,6 +510,26 @@ class MiniBatchDescent:
         W = V * (self.over * self.s)[:, None]
         b = self.s * c[0, :] + self.middle - self.mu @ W
         return xp.permute_dims(xp.reshape(W, (self.rows.d, P, K)), (1, 2, 0)), xp.reshape(b, (P, K))
+
+    def errors(self, V: Array, c: Array) -> int:
+        """Rows that the first penalty's model gets wrong, by the tie rule; of labels, those with any label wrong.
+
+        Residuals are errors if they exceed the width.
+        """
+        xp, wrong = self.xp, 0
+        for begin, end, block in self.rows.blocks():
+            f = (self.product(self.standardise(block), V) + c)[:, : self.K]
+            y = self.y[begin:end]
+            if self.loss.of == "residual":
+                missed = xp.abs(self.s * f[:, 0] + (self.middle - xp.astype(y, f.dtype))) > self.settings.width
+            elif y.ndim == 2:
+                missed = xp.any((f > 0.0) != (y != 0), axis=1)
+            elif self.K == 1:
+                missed = (f[:, 0] > 0.0) != (y > 0)
+            else:
+                missed = xp.argmax(f, axis=1) != xp.astype(y, xp.int64)
+            wrong += int(xp.sum(xp.astype(missed, xp.int64)))
+        return wrong
 
     def whole(self, V: Array, c: Array) -> tuple[Array, Array, Array]:
         """The mean loss for each penalty, in units of κ, and its gradients in V and c, over all rows."""
@@ -506,7 +563,7 @@ class MiniBatchDescent:
             at_zero = xp.sign(G) * xp.clip(xp.abs(G) - self.sharp, 0.0, None)
             G = xp.where(V == 0.0, at_zero, G + self.sharp * xp.sign(V))
         W, b = self._as_given(G, g)
-        inner = xp.sum(xp.reshape(G * self._divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
+        inner = xp.sum(xp.reshape(G * self.divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
         inner = inner + xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
         return Minimum(
             self.kappa * to_host(loss).astype(np.float64),
@@ -515,7 +572,7 @@ class MiniBatchDescent:
             self.kappa * to_host(inner).astype(np.float64) / self.steepness,
         )
 
-    def _divided(self, G: Array) -> Array:
+    def divided(self, G: Array) -> Array:
         """MG."""
         return G - self.Q @ (self.cut * (self.Q.T @ G)) if self.Q.shape[1] else G
 

@@ -1,0 +1,59 @@
+"""Dense rows that are used as they are: narrow types, memory maps, and arrays of other libraries, on a GPU too.
+
+Arrays of other libraries are kept where they are if scikit-learn's `array_api_dispatch` is on; otherwise they become
+NumPy's, as in scikit-learn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import is_array_api_obj, is_numpy_array
+from sklearn import get_config
+from sklearn.utils.validation import _check_feature_names, _check_n_features
+
+from rosenblatt.data.examples import Dense
+from rosenblatt.learn.linear.minibatch import RowReader, longest, to_host
+
+NARROW = ("float16", "bfloat16", "int8", "uint8")
+
+
+def elsewhere(X: Any) -> bool:
+    """Whether X is an array of another library that is to stay where it is."""
+    return bool(get_config()["array_api_dispatch"]) and is_array_api_obj(X) and not is_numpy_array(X)
+
+
+def refuse_sparse(X: Any, who: str, instead: str) -> None:
+    """Refuse a sparse matrix, with what to use instead."""
+    if sp.issparse(X):
+        raise ValueError(f"Sparse rows: {who} multiplies dense rows. Use {instead}, or X.toarray().")
+
+
+def kept_rows(estimator: Any, X: Any, reset: bool) -> tuple[Dense, float] | None:
+    """The rows as they are with max‖x‖², refused where they hold NaN; None where they are to be converted."""
+    narrow = type(X) in (np.ndarray, np.memmap) and X.ndim == 2 and X.size > 0 and str(X.dtype) in NARROW
+    if not (narrow or elsewhere(X)):
+        return None
+    kind = str(X.dtype).rpartition(".")[2]
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)}: X must be rows × features.")
+    if not kind.startswith(("float", "bfloat", "int", "uint")):
+        raise ValueError(f"X must hold real numbers, found {kind}.")
+    _check_feature_names(estimator, X, reset=reset)
+    _check_n_features(estimator, X, reset=reset)
+    return Dense(X), longest(RowReader(X))
+
+
+def on_host(values: Any) -> Any:
+    """Labels or weights as NumPy's, if they are an array of another library."""
+    return to_host(values) if elsewhere(values) else values
+
+
+def placed_like(found: Any, X: Any) -> Any:
+    """An answer where X is, if it consists of numbers; names stay NumPy's."""
+    if not elsewhere(X) or found.dtype.kind not in "biuf":
+        return found
+    rows = RowReader(X)
+    return rows.place(found, rows.dtype if found.dtype.kind == "f" else None)
