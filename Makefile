@@ -42,6 +42,7 @@ format: $(VENV)/.test  ## format the code and fix what ruff can fix
 
 docs: $(VENV)/.docs  ## build the book into docs/_build/html, without network, and check its pages
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/check.py
 	@echo "The book is in docs/_build/html/index.html"
 
 bench: $(VENV)/.bench  ## measure against peers (data sets from the folder ROSENBLATT_DATA, where set)

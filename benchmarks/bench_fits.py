@@ -194,4 +194,4 @@ def draw(lines: dict[str, dict[str, list[tuple[float, float]]]]) -> None:
     panels[0][0].legend()
     figure.savefig(ROOT / "docs" / "whole_fits.svg")
     plt.close(figure)
-    show("\n![Time against accuracy](whole_fits.svg)", short=False)
+    show("\n![Time against accuracy](whole_fits.svg)")

@@ -15,13 +15,13 @@ import platform
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import headline
+
 REPEATS = 5
-ROOT = Path(__file__).parent.parent
+ROOT = headline.ROOT
 LINES: list[str] = []
-SHORT: list[str] = []  # the lines that the README shows too
 
 
 def fastest(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[str, float]:
@@ -37,17 +37,15 @@ def fastest(runs: dict[str, Callable[[], Any]], repeats: int = REPEATS) -> dict[
     return best
 
 
-def show(line: str, *, short: bool) -> None:
+def show(line: str) -> None:
     """Print a line, and store it for `write_figures`."""
     LINES.append(line)
-    if short:
-        SHORT.append(line)
     print(line, flush=True)
 
 
 def say(work: str, ours: str, peer: str, ratio: str, goal: str) -> None:
     """One row of the table."""
-    show(f"| {work} | {ours} | {peer} | {ratio} | {goal} |", short=bool(ratio and goal))
+    show(f"| {work} | {ours} | {peer} | {ratio} | {goal} |")
 
 
 def head(title: str) -> None:
@@ -61,17 +59,12 @@ COLUMNS = "| work | rosenblatt | peer | ratio | goal |\n|---|---|---|---|---|"
 
 def left_out(what: str) -> None:
     """A row that was not measured, with the reason."""
-    show(f"| {what} | left out | | | |", short=False)
+    show(f"| {what} | left out | | | |")
 
 
 def write_figures() -> None:
-    """Write all tables to docs/benchmarks.md, and the rows with a ratio and a goal to the README."""
+    """Write all tables to docs/benchmarks.md, and the figures that the README shows from there."""
     command = " ".join(["python benchmarks/bench.py", *sys.argv[1:]])
     how = f"Measured by `{command}` in one run, {os.cpu_count()} cores, Python {platform.python_version()}"
-    page = [f"# Benchmarks\n\n{how}.", *LINES, ""]
-    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(page), encoding="utf-8")
-    readme = ROOT / "README.md"
-    begin, end = "<!-- bench: begin -->", "<!-- bench: end -->"
-    before, rest = readme.read_text(encoding="utf-8").split(begin)
-    block = "\n".join([begin, f"{how} ([all of it](docs/benchmarks.md)):\n", COLUMNS, *SHORT, end])
-    readme.write_text(before + block + rest.split(end)[1], encoding="utf-8")
+    headline.PAGE.write_text("\n".join([f"# Benchmarks\n\n{how}.", *LINES, ""]), encoding="utf-8")
+    headline.write()

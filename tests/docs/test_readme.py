@@ -1,0 +1,54 @@
+"""The README is short, its code runs, its figures are those of the benchmarks, and the home page says the same."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pages
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+HOME = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_the_readme_can_be_read_at_once():
+    assert len(TEXT.split()) <= 900
+
+
+def test_code_prints_what_the_readme_shows(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert pages.run(ROOT / "README.md") == TEXT.count("```python") >= 1
+
+
+def test_the_home_page_shows_the_code_of_the_readme():
+    shown = re.compile(r"```python\n.*?```\n\n```text\n.*?```", re.DOTALL)
+    (code,) = shown.findall(HOME)
+    assert shown.findall(TEXT) == [code]
+    assert len(code.split("```")[1].splitlines()) <= 12  # ten lines, the language and a blank
+
+
+@pytest.mark.parametrize("text", [TEXT, HOME], ids=["README", "home page"])
+def test_the_two_commands_exist(text):
+    commands = re.findall(r"^(?: {4})?make (\w+)", text, re.MULTILINE)
+    assert commands == ["demo", "test"]
+    assert all(re.search(rf"^{one}:", MAKEFILE, re.MULTILINE) for one in [*commands, "docs", "bench"])
+
+
+def test_links_of_the_readme_lead_somewhere():
+    links = re.findall(r"\]\(([^)#]+)", TEXT)
+    assert len(links) > 10
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_figures_of_the_readme_are_those_of_the_benchmarks():
+    spec = importlib.util.spec_from_file_location("headline", ROOT / "benchmarks" / "headline.py")
+    headline = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(headline)
+    rows = headline.rows(headline.PAGE.read_text(encoding="utf-8"))
+    table = TEXT[TEXT.index(headline.BEGIN) : TEXT.index(headline.END)]
+    assert len(rows) == len(table.strip().splitlines()) - 3 == 6
+    assert all(
+        f"| {words} | {ours.split(' (')[0]}" in table and f"| {ratio} |" in table for words, ours, _, ratio, _ in rows
+    )
