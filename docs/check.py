@@ -72,7 +72,7 @@ def unconverted(pages: dict[Path, Page]) -> list[str]:
     return found
 
 
-def complaints(pages: list[Path], chromium: str) -> list[str]:
+def complaints(folder: Path, pages: list[Path], chromium: str) -> list[str]:
     """What goes wrong when each page is opened from disk, at the width of a phone."""
     from playwright.sync_api import sync_playwright
 
@@ -94,7 +94,7 @@ def complaints(pages: list[Path], chromium: str) -> list[str]:
             if width > PHONE["width"]:
                 found.append(f"{page}: {width} pixels wide on a phone of {PHONE['width']}")
         here[0] = "search"
-        tab.goto((pages[0].parent / "search.html").as_uri() + "?q=perceptron")
+        tab.goto((folder / "search.html").as_uri() + "?q=perceptron")
         tab.locator("#search-results li a").first.wait_for(timeout=30_000)
         browser.close()
     return found
@@ -105,7 +105,7 @@ def main(folder: Path) -> int:
     found = broken_links(pages) + unconverted(pages)
     chromium = os.environ.get("ROSENBLATT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium:
-        found += complaints(sorted(pages, key=lambda path: (len(path.parts), path.name != "index.html", path)), chromium)
+        found += complaints(folder, sorted(pages), chromium)
     else:
         print("No chromium: the pages were not opened (apt-get install chromium, or set ROSENBLATT_CHROMIUM).")
     print(*found, sep="\n")
