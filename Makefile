@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two installs into one environment must not overlap.
 .NOTPARALLEL:
-.PHONY: help demo test fuzz coverage check format docs bench clean
+.PHONY: help demo test fuzz coverage check format docs fresh bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +44,9 @@ docs: $(VENV)/.docs  ## build the book into docs/_build/html, without network, a
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python docs/check.py
 	@echo "The book is in docs/_build/html/index.html"
+
+fresh: $(VENV)/.test  ## build the wheel, and take it and the sources into empty environments
+	$(BIN)/python docs/fresh.py
 
 bench: $(VENV)/.bench  ## measure against peers (data sets from the folder ROSENBLATT_DATA, where set)
 	$(BIN)/python benchmarks/bench.py

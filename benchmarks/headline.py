@@ -52,7 +52,7 @@ def draw(chosen: list[tuple[str, str, str, str, str]]) -> None:
     import matplotlib.pyplot as plt
 
     plt.rcParams.update({"svg.hashsalt": "rosenblatt", "svg.fonttype": "path", "font.size": 11})
-    figure, axes = plt.subplots(figsize=(8.6, 3.4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6.8, 3.6), layout="constrained")
     ratios = [float(ratio.rstrip(" ×")) for _, _, _, ratio, _ in chosen][::-1]
     axes.barh(
         [f"{words}\nagainst {name}" for words, _, _, _, name in chosen][::-1], ratios, color="#117a8b", height=0.6
