@@ -1,8 +1,8 @@
 """Takes the project into empty environments: make fresh
 
-Builds the wheel and the sdist and looks into them; installs the wheel into an empty virtual environment and runs the code
-of the home page there; runs the README's first command, make demo, in a copy of the sources without an environment.
-(Its second, make test, is what continuous integration runs in such a copy.)
+Builds the wheel and the sdist and looks into them; installs the wheel into an empty virtual environment and runs the
+code of the home page there; runs the README's first command, make demo, in a copy of the sources without an
+environment. (Its second, make test, is what continuous integration runs in such a copy.)
 """
 
 import os
@@ -33,10 +33,10 @@ def run(*command: object, cwd: Path) -> str:
 def look_into(wheel: Path, sdist: Path) -> None:
     """Typed, with the licence, without tests; the sdist without pictures and environments."""
     names = zipfile.ZipFile(wheel).namelist()
-    assert "rosenblatt/py.typed" in names and "rosenblatt/__init__.pyi" in names, "the wheel is not typed"
+    assert {"rosenblatt/py.typed", "rosenblatt/__init__.pyi"} <= set(names), "the wheel is not typed"
     assert any(name.endswith("licenses/LICENSE") for name in names), "the wheel has no licence"
-    outside = [name for name in names if not name.startswith(("rosenblatt/", "rosenblatt-"))]
-    assert not outside and not [name for name in names if "test" in name], f"the wheel has more: {outside}"
+    outside = [name for name in names if not name.startswith(("rosenblatt/", "rosenblatt-")) or "/test" in name]
+    assert not outside, f"the wheel has more: {outside}"
     with tarfile.open(sdist) as archive:
         parts = {Path(name).parts[1] for name in archive.getnames() if len(Path(name).parts) > 1}
     assert {"src", "LICENSE", "README.md", "pyproject.toml"} <= parts, "the sdist cannot be built from"
