@@ -31,7 +31,7 @@ WIDTH, HEIGHT, GAP, TOP, STEP = 232, 54, 40, 62, 68
 
 def box(x: float, y: float, title: str, words: str) -> str:
     return (
-        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#fff" stroke="#117a8b" stroke-width="1.5"/>'
+        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="8" class="box"/>'
         f'<text x="{x + 12}" y="{y + 22}" class="title">{title}</text><text x="{x + 12}" y="{y + 42}">{words}</text>'
     )
 
@@ -43,7 +43,7 @@ def draw() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         "<title>The way of the data</title>",
         "<style>text { font: 11px sans-serif; fill: #333 } .title { font-weight: bold; font-size: 14px }"
-        " .head { font-weight: bold; font-size: 15px; fill: #117a8b }</style>",
+        " .box { fill: #fff; stroke: #117a8b; stroke-width: 1.5 } .head { font-weight: bold; font-size: 15px; fill: #117a8b }</style>",
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
