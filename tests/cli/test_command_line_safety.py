@@ -55,6 +55,9 @@ def test_inputs_are_never_outputs(folder, monkeypatch):
         ("train", rows, "-o", folder / "hard.svm"),
         ("train", folder / "*.svm", "-o", more),
         ("train", table, "--label", "churned", "-o", folder / "." / "table.csv"),
+        ("train", rows, "--template", folder / "mail.txt", "-o", folder / "mail.txt"),
+        ("train", rows, "--template", folder / "mail.txt", "--checkpoint", folder / "mail.txt"),
+        ("train", rows, "--tls-key", folder / "mail.txt", "-o", folder / "mail.txt"),
         ("export", folder / "m", folder / "m"),
     ]:
         for force in ((), ("--force",)):

@@ -109,8 +109,19 @@ def test_malformed_files_are_refused_with_their_place(at, name, text, message):
 
 def test_what_does_not_fit_together_is_refused(at):
     assert "give --template" in run("train", at / "train.conll", "-o", at / "model")[2]
-    assert "--template goes with" in trained(at, "--learner", "arow")[2]
+    for option in (
+        ("--learner", "arow"),
+        ("--no-header",),
+        ("--mixing", "mistakes"),
+        ("--categorical", "hash"),
+        ("--ngrams", "1,2"),
+        ("--tls-ca", at / "chunk.tpl"),
+        ("--cache-dir", at),
+        ("--zero-based",),
+    ):
+        assert "--template goes with" in trained(at, *option)[2], option
     trained(at)
+    assert "use rosenblatt tag" in run("predict", at / "model", at / "test.conll")[2]
     assert "expected at least 2 columns, found 1" in run("tag", at / "model", input="word\n")[2]
     assert "column with the tag" in run("evaluate", at / "model", "-", input="a b\n")[2]
     assert "expected tokens" in run("evaluate", at / "model", "-", input="\n")[2]
@@ -158,3 +169,8 @@ def test_ctrl_c_before_the_first_checkpoint_promises_none(at, monkeypatch):
     code, _, errors = trained(at, "--checkpoint", at / "point")
     assert code == 130
     assert errors.strip() == "interrupted"
+
+
+def test_a_template_may_begin_with_a_byte_order_mark(at):
+    (at / "chunk.tpl").write_text("\ufeff" + TEMPLATE, encoding="utf-8")
+    assert trained(at)[0] == 0

@@ -208,3 +208,17 @@ def test_what_models_of_tables_do_not_do_with_files_is_refused(churn, tmp_path):
     for ask in (lambda: score(model, churn), lambda: predict(model, churn, tmp_path / "out")):
         with pytest.raises(ValueError, match="predicts rows of tables in memory"):
             ask()
+
+
+def test_a_label_that_is_a_name_is_no_position(tmp_path):
+    """A column named "1" is meant by --label 1; where there is none, the number is a position."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"1": rng.choice(["a", "b"], 40), "0": rng.normal(size=40), "2": rng.choice(["c", "d"], 40)})
+    frame.to_csv(tmp_path / "named.csv", index=False)
+    frame.rename(columns={"1": "x", "0": "y", "2": "z"}).to_csv(tmp_path / "other.csv", index=False)
+    for name, label, classes in (("named", "1", ["a", "b"]), ("named", "2", ["c", "d"]), ("named", "-1", ["c", "d"]),
+                                 ("other", "0", ["a", "b"]), ("other", "2", ["c", "d"])):  # fmt: skip
+        path, model = tmp_path / f"{name}.csv", tmp_path / "m"
+        assert run("train", path, "--label", label, "-o", model)[0] == 0
+        assert load(model).classes_.tolist() == classes
+    assert "found only 3 columns" in run("train", tmp_path / "other.csv", "--label", "3")[2]

@@ -138,3 +138,21 @@ def test_a_model_learns_from_what_was_read(tmp_path):
     assert model.predict(X) == listed.predict(list(X)) == y
     for name in listed.features_:
         assert model.weights(name) == listed.weights(name)
+
+
+def test_a_line_that_is_no_token_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(conll, "LONGEST_LINE", 1000)
+    path = written(tmp_path, gzip.compress(b"a A\n" + b"b" * 10**6 + b" B\n"), "x.conll.gz")
+    for reads in (read_conll, in_blocks):
+        with pytest.raises(FileError, match="line 2: a line of more than 1,000 bytes is no token"):
+            reads(path)
+
+
+def test_a_sentence_of_many_chunks_is_joined_once(tmp_path, monkeypatch):
+    """Not again with every chunk, which would take quadratic time."""
+    whole, joins = "".join(f"w{k} T\n" for k in range(300)), []
+    after = conll._reader_after
+    monkeypatch.setattr(conll, "_reader_after", lambda *given: joins.append(1) or after(*given))
+    path = written(tmp_path, f"a A\n\n{whole}\nb B\n")
+    assert in_blocks(path) == [[("a", "A")], [(f"w{k}", "T") for k in range(300)], [("b", "B")]]
+    assert len(joins) <= 2

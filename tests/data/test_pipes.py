@@ -95,6 +95,21 @@ def test_commands_read_all_of_a_pipe(piped, tmp_path):
     assert "read, MB/s" in out("bench", piped(ROWS), "--json")
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_training_with_nothing_set_reads_all_of_a_pipe(piped, tmp_path):
+    """Its format is told from the beginning, which is not lost."""
+    rows = b"".join(b"%d 1:%d 2:1 # %0200d\n" % (k % 2, k % 2, k) for k in range(400))
+    table = b"size,note,label\n" + b"".join(b"%d.5,%0200d,%d\n" % (k % 100, k, k % 100 > 40) for k in range(400))
+    assert min(len(rows), len(table)) > 1 << 16
+    for content, name, told in ((rows, "rows", "report"), (table, "rows.csv", "summary")):
+        pipe = piped(content, name)
+        outcome = CliRunner().invoke(app, ["train", str(pipe), "-o", str(tmp_path / "m"), "--json"])
+        assert outcome.exit_code == 0, outcome.output
+        found = json.loads(outcome.output)[told]
+        assert found["rows"] == 400
+        assert found.get("source", pipe.name) == pipe.name
+
+
 def test_dev_stdin_is_read_whole():
     script = "import rosenblatt; X, y = rosenblatt.read('/dev/stdin'); print(X.shape, int(y[0]))"
     run = subprocess.run([sys.executable, "-c", script], input=ROWS, capture_output=True, check=True)

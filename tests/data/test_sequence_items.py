@@ -150,3 +150,10 @@ def test_a_vocabulary_is_its_arrays():
     ):
         with pytest.raises(ValueError, match="vocabulary"):
             Vocabulary(text, ends).check()
+
+
+def test_features_nested_too_deeply_are_refused():
+    token = {}
+    token["a"] = token
+    with pytest.raises(ValueError, match="Sentence 0, token 1: its features are nested too deeply"):
+        ItemFeatures.met([[["a"], token]])

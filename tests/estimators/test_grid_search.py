@@ -342,3 +342,11 @@ def test_a_search_is_cloned_and_its_parameters_are_scikit_learns():
     search = GridSearchCV(Perceptron(), {"margin": [0.0]}, memory="1MB")
     assert clone(search).get_params()["memory"] == "1MB"
     assert set(Peer(Perceptron(), {}).get_params()) < set(search.get_params())
+
+
+def test_scores_that_overflow_name_the_largest_value():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    search = GridSearchCV(Perceptron(max_epochs=2), {"margin": [0.0, 1.0]}, cv=2, error_score="raise")
+    row, column = np.unravel_index(np.abs(X).argmax(), X.shape)
+    with pytest.raises(ValueError, match=f"overflowed.* at row {row}, column {column}. Scale the features"):
+        search.fit(X * 1e300, (X[:, 0] > 0).astype(int))

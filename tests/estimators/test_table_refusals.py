@@ -4,11 +4,12 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.svm import SVC, SVR
 
-from rosenblatt import PassiveAggressive, TableClassifier, TableEncoder, TableRegressor
+from rosenblatt import FileError, PassiveAggressive, TableClassifier, TableEncoder, TableRegressor, fit
 from rosenblatt.cli.main import info
 from rosenblatt.persist.model_files import save
 
@@ -104,3 +105,58 @@ def test_info_of_a_model_with_a_learner_of_its_own(tmp_path, capsys):
     save(TableClassifier(learner=PassiveAggressive(C=0.1, random_state=0)).fit(X, y), tmp_path / "m")
     info(tmp_path / "m")
     assert "C=0.1" in capsys.readouterr().out
+
+
+N = 40
+STRANGE = {
+    "binary": pa.array([b"x"] * N),
+    "fixed_size_binary": pa.array([b"\xff\xfe"] * N, pa.binary(2)),
+    "binary_view": pa.array([b"\xff"] * N, pa.binary_view()),
+    "list": pa.array([[1]] * N),
+    "month_day_nano_interval": pa.array([(1, 2, 3)] * N, pa.month_day_nano_interval()),
+    "Mars/Phobos": pa.array(range(N), pa.timestamp("s", "Mars/Phobos")),
+    "uuid": pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0123456789abcdef"] * N, pa.binary(16))),
+}
+PLAIN = {
+    "long durations": pa.array([2**62 + k for k in range(N)], pa.duration("s")),
+    "bool8": pa.ExtensionArray.from_storage(pa.bool8(), pa.array([k % 3 for k in range(N)], pa.int8())),
+}
+
+
+def arrow_file(path, column):
+    table = pa.table({"c": column, "n": np.arange(N) / 3, "label": ["x", "y"] * (N // 2)})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
+        file.write_table(table)
+    return table
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_columns_of_other_types_are_refused_with_their_place(tmp_path, kind):
+    path = tmp_path / "t.arrow"
+    frame = arrow_file(path, STRANGE[kind]).drop_columns("label")
+    with pytest.raises(FileError, match=r"t\.arrow, column 'c': "):
+        fit(TableClassifier(random_state=0, cv=2), path)
+    with pytest.raises(ValueError, match="column 'c': "):
+        TableClassifier(random_state=0, cv=2).fit(frame, np.arange(N) % 2)
+    arrow_file(path, pa.array([b"\xff"] * N, pa.binary(1)))  # as the label, too
+    with pytest.raises(FileError, match=r"t\.arrow, column 'c': "):
+        fit(TableClassifier(), path, label="c")
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_columns_that_are_numbers_in_another_form(tmp_path, kind):
+    arrow_file(tmp_path / "t.arrow", PLAIN[kind])
+    assert fit(TableClassifier(random_state=0, cv=2), tmp_path / "t.arrow").encoder_.columns_[0].kind == "numbers"
+
+
+def test_labels_that_end_with_nul_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"n,label\n" + b"1,x\0\n2,x\n3,y\n" * 9)  # of which NumPy would make two
+    with pytest.raises(ValueError, match=r"'label': expected labels that do not end with NUL, found 'x.x00'"):
+        fit(TableClassifier(), tmp_path / "t.csv")
+
+
+def test_weights_whose_squares_overflow():
+    X, _ = table()
+    weights = np.where(np.arange(60) == 0, 1e300, 1.0)
+    model = TableRegressor(random_state=0, cv=2).fit(X, X["size"].to_numpy(), sample_weight=weights)
+    assert np.isfinite(model.summary_.training_score)

@@ -1,5 +1,6 @@
 """Tables in files larger than memory: the same numbers as from a frame, in bounded memory, killed and resumed."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -8,7 +9,10 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import zstandard
 
 import rosenblatt
 from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit
@@ -64,7 +68,7 @@ def written(frame, path, **settings):
 
 def in_memory(estimator, path, label):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large_tables, "IN_MEMORY", 0)
+        patch.setattr(large_tables, "IN_MEMORY", 1e-9)
         return fit(estimator, path, label=label)
 
 
@@ -317,3 +321,24 @@ def test_memory_is_bounded(tmp_path):
     assert 0 < held <= table_model.HELD_OUT
     assert grown < 160_000_000
     assert list((tmp_path / "caches").iterdir()) == []
+
+
+def test_what_fits_in_memory_is_told_by_what_files_unpack_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(large_tables, "IN_MEMORY", 8)
+    rows = b"a,label\n" + b"1,x\n" * 500_000
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(rows))
+    (tmp_path / "t.csv.zst").write_bytes(zstandard.compress(rows))
+    pq.write_table(pa.table({"a": np.ones(250_000), "label": ["x"] * 250_000}), tmp_path / "t.parquet")
+    for name in ("t.csv.gz", "t.csv.zst", "t.parquet"):
+        path = tmp_path / name
+        assert path.stat().st_size < 10_000
+        assert large_tables.fits_in_memory(path, 8 * 4_100_000)
+        assert not large_tables.fits_in_memory(path, 8 * 1_900_000)
+        assert not large_tables.fits_in_memory([path] * 3, 8 * 4_100_000)
+
+
+def test_lines_of_text_longer_than_memory_allows_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_files, "PART", 1 << 14)
+    (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"a\tb c\nb\tc d\n" * 20 + b"a\t" + b"1" * 300_000))
+    with pytest.raises(FileError, match=r"line 41: a line of more than [0-9,]+ bytes is longer than memory allows"):
+        fit(TableClassifier(), tmp_path / "t.txt.gz", format="text", memory="160MB")

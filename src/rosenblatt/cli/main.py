@@ -11,7 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -113,7 +113,9 @@ Model = Annotated[Path, typer.Argument(help="A model file.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an output file that rosenblatt did not write.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FormatOption = Annotated[Format | None, typer.Option(help="The file format, if the file name does not tell.")]
-LabelOption = Annotated[str | None, typer.Option(help="Tables: the label column, by name or by number from 0.")]
+LabelOption = Annotated[
+    str | None, typer.Option(help="Tables: the label column, by name or, if no column has that name, by number from 0.")
+]
 FeaturesOption = Annotated[int | None, typer.Option(min=1, help="The number of features, if known.")]
 ZeroBased = Annotated[
     bool | None, typer.Option("--zero-based/--one-based", help="svmlight: the first index, if known.")
@@ -156,7 +158,7 @@ def reading_settings(
     if format is not None:
         settings["format"] = format.value
     if label is not None:
-        settings["label"] = int(label) if label.lstrip("-").isdigit() else label
+        settings["label"] = label
     if features is not None:
         settings["n_features"] = features
     if zero is not None:
@@ -283,26 +285,16 @@ def train(
     """Train a model on a file of any size."""
     from rosenblatt.cli.progress import show_progress
     from rosenblatt.cli.tables import train_table
+    from rosenblatt.data.formats.byte_sources import spooled
     from rosenblatt.scale.fit_from_files import steps
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, force)
+    tls = {"ca": tls_ca, "cert": tls_cert, "key": tls_key}
+    others = [str(path) for path in (template, *tls.values()) if path is not None]
+    _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, others, force)
     if template is not None:
-        others = (
-            learner,
-            task,
-            column,
-            memory,
-            shards,
-            cluster,
-            workers,
-            deadline,
-            format,
-            label,
-            features,
-            zero_based,
-        )
-        if any(option is not None for option in others) or jobs != 1:
+        unused = (learner, task, column, memory, shards, cluster, workers, deadline, cache_dir, *tls.values())
+        if settings or any(unused) or jobs != 1 or mixing != "uniform":
             raise ValueError("--template goes with -o, --test, --epochs, --order, --seed, --set and --checkpoint only.")
         settings = {"max_epochs": epochs or 10, "order": order or "shuffle", "random_state": seed}
         settings.update(_parameter(one) for one in set_ or ())
@@ -313,33 +305,31 @@ def train(
     of_one_learner = (set_, epochs, order, shards, cluster, workers, deadline, features)
     plain = all(option is None for option in of_one_learner) and jobs == 1
     plain = plain and (categorical, ngrams, mixing) == ("onehot", "1,1", "uniform")
-    if learner is None and plain and _is_table(source, settings):
-        settings |= {"memory": memory, "checkpoint": checkpoint, "resume": resume}
-        with _interruptible(checkpoint):
-            model = train_table(source, column or [], None if task is None else task.value, seed, settings)
-        _report_table(model, output, test, as_json)
-        return
-    if task is not None or column:
-        raise ValueError("--task and --column are for tables that are trained without --learner and its options.")
-    learner = learner or Learner.AVERAGED
-    model = _estimator(learner, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
-    if learner in IN_MEMORY:
-        _fit_in_memory(model, source, settings)
-        _report_training(model, output, test, as_json)
-        return
-    how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
-    with _cluster(cluster, workers, {"ca": tls_ca, "cert": tls_cert, "key": tls_key}) as client:
-        training = steps(
-            model,
-            source,
-            client=client,
-            checkpoint=checkpoint,
-            resume=resume,
-            **how,
-            **settings,
-        )
-        with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
-            show_progress(training, quiet=as_json)
+    with ExitStack() as copies:
+        files: Any = source
+        if learner is None and plain:
+            files = copies.enter_context(spooled(source, stdin=False))  # telling the format must not use up a pipe
+            if _is_table(files, settings):
+                settings |= {"memory": memory, "checkpoint": checkpoint, "resume": resume}
+                with _interruptible(checkpoint):
+                    model = train_table(files, column or [], None if task is None else task.value, seed, settings)
+                if files is not source:
+                    model.summary_ = replace(model.summary_, source=Path(source).name)
+                _report_table(model, output, test, as_json)
+                return
+        if task is not None or column:
+            raise ValueError("--task and --column are for tables that are trained without --learner and its options.")
+        learner = learner or Learner.AVERAGED
+        model = _estimator(learner, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
+        if learner in IN_MEMORY:
+            _fit_in_memory(model, files, settings)
+            _report_training(model, output, test, as_json)
+            return
+        how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
+        with _cluster(cluster, workers, tls) as client:
+            training = steps(model, files, client=client, checkpoint=checkpoint, resume=resume, **how, **settings)
+            with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
+                show_progress(training, quiet=as_json)
     _report_training(model, output, test, as_json)
 
 
@@ -387,7 +377,7 @@ def _train_sequences(
         print(f"on {test}:\n{found}")
 
 
-def _is_table(source: str, settings: dict[str, Any]) -> bool:
+def _is_table(source: Any, settings: dict[str, Any]) -> bool:
     from rosenblatt.scale.table_files import is_table_source
 
     return is_table_source(source, settings)
@@ -476,7 +466,7 @@ def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | Non
         yield client
 
 
-def _check_paths(source: str, outputs: list[Path], test: str | None, force: bool) -> None:
+def _check_paths(source: str, outputs: list[Path], test: str | None, others: Sequence[str], force: bool) -> None:
     """Check paths before training, to refuse what would fail only after it or would destroy data."""
     from rosenblatt.data.formats.byte_sources import STDIN, expand_paths, open_bytes, readable_once
     from rosenblatt.persist.model_files import is_model
@@ -485,7 +475,7 @@ def _check_paths(source: str, outputs: list[Path], test: str | None, force: bool
     if STDIN in tests and STDIN in expand_paths(source):
         raise ValueError("Standard input cannot be both the training data and the test data.")
     for path in outputs:
-        _check_output(path, (*expand_paths(source), *tests), is_model, force)
+        _check_output(path, (*expand_paths(source), *tests, *others), is_model, force)
     for name in tests:
         if not readable_once(name):
             with open_bytes(name):
@@ -543,12 +533,15 @@ def predict(
     """Print the predicted label of each row."""
     import rosenblatt
     from rosenblatt.cli.scoring import predicted_lines
+    from rosenblatt.cli.sequences import is_sequence_model
     from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
     # Labels appended to the input would be read as rows.
     refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
+    if is_sequence_model(loaded):
+        raise ValueError(f"{type(loaded).__name__} tags the tokens of sentences: use rosenblatt tag.")
     if proba and not hasattr(loaded, "predict_proba"):
         raise ValueError(f"{type(loaded).__name__} has no probabilities: --scores prints its scores.")
     for lines in predicted_lines(loaded, source, settings, scores=scores, labelled=not unlabelled, proba=proba):

@@ -23,7 +23,7 @@ def new_tagger(template: Path, parameters: dict[str, Any]) -> Any:
     from rosenblatt.estimators.sequence import SequencePerceptron
 
     try:
-        text = template.read_text(encoding="utf-8")
+        text = template.read_text(encoding="utf-8-sig")
         Template.parse(text)
     except (ValueError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error).rstrip(".")

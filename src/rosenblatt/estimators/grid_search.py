@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import column_or_1d, indexable
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, class_weights, radius2
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sparse_checks import well_formed
@@ -29,7 +30,7 @@ from rosenblatt.learn.online.rules import AROW as SECOND
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squared_bias_feature
 from rosenblatt.learn.online.solver import Plan, default_epochs
 from rosenblatt.learn.orders import Cyclic, Shuffled
-from rosenblatt.learn.overflow import all_finite
+from rosenblatt.learn.overflow import all_finite, largest
 from rosenblatt.learn.schemes import PAIRS, SCHEMES
 from rosenblatt.learn.tie_rule import decide
 
@@ -417,7 +418,7 @@ class OneOfMany(BaseEstimator):
         self.fold = shared.folds.get(rows.tobytes())
         if self.fold is not None and (scores := shared.scores(self.params, self.fold, 0)) is not None:
             if not all_finite(scores):
-                raise ValueError("The score of a row overflowed.")
+                raise NotFiniteError("The score of a row overflowed", largest(shared.X))
             self.classes_ = shared.classes
             return self
         self.fold = None

@@ -460,7 +460,7 @@ class TableRegressor(RegressorMixin, TableModel):
             errors += float((each * (target - self._scores(self.learner_, X)) ** 2).sum())
             away = target - self.target_.mean
             mass, total, squares = mass + each.sum(), total + float(each @ away), squares + float(each @ away**2)
-        spread = squares - total**2 / mass
+        spread = squares - total * (total / mass)  # the square could overflow
         return 1 - errors / spread if spread > 0 else 0.0
 
     def _weights(self, training: Iterable[TrainingRows]) -> tuple[tuple[str, float], ...]:

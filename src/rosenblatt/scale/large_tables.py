@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,8 +31,17 @@ from rosenblatt.data.columns.labels import Labels, labels_of
 from rosenblatt.data.columns.numbers import Moments
 from rosenblatt.data.columns.values import ColumnValues, as_codes, as_numbers, written
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import cache_folder, check_unchanged, expand_paths, file_stamps
+from rosenblatt.data.formats.byte_sources import (
+    CHUNK_BYTES,
+    cache_folder,
+    check_unchanged,
+    expand_paths,
+    file_stamps,
+    format_by_name,
+    open_bytes,
+)
 from rosenblatt.data.formats.reading import MAX_LABELS, Reading, RowBlock, csr_from_arrays
+from rosenblatt.data.formats.tables import arrow_errors_as_file_errors, import_pyarrow
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
@@ -48,17 +56,32 @@ from rosenblatt.scale.row_cache import SUFFIX, RowCache, write_cache
 
 Array = np.ndarray[Any, Any]
 IN_MEMORY = 8  # a table in memory takes about so many times the bytes of its file
-PACKED = {".gz": 8, ".zst": 8, ".parquet": 4}  # how much larger files are once they are unpacked
 PART, SAMPLE = 128, 48  # parts and samples of rows take at most these fractions of the memory limit
 
 
 def fits_in_memory(source: Any, memory: int) -> bool:
     """Whether a table in these files can be held, encoded and learned from in so many bytes."""
-    paths = expand_paths(source)
-    sizes = (
-        stamp.size * PACKED.get(Path(path).suffix, 1) for path, stamp in zip(paths, file_stamps(paths), strict=True)
-    )
-    return IN_MEMORY * sum(sizes) <= memory
+    paths, room = expand_paths(source), memory // IN_MEMORY
+    for path, stamp in zip(paths, file_stamps(paths), strict=True):
+        room -= stamp.size if stamp.size > room else _unpacked_bytes(path, stamp.size, room)
+        if room < 0:
+            return False
+    return True
+
+
+def _unpacked_bytes(path: str, size: int, room: int) -> int:
+    """The bytes that a file of this size takes once it is unpacked; counting stops beyond `room`."""
+    if path.endswith((".gz", ".zst")):
+        size = 0
+        with open_bytes(path) as file:
+            while size <= room and (part := file.read(CHUNK_BYTES)):
+                size += len(part)
+    elif format_by_name(path) == "parquet":
+        with arrow_errors_as_file_errors(path):
+            about = import_pyarrow(path).parquet.read_metadata(path)
+        packed = (about.row_group(k).total_byte_size for k in range(about.num_row_groups))
+        size = max(sum(packed), 8 * about.num_rows * about.num_columns)
+    return size
 
 
 # -- the rows of the files ---------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, line
 from rosenblatt.data.formats.reading import Reading
 
 LABEL, TEXT = "label", "text"  # the columns of a file of lines label<TAB>text
+LINE_SHARE = 16  # a line may be so many parts long
 
 
 def table_parts(source: Any, how: Reading, size: int = CHUNK_BYTES) -> Iterator[Table]:
@@ -24,15 +25,17 @@ def table_parts(source: Any, how: Reading, size: int = CHUNK_BYTES) -> Iterator[
         else:
             for batch in tables.batches(path, how.format, size, how.header):
                 if batch.rows:
-                    yield Table(dict(batch.columns), batch.rows, batch=batch)
+                    yield Table(dict(batch.columns), batch.rows, batch=batch, path=path)
 
 
 def _text_parts(path: str, labelled: bool, size: int) -> Iterator[Table]:
-    for chunk in line_chunks(path, size, None):
+    for chunk in line_chunks(path, size, LINE_SHARE * size):
+        whole = bytes(chunk.data[: chunk.size])
         try:
-            lines = bytes(chunk.data[: chunk.size]).decode("utf-8").split("\n")
+            lines = whole.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            raise FileError("expected UTF-8, found other bytes", path) from error
+            line = chunk.line + whole.count(b"\n", 0, error.start)
+            raise FileError("expected UTF-8, found other bytes", path, line) from error
         rows = [(k, line.rstrip("\r")) for k, line in enumerate(lines) if line.strip()]
         if not rows:
             continue
@@ -57,7 +60,7 @@ def read_table(source: Any, how: Reading) -> Table:
         if list(part.columns) != list(first):
             raise FileError(f"expected the columns {list(first)}, found {list(part.columns)}", expand_paths(source)[-1])
     columns = {name: pa.chunked_array([part.columns[name] for part in parts]) for name in first}
-    return Table(columns, sum(part.rows for part in parts))
+    return Table(columns, sum(part.rows for part in parts), path=expand_paths(source)[0])
 
 
 def label_name(how: Reading, table: Table, path: str) -> str:

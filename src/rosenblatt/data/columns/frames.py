@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -25,6 +25,7 @@ class Table:
     rows: int
     named: bool = True
     batch: Any = None  # the part of a file that it was read from
+    path: str = ""  # of the file
 
     def error(self, what: str, row: int, column: str) -> Exception:
         """An error about a value, with its place."""
@@ -34,16 +35,24 @@ class Table:
 
     def values(self, name: str, more_missing: Sequence[str] = ()) -> ColumnValues:
         """The values of a column; text in `more_missing` is missing, too."""
-        return column_values(name, self.columns[name], (*MISSING, *more_missing))
+        try:
+            return column_values(name, self.columns[name], (*MISSING, *more_missing))
+        except (ValueError, pa.ArrowException) as error:
+            what = " ".join(str(error).split())[:200]
+            if self.path:
+                raise FileError(what, self.path, None, name) from error
+            raise ValueError(f"column {name!r}: {what}") from error
 
     def take(self, rows: Any) -> Table:
         """Some of the rows."""
         kept = pa.array(rows)
-        return Table({name: column.take(kept) for name, column in self.columns.items()}, len(kept), self.named)
+        columns = {name: column.take(kept) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=len(kept), batch=None)
 
     def without(self, name: str) -> Table:
         """All columns but one."""
-        return Table({key: value for key, value in self.columns.items() if key != name}, self.rows, self.named)
+        columns = {key: value for key, value in self.columns.items() if key != name}
+        return replace(self, columns=columns, batch=None)
 
 
 def is_frame(X: Any) -> bool:

@@ -32,6 +32,9 @@ def labels_of(column: ColumnValues) -> Labels:
     present = column.present
     if found.numbers < found.present or column.categorical or not found.present:
         codes, names = as_names(column)
+        cut = next((name for name in names if name.endswith("\0")), None)
+        if cut is not None:  # NumPy would drop it, and two labels could become one
+            raise ValueError(f"column {column.name!r}: expected labels that do not end with NUL, found {cut!r}.")
         return Labels(np.array(names, dtype=str)[codes[present]] if names else np.zeros(0), present, "classification")
     numbers = as_numbers(column)[present]
     whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) < 2**53).all())

@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 Array = np.ndarray[Any, Any]
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "?", "null", "NULL", "None")
+TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 INTEGER = r"^[+-]?[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -81,6 +83,8 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
     kind = column.type
     if pa.types.is_dictionary(kind):
         words = column.dictionary
@@ -95,14 +99,14 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return ColumnValues(name, _numbers(column))
     if pa.types.is_duration(kind):
-        seconds = column.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
-        return ColumnValues(name, pc.divide(seconds, 1e6))
+        counts = column.cast(pa.int64()).cast(pa.float64(), safe=False)
+        return ColumnValues(name, pc.divide(counts, PER_SECOND[kind.unit]))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         if pa.types.is_timestamp(kind) and kind.tz is not None:
             column = pc.local_timestamp(column)
         return ColumnValues(name, column.cast(pa.timestamp("us"), safe=False))
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        raise ValueError(f"column {name!r}: expected numbers, text, booleans or dates, found values of type {kind}.")
+    if not (pa.types.is_time(kind) or any(is_text(kind) for is_text in TEXT_TYPES)):
+        raise ValueError(f"expected numbers, text, booleans or dates, found values of type {kind}")
     return _text_column(name, column, missing)
 
 

@@ -134,10 +134,15 @@ class LineChunk:
     line: int  # the line number of the first line
 
 
-def line_chunks(path: str, size: int = CHUNK_BYTES, longest: int | None = None) -> Iterator[LineChunk]:
+MORE_MEMORY = "is longer than memory allows: allow more memory"
+
+
+def line_chunks(
+    path: str, size: int = CHUNK_BYTES, longest: int | None = None, why: str = MORE_MEMORY
+) -> Iterator[LineChunk]:
     """Read a file in chunks of complete lines, about `size` bytes each; every line ends with a line feed.
 
-    A line of more than `longest` bytes is refused.
+    A line of more than `longest` bytes is refused; `why` ends the message.
     """
     with open_bytes(path) as file:
         kept, line, last = _skip_byte_order_mark(file), 1, False
@@ -152,8 +157,7 @@ def line_chunks(path: str, size: int = CHUNK_BYTES, longest: int | None = None) 
                     buffer[used], used = 10, used + 1
                 cut, seen = _last_line_end(buffer, used, seen), used
                 if longest is not None and used > longest and _first_line_end(buffer, used) > longest:
-                    what = f"a line of more than {longest:,} bytes is longer than memory allows: allow more memory"
-                    raise FileError(what, path, line)
+                    raise FileError(f"a line of more than {longest:,} bytes {why}", path, line)
             buffer[used : used + PADDING] = 0
             kept = buffer[cut:used].copy()
             if cut:

@@ -18,6 +18,7 @@ from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
 CHUNK = 1 << 19  # bytes of text that are parsed at once
+LONGEST_LINE = 1 << 24  # bytes: no token is as long, and a file that unpacks to one would fill the memory
 LINE_FEED, SPACE, TAB, RETURN = 10, 32, 9, 13
 CELLS, BREAKS, LINES, COLUMNS, FIRST, FOUND = range(6)
 
@@ -142,7 +143,7 @@ def column_sentences(source: Any) -> ColumnSentences:
     cells, ends, tokens, reader = [], [], 0, None
     for path in expand_paths(source):
         reader = _next_reader(reader, path)
-        for chunk in line_chunks(path, CHUNK):
+        for chunk in _chunks(path):
             some, breaks = reader.parse(chunk)
             cells.append(some)
             ends.append(breaks + tokens)
@@ -166,18 +167,33 @@ def _next_reader(reader: ColumnReader | None, path: str) -> ColumnReader:
 def sentence_blocks(source: Any) -> Iterator[ColumnSentences]:
     """Sentences of files with CoNLL columns, some at a time, in bounded memory."""
     for path in expand_paths(source):
-        reader, left = ColumnReader(path), np.zeros((0, 0), dtype=np.int32)
-        for chunk in line_chunks(path, CHUNK):
+        reader, open_sentence = ColumnReader(path), list[Array]()
+        for chunk in _chunks(path):
             some, ends = reader.parse(chunk)
-            cells = some if not left.size else np.concatenate([left, some])
-            ends, words = ends + left.shape[0], reader.words.vocabulary()
-            done = int(ends[-1]) if ends.size else 0
+            open_sentence.append(some)
+            if not ends.size:
+                continue  # joined when the sentence ends, so that a long one is copied once
+            cells = _joined(open_sentence)
+            ends, words = ends + (cells.shape[0] - some.shape[0]), reader.words.vocabulary()
+            done = int(ends[-1])
             if done:
                 yield ColumnSentences(words, cells[:done], _sentence_bounds(ends, done))
             reader, left = _reader_after(reader, words, cells[done:])
-        if left.size:
-            bounds = np.array([0, left.shape[0]], dtype=np.uint64)
-            yield ColumnSentences(reader.words.vocabulary(), left, bounds)
+            open_sentence = [left]
+        cells = _joined(open_sentence)
+        if cells.size:
+            bounds = np.array([0, cells.shape[0]], dtype=np.uint64)
+            yield ColumnSentences(reader.words.vocabulary(), cells, bounds)
+
+
+def _chunks(path: str) -> Iterator[LineChunk]:
+    return line_chunks(path, CHUNK, LONGEST_LINE, "is no token")
+
+
+def _joined(parts: list[Array]) -> Array:
+    """Cells one below the other; the number of columns may not be known before the first."""
+    found = [part for part in parts if part.size]
+    return np.concatenate(found) if found else np.zeros((0, 0), dtype=np.int32)
 
 
 def _reader_after(reader: ColumnReader, words: Vocabulary, left: Array) -> tuple[ColumnReader, Array]:

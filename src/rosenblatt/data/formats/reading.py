@@ -69,7 +69,8 @@ class Reading:
     labels : tuple of float or None
         svmlight with several labels per row: the label of each column of y.
     label : str, int or None
-        Tables: the name or number of the label column. None: the one named label, target, class or y.
+        Tables: the name of the label column, or its number from 0, negative from the end, if no column has that name.
+        None: the one named label, target, class or y.
     header : bool
         CSV and TSV: whether the first line has the column names.
     categorical : {"onehot", "hash"}

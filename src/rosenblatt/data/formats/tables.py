@@ -349,6 +349,7 @@ def _to_floats(pa: Any, column: Any) -> tuple[Array, Array]:
         return values, good
 
 
+POSITION = re.compile(r"-?\d{1,9}", re.ASCII)
 INTEGER = re.compile(r"\s*[-+]?\d{1,400}\s*", re.ASCII)
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
@@ -544,7 +545,9 @@ def _require_same_columns(path: str, found: list[str], names: list[str]) -> None
 
 
 def find_label_column(label: str | int | None, names: list[str], path: str) -> str:
-    """The name of the label column."""
+    """The name of the label column; a name that is a whole number and no column has stands for a position."""
+    if isinstance(label, str) and label not in names and POSITION.fullmatch(label):
+        label = int(label)
     if isinstance(label, int):
         if not -len(names) <= label < len(names):
             raise FileError(f"expected the label in column {label}, found only {len(names)} columns", path)

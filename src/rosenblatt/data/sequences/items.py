@@ -135,6 +135,8 @@ def _flattened(sentences: list[Any]) -> tuple[list[list[list[str]]], Array]:
                 _add_item(item, "", names, values)
             except ValueError as error:
                 raise ValueError(f"Sentence {place}, token {position}: {error}") from None
+            except RecursionError:
+                raise ValueError(f"Sentence {place}, token {position}: its features are nested too deeply.") from None
             tokens.append(names)
         named.append(tokens)
     array = np.array(values, dtype=np.float64)
