@@ -43,7 +43,8 @@ def draw() -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         "<title>The way of the data</title>",
         "<style>text { font: 11px sans-serif; fill: #333 } .title { font-weight: bold; font-size: 14px }"
-        " .box { fill: #fff; stroke: #117a8b; stroke-width: 1.5 } .head { font-weight: bold; font-size: 15px; fill: #117a8b }</style>",
+        " .box { fill: #fff; stroke: #117a8b; stroke-width: 1.5 }"
+        " .head { font-weight: bold; font-size: 15px; fill: #117a8b }</style>",
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
