@@ -1,0 +1,29 @@
+"""
+The soft margin, from wide to hard
+==================================
+
+A support vector machine trades the width of its margin for the slack of the rows inside it. The smaller C, the wider
+the margin; the larger C, the more each row inside it counts.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from rosenblatt import LinearSVM, plot_regions
+
+rng = np.random.default_rng(1)
+X = np.vstack([rng.normal(-1.2, 0.9, (40, 2)), rng.normal(1.2, 0.9, (40, 2))])
+y = np.repeat([-1, 1], 40)
+
+fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
+for ax, C in zip(axes, [0.01, 0.1, 10], strict=True):
+    model = LinearSVM(C=C, tol=1e-6, random_state=0).fit(X, y)
+    plot_regions(model, X, y, slack=True, ax=ax)
+    ax.set_title(f"C = {C}: margin {1 / np.linalg.norm(model.coef_):.2f}, {model.support_.size} support vectors")
+plt.show()
+
+# %%
+# The report says how close to the best solution this is: the duality gap is proven to be at most that share of the
+# objective.
+
+print(model.report_)
