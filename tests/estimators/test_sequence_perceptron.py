@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import rosenblatt
 from rosenblatt import SequencePerceptron
+from rosenblatt.learn.sequence.constraints import forbidden_moves, lengths_without_path
 from rosenblatt.persist.model_files import from_bytes, to_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -374,3 +376,37 @@ def test_a_model_whose_parts_do_not_fit_is_not_saved(break_it):
     break_it(model)
     with pytest.raises(rosenblatt.FileError, match="not in a state"):
         to_bytes(model)
+
+
+def test_sentences_that_constraints_allow_no_path_through_are_tagged_without():
+    """Training had chunks of two tokens and more, and a word alone can be none of their tags."""
+    words = {"b": "B-X", "i": "I-X", "e": "E-X"}
+    X = [[[letter] for letter in sentence] for sentence in ("bebe", "biie", "bie", "be")]
+    y = [[words[token[0]] for token in sentence] for sentence in X]
+    model = SequencePerceptron(constraints="iobes", random_state=0).fit(X, y)
+    free = pickle.loads(pickle.dumps(model))
+    object.__setattr__(free._kept, "forbidden", np.zeros_like(model._kept.forbidden))
+    alone = [[[letter]] for letter in "bie"]
+    assert model.predict([*alone, *X, []]) == [*free.predict(alone), *y, []]
+    assert model.predict(alone)[1] == ["I-X"]
+    model = SequencePerceptron(constraints="iobes", random_state=0).fit(X[:1], y[:1])  # only even lengths have paths
+    assert model.predict([X[0] * 2])[0] == y[0] * 2
+    rows = np.zeros_like(model._kept.rows)
+    rows[:, 1] = 1
+    object.__setattr__(model._kept, "rows", rows)
+    assert model.predict([X[0][:3]]) == [["E-X"] * 3]
+
+
+@pytest.mark.parametrize("longest", [0, 1, 2, 7, 40])
+def test_lengths_without_a_path(longest):
+    for tags, few in ((["B-X", "E-X"], lambda n: n % 2 == 1), (["B-X", "I-X", "E-X"], lambda n: n == 1),
+                      (["O", "B-X", "E-X"], lambda n: False)):  # fmt: skip
+        moves = forbidden_moves(tags, "iobes")
+        assert lengths_without_path(moves, longest).tolist() == [few(n) for n in range(longest + 1)]
+
+
+def test_a_series_of_sentences_is_no_table():
+    X, y = [[["a"], ["b"]], [["c"]]], [["A", "B"], ["C"]]
+    model = SequencePerceptron(random_state=0).fit(pd.Series(X), pd.Series(y))
+    assert model.predict(pd.Series(X)) == y
+    assert model.score(pd.Series(X), pd.Series(y)) == 1.0

@@ -181,3 +181,10 @@ def test_forms_of_words():
         "the", "-x", "!hyphen", "!year", "!digits", "",
     ]  # fmt: skip
     assert [shape(word) for word in ("IBM", "McDonald", "3.5", "a-b", "")] == ["X", "XxXx", "0.0", "x-x", ""]
+
+
+def test_weights_beyond_the_memory_are_refused():
+    X, y = [[f"w{k}" for k in range(50)]], [["A", "B"] * 25]
+    with pytest.raises(ValueError, match=r"words and 2 tags may take [0-9,]+ MB, more than memory=10000"):
+        Tagger(memory=10_000).fit(X, y)
+    assert Tagger(memory="1MB", random_state=0).fit(X, y).score(X, y) == 1.0

@@ -73,7 +73,8 @@ class SequencePerceptron(OnlineLearner):
     keep : {"average", "last"}, default="average"
         Which weights are the model: their average over all visits, or the last ones.
     constraints : {"iob1", "iob2", "iobes"} or None, default=None
-        Forbids moves between tags that are impossible when chunks are written in this way.
+        Forbids moves between tags that are impossible when chunks are written in this way. A sentence that the known
+        tags allow no path through, such as one word where training had no tag for a word alone, is tagged without.
     transitions : bool, default=True
         Whether pairs of neighbouring tags have weights; without them tags are chosen one by one.
     template : str or None, default=None
@@ -552,7 +553,7 @@ class SequencePerceptron(OnlineLearner):
 
 def _has_rows(X: Any) -> bool:
     """Whether tokens are rows of an array or a matrix, rather than lists of features by name."""
-    if sp.issparse(X) or hasattr(X, "iloc") or hasattr(X, "__dataframe__"):
+    if sp.issparse(X) or hasattr(X, "columns"):  # a frame; a pandas Series may hold sentences
         return True
     return isinstance(X, np.ndarray) and X.dtype.kind in "biufc"
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.examples import read_only
+from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sequences.sentences import distinct_tags, flat_tags, tag_codes
 from rosenblatt.data.sequences.words import WORD, sure_tags, word_sentences
 from rosenblatt.estimators.base.fitting import train
@@ -23,8 +24,16 @@ from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.sequence_state_checks import check_tagger
 from rosenblatt.estimators.base.state_checks import check_attributes
 from rosenblatt.learn.epochs import EpochRecord, InMemory, PartOfEpoch, Training
-from rosenblatt.learn.sequence.greedy import GreedySolver, GreedyTask, WordSentences, new_greedy_state
+from rosenblatt.learn.sequence.greedy import (
+    GreedySolver,
+    GreedyTask,
+    WordSentences,
+    dynamic_features,
+    most_rows,
+    new_greedy_state,
+)
 from rosenblatt.learn.sequence.templates import TemplateFeatures
+from rosenblatt.learn.sequence.vector_rows import padded
 
 Array = np.ndarray[Any, Any]
 TEMPLATE = """
@@ -65,6 +74,8 @@ class Tagger(OnlineLearner):
         A word gets its tag without asking if training had it at least so often …
     sure_share : float, default=0.97
         … and at least this share of them had this tag.
+    memory : str or int, default="4GB"
+        The most memory that the weights of all features and tags may take.
     random_state : int, RandomState or None, default=None
         Of the order of sentences.
 
@@ -96,6 +107,7 @@ class Tagger(OnlineLearner):
 
     sure_count: int
     sure_share: float
+    memory: str | int
     max_epochs: int
     classes_: Array
     _features: TemplateFeatures
@@ -104,11 +116,18 @@ class Tagger(OnlineLearner):
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "sure_count": [Interval(Integral, 1, None, closed="left")],
         "sure_share": [Interval(Real, 0.5, 1.0, closed="right")],
+        "memory": [str, Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
 
     def __init__(
-        self, *, max_epochs: int = 5, sure_count: int = 20, sure_share: float = 0.97, random_state: Any = None
+        self,
+        *,
+        max_epochs: int = 5,
+        sure_count: int = 20,
+        sure_share: float = 0.97,
+        memory: str | int = "4GB",
+        random_state: Any = None,
     ) -> None:
         self._take(locals())
 
@@ -144,11 +163,24 @@ class Tagger(OnlineLearner):
         self._sure = sure_tags(words, number, target, int(self.sure_count), float(self.sure_share))
         places, sure = self._per_token(columns, words, number)
         sentences = WordSentences(rows.features, rows.bounds, features.size, target, classes, words=places, sure=sure)
+        rows_needed = self._rows_needed(features, int(classes.size), len(tags))
         state = new_greedy_state(features.size, int(classes.size), len(features.words), self._new_seed())
         source: Any = InMemory(sentences)  # type: ignore[arg-type]
-        run = Training(GreedySolver(state), source, self.max_epochs)
+        run = Training(GreedySolver(state, rows_needed), source, self.max_epochs)
         with self._callbacks(self.max_epochs, X, y, sentences) as watch:  # type: ignore[arg-type]
             yield from train(self, run, watch)
+
+    def _rows_needed(self, features: TemplateFeatures, tags: int, tokens: int) -> int:
+        """The most rows of weights that training can use; refuses more than memory allows."""
+        words = len(features.words)
+        rows = most_rows(features.size, tags, words, tokens * self.max_epochs)
+        needed = 12 * rows * padded(tags) + 4 * (features.size + dynamic_features(tags, words))
+        if needed > in_bytes(self.memory):
+            raise ValueError(
+                f"The weights of {features.size:,} features, {words:,} words and {tags} tags may take "
+                f"{needed / 1e6:,.0f} MB, more than memory={self.memory!r}: allow more, or learn from fewer sentences."
+            )
+        return rows
 
     def _per_token(self, columns: Any, words: list[str], number: Array) -> tuple[Array, Array]:
         """The number of each token's word among the features, −1 if it is not known, and its sure tag, or −1."""

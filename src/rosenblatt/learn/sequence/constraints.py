@@ -44,6 +44,22 @@ def forbidden_moves(tags: list[Any], scheme: str | None) -> Array:
     return moves
 
 
+def lengths_without_path(moves: Array, longest: int) -> Array:
+    """Whether no path is allowed through a sentence of 0, 1, … `longest` tokens."""
+    tags = moves.shape[0] - 2
+    allowed = moves[:, :tags] > -np.inf
+    reached, found = allowed[tags], [False]
+    seen: dict[bytes, int] = {}  # tags that can be reached, and after how many tokens
+    while len(found) <= longest and reached.tobytes() not in seen:
+        seen[reached.tobytes()] = len(found)
+        found.append(not (reached & allowed[tags + 1]).any())
+        reached = (reached[:, None] & allowed[:tags]).any(axis=0)
+    if len(found) <= longest:  # from here on it repeats itself
+        again = found[seen[reached.tobytes()] :]
+        found += again * (1 + (longest - len(found)) // len(again))
+    return np.array(found[: longest + 1])
+
+
 def _chunk_tag(tag: Any, scheme: str) -> tuple[str, str]:
     letter, kind = split_tag(tag) if isinstance(tag, str) else ("", "")
     if letter not in tuple(LETTERS[scheme]):

@@ -166,6 +166,11 @@ def dynamic_features(tags: int, words: int) -> int:
     return 2 * side + side * side + words * side
 
 
+def most_rows(n_features: int, tags: int, words: int, visits: int) -> int:
+    """How many rows of weights so many visits of tokens can need: each moves one feature of a word after a tag."""
+    return n_features + dynamic_features(tags, 0) + min(dynamic_features(tags, words), visits) + 1
+
+
 @dataclass
 class GreedyState:
     """Everything that a later epoch needs."""
@@ -230,14 +235,14 @@ class GreedySolver(Solver):
     finished = "separated"
     state: GreedyState
 
-    def __init__(self, state: GreedyState) -> None:
-        self.state = state
+    def __init__(self, state: GreedyState, most_rows: int) -> None:
+        self.state, self.most_rows = state, most_rows
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Make room for a row of weights per feature; memory is used only by rows that are."""
+        """Make room for all rows of weights; memory is used only by those that are."""
         state = self.state
         state.slots, state.tally = state.slots.copy(), state.tally.copy()
-        count, width = state.slots.size, state.rows.shape[1]
+        count, width = self.most_rows, state.rows.shape[1]
         self.room, self.sums = np.zeros((count, width), dtype=np.float32), np.zeros((count, width))
         self.room[: state.used], self.sums[: state.used] = state.rows, state.sums
         state.rows, state.sums = self.room[: state.used], self.sums[: state.used]

@@ -14,6 +14,7 @@ from rosenblatt.data.examples import Facts, rows_per_call
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled, visited
+from rosenblatt.learn.sequence.constraints import lengths_without_path
 from rosenblatt.learn.sequence.vector_rows import padded
 from rosenblatt.learn.sequence.visits import (
     PathRule,
@@ -73,13 +74,25 @@ class PathModel:
         return int(self.slots.size - 1)
 
     def paths(self, rows: TokenRows, index: Array | None = None) -> Array:
-        """The codes of the tags of these sentences, in pieces, so that Ctrl-C is handled."""
+        """The codes of the tags of these sentences, in pieces, so that Ctrl-C is handled.
+
+        Where constraints allow no path, they are passed over.
+        """
         index = np.arange(rows.size, dtype=np.uint64) if index is None else index
-        lengths = np.diff(rows.bounds.astype(np.int64))[index.astype(np.int64)]
+        lengths: Array = np.diff(rows.bounds.astype(np.int64))[index.astype(np.int64)]
+        out = self._best_paths(rows, index, lengths, self.weights)
+        if self.forbidden.any():
+            stuck = lengths_without_path(self.forbidden, rows.longest)[lengths]
+            if stuck.any():
+                free = Paths(self.slots, self.rows, self.transitions)
+                out[np.repeat(stuck, lengths)] = self._best_paths(rows, index[stuck], lengths[stuck], free)
+        return out
+
+    def _best_paths(self, rows: TokenRows, index: Array, lengths: Array, weights: Paths) -> Array:
         ends = np.append(0, np.cumsum(lengths))
         out = np.empty(int(ends[-1]), dtype=np.int32)
         scratch = new_scratch(rows.longest, self.rows.shape[1])
-        task, weights = SentenceTask(rows.features, rows.bounds, out[:0]), self.weights
+        task = SentenceTask(rows.features, rows.bounds, out[:0])
         step = sentences_per_call(rows, self.tags)
         for begin in range(0, index.size, step):
             end = min(begin + step, index.size)
