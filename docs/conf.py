@@ -21,6 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",  # ours, in _ext
     "docstrings",  # ours too: numpydoc's sections
+    "commands",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_ext", "_templates"]
