@@ -15,9 +15,9 @@ def page() -> str:
 
     parts = [
         "# The command line\n",
-        "What `rosenblatt` and each of its commands print with `--help`. They end with status 0 if all went well,"
-        " with 1 where `check` finds that no plane separates and 3 where it cannot decide, with 2 for bad input, and with 130"
-        " after Ctrl-C.\n",
+        "What `rosenblatt` and each of its commands print with `--help`. They end with status 0 if all went well, with"
+        " 1 where `check` finds that no plane separates, 2 for bad input, 3 where `check` cannot decide, and 130 after"
+        " Ctrl-C.\n",
     ]
     for name in ("", *get_command(app).commands):
         words = [*([name] if name else []), "--help"]
