@@ -8,6 +8,7 @@ import faulthandler
 import gzip
 import hashlib
 import json
+import math
 import os
 import random
 import re
@@ -24,8 +25,10 @@ import pyarrow.parquet
 import zstandard
 
 from rosenblatt import FileError, read
+from rosenblatt.data.columns.files import read_table
+from rosenblatt.data.columns.values import as_numbers
 from rosenblatt.data.examples import Sparse
-from rosenblatt.data.formats.reading import make_reading
+from rosenblatt.data.formats.reading import Reading, make_reading
 from rosenblatt.estimators.base.fitting import RowsWanted
 from rosenblatt.scale import row_cache as scale_cache
 from rosenblatt.scale.file_source import CachedRows, example_encoder
@@ -138,6 +141,7 @@ def features(cells):
 
 def check_table(path, kind):
     """Whether a table is refused; an AssertionError where what is read is not what it says."""
+    check_typed(path, kind)
     try:
         X, y = read(path, label=-1)
     except FileError:
@@ -147,6 +151,20 @@ def check_table(path, kind):
     assert X.T.tolist() == [feature for cells in columns for feature in features(cells)]
     assert y.tolist() == labels or y.tolist() == [float(label) for label in labels]
     return False
+
+
+def check_typed(path, kind):
+    """The same for the columns as models of tables read them, of any type and with missing values."""
+    try:
+        found = read_table(path, Reading(kind))
+        values = {name: found.values(name) for name in found.columns}
+    except FileError:
+        return
+    for name, cells in slow_table(path, kind).items():
+        assert len(values[name]) == len(cells)
+        if all(isinstance(cell, int | float) for cell in cells):
+            numbers = [float(cell) if math.isfinite(cell) else math.nan for cell in cells]
+            np.testing.assert_array_equal(as_numbers(values[name]), numbers)
 
 
 # -- compressed text -------------------------------------------------------------------------------------------------

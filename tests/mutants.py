@@ -13,14 +13,15 @@ import tempfile
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from rosenblatt import FileError
+from rosenblatt import FileError, read_conll
+from rosenblatt.data.formats import conll, svmlight
 from rosenblatt.data.formats import decimal_numbers as numbers
-from rosenblatt.data.formats import svmlight
 from rosenblatt.data.formats.reading import Reading, row_blocks, with_layout
 from written import NUMBER, mutated
 
@@ -200,6 +201,49 @@ def same_table(expected, found):
     return features == columns and names == labels
 
 
+# -- CoNLL columns ---------------------------------------------------------------------------------------------------
+
+
+def conll_file(rng, long):
+    """Some sentences of columns; those of a long file are longer than what is parsed at once."""
+    columns, vocabulary = rng.randrange(1, 5), [*VOCABULARY, *map(str, range(50))]
+    cells = [one for one in vocabulary if not set(one) & set(" \t")]
+    lines = []
+    for _ in range(rng.choice([1, 3, 8])):
+        for _ in range(rng.choice([500, 2000]) if long else rng.randrange(5)):
+            lines.append(rng.choice([" ", "\t", "  "]).join(rng.choices(cells, k=columns)))
+        lines += [rng.choice(["", " "])] * rng.choice([1, 1, 2])
+    return rng.choice(["\n", "\r\n"]).join(lines).encode()
+
+
+def slow_conll(data):
+    """The sentences of a file with their tags, in plain Python; None where it is malformed."""
+    try:
+        text = data.removeprefix(BOM).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    lines = [[cell for cell in re.split("[ \t\r]+", line) if cell] for line in text.split("\n")]
+    if len({len(line) for line in lines if line}) != 1 or max(map(len, lines)) < 2:
+        return None
+    sentences = [[]]
+    for line in lines:
+        if line:
+            sentences[-1].append(tuple(line))
+        elif sentences[-1]:
+            sentences.append([])
+    return [one for one in sentences if one]
+
+
+def conll_sentences(path, rng):
+    """What the readers make of it: all at once, and block by block."""
+    with patch.object(conll, "CHUNK", rng.choice([16, 1000, 1 << 16])):
+        X, y = read_conll(path)
+        blocks = [sentence for block in conll.sentence_blocks(path) for sentence in block]
+    found = [[(*token, tag) for token, tag in zip(*one, strict=True)] for one in zip(X, y, strict=True)]
+    assert blocks == found
+    return found
+
+
 # -- all kinds -------------------------------------------------------------------------------------------------------
 
 
@@ -211,6 +255,8 @@ def check(kind, data, path, rng):
     try:
         if kind == "svmlight":
             found = svmlight_rows(str(path), rng)
+        elif kind == "conll":
+            found = conll_sentences(str(path), rng)
         elif kind == "text":
             found = text_rows(str(path), Reading("text", features, True, ngrams=ngrams), size)
         else:
@@ -219,6 +265,8 @@ def check(kind, data, path, rng):
         found = None
     if kind == "svmlight":
         assert same_svmlight(data, slow_svmlight(data), found), data[:2000]
+    elif kind == "conll":
+        assert found == slow_conll(data), data[:2000]
     elif kind == "text":
         expected = slow_text(data, features, ngrams)
         assert (found is None) == (expected is None), data[:2000]
@@ -230,7 +278,7 @@ def check(kind, data, path, rng):
 
 def run(kind, count, seed=0, longs=0.1):
     """How many of `count` mutants were refused; the share `longs` of them has long lines, or many."""
-    make = {"svmlight": svmlight_file, "text": text_file, "csv": table_file}.get(kind) or (
+    make = {"svmlight": svmlight_file, "text": text_file, "csv": table_file, "conll": conll_file}.get(kind) or (
         lambda rng, long: table_file(rng, long, "\t")
     )
     rng, refused = random.Random(seed), 0

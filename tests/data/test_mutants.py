@@ -11,7 +11,7 @@ import mutants
 from written import FUZZ
 
 
-@pytest.mark.parametrize("kind", ["svmlight", "text", "csv", "tsv"])
+@pytest.mark.parametrize("kind", ["svmlight", "text", "csv", "tsv", "conll"])
 def test_mutated_text_says_what_it_says_or_is_refused(kind):
     if numba.config.DISABLE_JIT:
         assert 0 < mutants.run(kind, 100, longs=0) < 100
