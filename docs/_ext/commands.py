@@ -21,7 +21,7 @@ def page() -> str:
     ]
     for name in ("", *get_command(app).commands):
         words = [*([name] if name else []), "--help"]
-        said = CliRunner().invoke(app, words, prog_name="rosenblatt", env={"COLUMNS": "100", "TERM": "dumb"})
+        said = CliRunner().invoke(app, words, prog_name="rosenblatt", env={"COLUMNS": "90", "TERM": "dumb"})
         lines = "\n".join(line.rstrip() for line in said.stdout.strip("\n").splitlines())
         parts.append(f"## rosenblatt {name}".rstrip() + f"\n\n```text\n{lines.strip()}\n```\n")
     return "\n".join(parts)
