@@ -15,6 +15,7 @@ from .estimators.max_margin import MaxMargin
 from .estimators.network import MarkI, MultilayerPerceptron, RandomWiring
 from .estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
 from .estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
+from .estimators.probe import LinearProbe
 from .estimators.second_order import AROW, SecondOrderPerceptron
 from .estimators.sequence import SequencePerceptron
 from .estimators.svm import LinearSVM, Pegasos
@@ -77,6 +78,7 @@ __all__ = [
     "LatticeDisplay",
     "Layer",
     "LinearClassifier",
+    "LinearProbe",
     "LinearRegressor",
     "LinearSVM",
     "LogisticDisplay",

@@ -69,6 +69,8 @@ def test_every_classifier_comes_back_to_the_bit(name, multiclass, rows):
 @pytest.mark.parametrize("rows", [X, sp.csr_matrix(X), X.astype(np.float32)], ids=["dense", "csr", "f32"])
 @pytest.mark.parametrize("name", EVERY)
 def test_every_estimator_comes_back_to_the_bit(name, rows):
+    if name == "LinearProbe" and sp.issparse(rows):
+        pytest.skip("LinearProbe takes dense rows only")
     model = any_fitted(name, rows)
     again = come_back(model, rows)
     if hasattr(model, "partial_fit"):

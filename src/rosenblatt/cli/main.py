@@ -744,7 +744,9 @@ def _report(model: Any) -> Any:
     from dataclasses import asdict
 
     report = asdict(model.report_)
-    return {**report, "epochs": len(report["epochs"])}
+    if "epochs" in report:
+        report["epochs"] = len(report["epochs"])
+    return report
 
 
 def _as_dict(evaluation: Any) -> Any:

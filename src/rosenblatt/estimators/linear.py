@@ -147,7 +147,7 @@ class ObjectiveLearner(OnlineLearner):
     def _limit(self, plan: Plan, facts: Facts) -> int:
         if self.solver not in MINIBATCH:
             return super()._limit(plan, facts)
-        passes = default_passes(facts)
+        passes = default_passes(facts.rows)
         return self.max_epochs or (passes if self.solver == "minibatch" else passes + MOST_ITERATIONS)
 
     def _why_unmixed(self) -> str | None:
@@ -159,7 +159,7 @@ class ObjectiveLearner(OnlineLearner):
         if self.solver in MINIBATCH:
             assert isinstance(plan, ObjectivePlan)
             finish = self.solver == "minibatch+lbfgs"
-            passes = min(default_passes(facts), self._limit(plan, facts)) if finish else self._limit(plan, facts)
+            passes = min(default_passes(facts.rows), self._limit(plan, facts)) if finish else self._limit(plan, facts)
             return MiniBatchSolver(plan, state, passes, finish)
         if self.solver != "auto" or facts.stored > MOST_BATCH_VALUES:
             return self._solver(plan, state)

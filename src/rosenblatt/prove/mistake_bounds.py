@@ -139,8 +139,8 @@ def _has_bias(model: Any) -> bool:
 
 def _training_form(model: Any) -> tuple[str | float | None, int | None, float]:
     """The form that applies to a perceptron's training, its number of updates, and its required margin τ/η."""
-    report = getattr(model, "report_", None)
-    if report is None or report.bound is None or report.moved is not None:  # a batch has a bound of its own
+    report: Any = getattr(model, "report_", None)
+    if getattr(report, "bound", None) is None or report.moved is not None:  # a batch has a bound of its own
         return None, None, 0.0
     form = "origin" if not model.fit_intercept else model.bias_step
     if not isinstance(form, str):

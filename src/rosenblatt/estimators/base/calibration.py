@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
 Array = np.ndarray[Any, Any]
@@ -76,3 +76,32 @@ def calibrated(scores: Array, target: Array, classes: int, weights: Array | None
     start = np.concatenate([[1.0], np.zeros(classes - 1)])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 500, "ftol": 1e-12})
     return Calibration(float(found.x[0]) / unit, np.concatenate([[0.0], found.x[1:]]))
+
+
+def temperature(scores: Array, target: Array, weights: Array | None = None) -> float:
+    """The scale a alone, for scores of logistic models: shifts stay 0, so that decisions do not change.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, K), or (n,) for two classes
+    target : ndarray of shape (n,) or (n, K)
+        The number of each row's class, or an indicator of labels.
+    weights : ndarray of shape (n,), optional
+    """
+    labels = target.ndim == 2
+    scores = scores.astype(np.float64) if labels else by_class(scores.astype(np.float64))
+    smoothed = 1.0 / (target.shape[0] + 2.0)
+    mass = np.ones(target.shape[0]) if weights is None else weights
+    mass = mass / mass.sum()
+    rows = np.arange(target.shape[0])
+
+    def loss(log_scale: float) -> float:
+        f = np.exp(log_scale) * scores
+        if labels:
+            side = np.where(target != 0, -f, f)
+            return float(mass @ (np.logaddexp(0.0, side) + smoothed * -side).sum(axis=1))
+        logs = log_softmax(f, axis=1)
+        return -float(mass @ ((1.0 - smoothed) * logs[rows, target] + smoothed * logs.mean(axis=1)))
+
+    found = minimize_scalar(loss, bounds=(-6.0, 6.0), method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(found.x))

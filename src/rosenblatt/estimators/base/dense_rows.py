@@ -14,6 +14,7 @@ from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn import get_config
 from sklearn.utils.validation import _check_feature_names, _check_n_features
 
+from rosenblatt.data.embeddings import StackedRows
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn.linear.minibatch import RowReader, longest, to_host
 
@@ -31,11 +32,12 @@ def refuse_sparse(X: Any, who: str, instead: str) -> None:
         raise ValueError(f"Sparse rows: {who} multiplies dense rows. Use {instead}, or X.toarray().")
 
 
-def kept_rows(estimator: Any, X: Any, reset: bool) -> tuple[Dense, float] | None:
-    """The rows as they are with max‖x‖², refused where they hold NaN; None where they are to be converted."""
-    narrow = type(X) in (np.ndarray, np.memmap) and X.ndim == 2 and X.size > 0 and str(X.dtype) in NARROW
-    if not (narrow or elsewhere(X)):
-        return None
+def used_as_is(estimator: Any, X: Any, reset: bool) -> bool:
+    """Whether rows are to be used as they are; they are checked then, and their width noted if `reset`."""
+    array = type(X) in (np.ndarray, np.memmap) and X.ndim == 2 and X.size > 0
+    narrow = array and (str(X.dtype) in NARROW or (type(X) is np.memmap and X.dtype.kind in "iuf"))
+    if not (narrow or isinstance(X, StackedRows) or elsewhere(X)):
+        return False
     kind = str(X.dtype).rpartition(".")[2]
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)}: X must be rows × features.")
@@ -43,7 +45,12 @@ def kept_rows(estimator: Any, X: Any, reset: bool) -> tuple[Dense, float] | None
         raise ValueError(f"X must hold real numbers, found {kind}.")
     _check_feature_names(estimator, X, reset=reset)
     _check_n_features(estimator, X, reset=reset)
-    return Dense(X), longest(RowReader(X))
+    return True
+
+
+def kept_rows(estimator: Any, X: Any, reset: bool) -> tuple[Dense, float] | None:
+    """The rows as they are with max‖x‖², refused where they hold NaN; None where they are to be converted."""
+    return (Dense(X), longest(RowReader(X))) if used_as_is(estimator, X, reset) else None
 
 
 def on_host(values: Any) -> Any:

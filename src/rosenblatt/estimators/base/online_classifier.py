@@ -34,6 +34,34 @@ from rosenblatt.learn.tie_rule import decide
 Array = np.ndarray[Any, Any]
 
 
+def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_weight: Any) -> tuple[Any, ...]:
+    """Codes of the rows' classes or an indicator of labels, the classes, and the rows' weights, classes' included."""
+    y = y if sp.issparse(y) else as_labels(y)
+    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
+        indicator = encode_indicator(y)
+        if class_weight is not None:
+            raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
+        return indicator, np.arange(indicator.shape[1]), weights
+    plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would look for
+    y = y if plain else column_or_1d(y, warn=True)
+    present = y if weights is None or weights.all() else y[weights > 0]
+    classes = distinct(present)
+    check_labels(y, classes if present is y else distinct(y))
+    if known is not None:
+        classes = merge_labels(known, classes) if classes.size else known
+    if present is not y:  # labels of absent rows are no classes; their code is never read
+        codes = np.zeros(y.shape[0], dtype=np.int32)
+        codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
+    else:
+        codes = encode_labels(y, classes)
+    shares = class_weights(class_weight, classes, codes, weights)
+    if shares is not None:
+        weights = shares[codes] * (1.0 if weights is None else weights)
+        if not weights.any():
+            raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
+    return codes, classes, weights
+
+
 class OnlineClassifier(ClassifierMixin, OnlineLearner):
     """An online learner of classes, or of labels by an indicator matrix."""
 
@@ -45,30 +73,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return REST if labels else TWO if classes <= 2 else SCHEMES[self.multiclass]
 
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
-        y = y if sp.issparse(y) else as_labels(y)
-        if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
-            indicator = encode_indicator(y)
-            if self.class_weight is not None:
-                raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
-            return indicator, np.arange(indicator.shape[1]), weights
-        plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would look for
-        y = y if plain else column_or_1d(y, warn=True)
-        present = y if weights is None or weights.all() else y[weights > 0]
-        classes = distinct(present)
-        check_labels(y, classes if present is y else distinct(y))
-        if known is not None:
-            classes = merge_labels(known, classes) if classes.size else known
-        if present is not y:  # labels of absent rows are no classes; their code is never read
-            codes = np.zeros(y.shape[0], dtype=np.int32)
-            codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
-        else:
-            codes = encode_labels(y, classes)
-        shares = class_weights(self.class_weight, classes, codes, weights)
-        if shares is not None:
-            weights = shares[codes] * (1.0 if weights is None else weights)
-            if not weights.any():
-                raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
-        return codes, classes, weights
+        return encoded_classes(y, weights, known, self.class_weight)
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.examples import read_only
+from rosenblatt.estimators.base.probe_report import ProbeReport
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.models import Planes, UpdateHistory, VotedPlanes
@@ -64,7 +65,7 @@ def check_attributes(model: Any) -> None:
         must(isinstance(held["_by_labels"], bool | np.bool_), "whether labels come by indicator")
     if "report_" in held:
         report = held["report_"]  # None for given weights
-        must(report is None or (isinstance(report, Report) and str(report)), "a report")
+        must(report is None or (isinstance(report, Report | ProbeReport) and str(report)), "a report")
     if "n_iter_" in held:
         must(is_count(held["n_iter_"]), "a number of epochs")
 

@@ -48,9 +48,9 @@ class LimitedMemory:
         return float(self.xp.sum(a * b))
 
     def _metric(self, q: Array) -> Array:
-        """The start of H: M for the weights, 1 for the intercepts, over the curvature."""
-        steep = float(self.descent.steepness[0])
-        return self.xp.concat([self.descent.divided(q[:-1, :]), q[-1:, :]], axis=0) / steep
+        """The start of H: M for the weights, 1 for the intercepts, over their curvatures."""
+        descent = self.descent
+        return self.xp.concat([descent.divided(q[:-1, :]) / float(descent.steepness[0]), q[-1:, :] / descent.L], axis=0)
 
     def direction(self) -> Array:
         """−H∇F, by the two loops of Nocedal."""

@@ -134,9 +134,9 @@ class RowReader:
         rows = self.X.gather_rows(index) if self.own else self.xp.take(self.X, index, axis=0)
         return self.xp.astype(self.xp.asarray(rows), self.dtype, copy=False)
 
-    def blocks(self) -> Iterator[tuple[int, int, Array]]:
-        """All rows in order, block by block, widened: begin, end, rows."""
-        size = max(1, (DEVICE_BLOCK_VALUES if self.gpu else BLOCK_VALUES) // max(self.d, 1))
+    def blocks(self, columns: int = 1) -> Iterator[tuple[int, int, Array]]:
+        """All rows in order, block by block, widened: begin, end, rows; `columns` are computed from each."""
+        size = max(1, (DEVICE_BLOCK_VALUES if self.gpu else BLOCK_VALUES) // max(self.d, columns, 1))
         for begin in range(0, self.n, size):
             end = min(begin + size, self.n)
             if self.present is None and not self.own:
@@ -186,9 +186,17 @@ def longest(rows: RowReader) -> float:
 
 def scores_of(X: Array, W: Host, b: Host) -> Array:
     """X·Wᵀ + b, (n, K), where X is; rows are widened a block at a time."""
-    rows = RowReader(X)
+    return RowReader(X).xp.concat([scores for _, scores in score_blocks(RowReader(X), W, b)])
+
+
+def score_blocks(rows: RowReader, W: Host, b: Host) -> Iterator[tuple[slice, Array]]:
+    """X·Wᵀ + b, block by block, with the positions of its rows; refuses values that are not finite."""
     planes, shift = rows.place(W.T, rows.dtype), rows.place(b, rows.dtype)
-    return rows.xp.concat([block @ planes + shift for _, _, block in rows.blocks()])
+    for begin, end, block in rows.blocks(W.shape[0]):
+        scores = block @ planes + shift
+        if not bool(rows.xp.all(rows.xp.isfinite(scores))):
+            find_bad_row(rows)
+        yield slice(begin, end), scores
 
 
 def moments(rows: RowReader, weights: Array | None, shift: Host) -> tuple[Host, Host]:
@@ -486,7 +494,7 @@ class MiniBatchDescent:
         if self.settings.intercept:
             self.u *= MOMENTUM
             self.u += g
-            self.c -= (self.eta * fall) * self.u
+            self.c -= ((1.0 - MOMENTUM) / self.L * fall) * self.u  # which no penalty curves
 
     def _add_to_mean(self) -> None:
         if self.sum_V is None:
@@ -517,7 +525,7 @@ class MiniBatchDescent:
         Residuals are errors if they exceed the width.
         """
         xp, wrong = self.xp, 0
-        for begin, end, block in self.rows.blocks():
+        for begin, end, block in self.rows.blocks(self.P * self.K):
             f = (self.product(self.standardise(block), V) + c)[:, : self.K]
             y = self.y[begin:end]
             if self.loss.of == "residual":
@@ -531,11 +539,37 @@ class MiniBatchDescent:
             wrong += int(xp.sum(xp.astype(missed, xp.int64)))
         return wrong
 
+    def held_out(self, V: Array, c: Array, y: Array, weights: Array | None, present: Host) -> tuple[Host, Host]:
+        """The mean loss and the share of right answers, (P,) each, on other rows of the same X; not for numbers."""
+        xp, rows = self.xp, RowReader(self.rows.X, present)
+        y = xp.astype(rows.used(y), self.y.dtype, copy=False)
+        share = xp.ones((rows.n,), dtype=rows.dtype, device=rows.device)
+        if weights is not None:
+            share = xp.astype(rows.used(weights), rows.dtype)
+        loss, right = (xp.zeros((self.P,), dtype=rows.dtype, device=rows.device) for _ in range(2))
+        for begin, end, block in rows.blocks(self.P * self.K):
+            f = self.product(self.standardise(block), V) + c
+            hit = self._right(xp.reshape(f, (end - begin, self.P, self.K)), y[begin:end])
+            right += xp.sum(hit * share[begin:end, None], axis=0)
+            loss += xp.sum(self.losses(f, self.targets(y[begin:end]))[0] * share[begin:end, None], axis=0)
+        total = float(xp.sum(share))
+        return to_host(loss).astype(np.float64) / total, to_host(right).astype(np.float64) / total
+
+    def _right(self, f: Array, y: Array) -> Array:
+        """The share of right answers of each row and penalty, (B, P); of labels, the share of them."""
+        xp = self.xp
+        if y.ndim == 2:
+            hit = (f > 0.0) == (y != 0)[:, None, :]
+            return xp.mean(xp.astype(hit, f.dtype), axis=-1)
+        if self.K == 1:
+            return xp.astype((f[:, :, 0] > 0.0) == (y > 0)[:, None], f.dtype)
+        return xp.astype(xp.argmax(f, axis=-1) == y[:, None], f.dtype)
+
     def whole(self, V: Array, c: Array) -> tuple[Array, Array, Array]:
         """The mean loss for each penalty, in units of κ, and its gradients in V and c, over all rows."""
         rows = self.rows
         total: list[Any] = [0.0, 0.0, 0.0]
-        for begin, end, block in rows.blocks():
+        for begin, end, block in rows.blocks(self.P * self.K):
             share = None if self.weights is None else self.weights[begin:end] / self.mass
             parts = self._gradient(self.standardise(block), self.targets(self.y[begin:end]), share, V, c)
             total = [before + part for before, part in zip(total, parts, strict=True)]
@@ -564,12 +598,12 @@ class MiniBatchDescent:
             G = xp.where(V == 0.0, at_zero, G + self.sharp * xp.sign(V))
         W, b = self._as_given(G, g)
         inner = xp.sum(xp.reshape(G * self.divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
-        inner = inner + xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
+        shifts = xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
         return Minimum(
             self.kappa * to_host(loss).astype(np.float64),
             self.kappa * to_host(self.penalty(V)).astype(np.float64),
             to_host(xp.sqrt(xp.sum(W * W, axis=(1, 2)) + xp.sum(b * b, axis=1))).astype(np.float64),
-            self.kappa * to_host(inner).astype(np.float64) / self.steepness,
+            self.kappa * (to_host(inner).astype(np.float64) / self.steepness + to_host(shifts) / self.L),
         )
 
     def divided(self, G: Array) -> Array:

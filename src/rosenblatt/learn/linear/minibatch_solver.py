@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Facts
+from rosenblatt.data.examples import Dense
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.linear.limited_memory import LimitedMemory
@@ -36,9 +36,9 @@ FEWEST_EPOCHS, MOST_EPOCHS = 3, 100
 MOST_ITERATIONS = 500  # of L-BFGS
 
 
-def default_passes(facts: Facts) -> int:
+def default_passes(rows: int) -> int:
     """Passes in mini-batches: three, or as many as make 640 steps."""
-    steps = max(1, round(facts.rows / default_batch(facts.rows, gpu=False)))
+    steps = max(1, round(rows / default_batch(rows, gpu=False)))
     return min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(FEWEST_STEPS / steps)))
 
 
