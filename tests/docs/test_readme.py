@@ -17,6 +17,7 @@ def test_the_readme_can_be_read_at_once():
     assert len(TEXT.split()) <= 900
 
 
+@pytest.mark.compiled  # 62 epochs, in seconds
 def test_code_prints_what_the_readme_shows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert pages.run(ROOT / "README.md") == TEXT.count("```python") >= 1
@@ -52,3 +53,15 @@ def test_figures_of_the_readme_are_those_of_the_benchmarks():
     assert all(
         f"| {words} | {ours.split(' (')[0]}" in table and f"| {ratio} |" in table for words, ours, _, ratio, _ in rows
     )
+
+
+def test_the_citation_is_of_this_version():
+    from rosenblatt import __version__
+
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_workflow_runs_targets_of_the_makefile():
+    targets = re.findall(r"run: make (\w+)", (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    assert {"check", "test", "docs"} <= set(targets)
+    assert all(re.search(rf"^{one}:", MAKEFILE, re.MULTILINE) for one in targets)
