@@ -13,6 +13,7 @@ import sys
 import tables  # isort: skip  (first: it sets the number of threads)
 import bench_bias
 import bench_cluster
+import bench_embeddings
 import bench_files
 import bench_fits
 import bench_lab
@@ -38,6 +39,7 @@ SECTIONS = {
     "tables": bench_tables.run,
     "search": bench_search.run,
     "sequences": bench_sequences.run,
+    "embeddings": bench_embeddings.run,
     "cluster": bench_cluster.run,
     "lab": bench_lab.run,
 }
