@@ -181,14 +181,12 @@ class ObjectiveLearner(OnlineLearner):
         return replace(report, objective=check_objective(self._objective(plan, run)))
 
     def _by_products(self, solver: MiniBatchSolver, report: Report) -> Report:
-        """The report of the mini-batch solver, which has scanned all rows."""
-        found = solver.minimum
-        if found is None:  # a callback stopped it before the end of its budget
-            return replace(report, errors=solver.errors())
+        """The report, by a pass of the mini-batch solver over all rows."""
+        found = solver.minimum()
         loss, penalty = float(found.loss[0]), float(found.penalty[0])
         return replace(
             report,
-            errors=solver.errors(),
+            errors=found.errors,
             objective=check_objective(loss + penalty),
             data_loss=loss,
             penalty=penalty,

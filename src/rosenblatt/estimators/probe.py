@@ -296,7 +296,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
             accuracy=accuracy,
             interval=interval,
             scale=choice.scale,
-            errors=descent.errors(*point),
+            errors=minimum.errors,
             data_loss=loss,
             penalty=penalty,
             gradient_norm=float(minimum.gradient[0]),

@@ -38,9 +38,14 @@ class LimitedMemory:
         """V and c."""
         return self.A[:-1, :], self.A[-1:, :]
 
+    @property
+    def decrease(self) -> float:
+        """How much a step along the gradient could lower F, to first order."""
+        return float(self.descent.decrease(self.gradient[:-1, :], self.gradient[-1:, :])[0])
+
     def _at(self, A: Array) -> tuple[float, Array]:
         V, c, descent = A[:-1, :], A[-1:, :], self.descent
-        loss, G, g = descent.whole(V, c)
+        loss, G, g, _ = descent.whole(V, c)
         G = G + descent.by_feature * V * descent.smooth
         return float(loss[0]) + float(descent.penalty(V)[0]), self.xp.concat([G, g], axis=0)
 

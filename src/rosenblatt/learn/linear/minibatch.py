@@ -271,12 +271,15 @@ class Minimum:
         ‖∇F‖ in the weights and intercepts of the features as given; of L1, the subgradient nearest to 0.
     decrease : ndarray of shape (P,)
         How much a step along the gradient could lower F, to first order.
+    errors : int
+        Rows that the model of the first penalty gets wrong.
     """
 
     loss: Host
     penalty: Host
     gradient: Host
     decrease: Host
+    errors: int
 
 
 class MiniBatchDescent:
@@ -420,11 +423,10 @@ class MiniBatchDescent:
             found = self.xp.concat([found, self.rows.place(np.arange(n // run * run, n))])
         return found
 
-    def standardise(self, block: Array) -> Array:
-        """Rows as z, in the type of the products."""
-        z = block - self.mu
-        z *= self.over
-        return self.xp.astype(z, self.rows.X.dtype) if self.rows.half else z
+    def standardise(self, centred: Array) -> Array:
+        """Rows less μ as z, in the same memory unless products have another type."""
+        centred *= self.over
+        return self.xp.astype(centred, self.rows.X.dtype) if self.rows.half else centred
 
     def product(self, a: Array, b: Array) -> Array:
         """a·b, where a has the type of the products; with sums of 32 bits or more."""
@@ -462,10 +464,12 @@ class MiniBatchDescent:
         for k in range(self.batches):
             begin, end = (rows.n * at // self.batches for at in (k, k + 1))
             index = order[begin:end]
-            z = self.standardise(rows.at(index))
+            block = rows.at(index)
+            block -= self.mu
+            z = self.standardise(block)
             share = None if self.weights is None else xp.take(self.weights, index) / self.mass
             target = self.targets(xp.take(self.y, index, axis=0))
-            loss, G, g = self._gradient(z, target, share, self.V, self.c)
+            loss, G, g = self._gradient(z, self.product(z, self.V) + self.c, target, share)
             total += loss
             self._move(G / (end - begin), g / (end - begin), max(1.0 - self.step / steps, 0.0))
             self.step += 1
@@ -474,10 +478,10 @@ class MiniBatchDescent:
         self.epochs += 1
         return self.kappa * total / rows.n
 
-    def _gradient(self, z: Array, target: Array, share: Array | None, V: Array, c: Array) -> tuple[Array, Array, Array]:
-        """Σ ℓ for each penalty, and its gradients in V and c, over these rows."""
+    def _gradient(self, z: Array, f: Array, target: Array, share: Array | None) -> tuple[Array, Array, Array]:
+        """Σ ℓ for each penalty, and its gradients in V and c, over these rows with the scores f."""
         xp = self.xp
-        loss, slopes = self.losses(self.product(z, V) + c, target)
+        loss, slopes = self.losses(f, target)
         if share is not None:
             loss, slopes = loss * share[:, None], slopes * share[:, None, None]
         flat = xp.reshape(slopes, (slopes.shape[0], self.P * self.K))
@@ -519,25 +523,21 @@ class MiniBatchDescent:
         b = self.s * c[0, :] + self.middle - self.mu @ W
         return xp.permute_dims(xp.reshape(W, (self.rows.d, P, K)), (1, 2, 0)), xp.reshape(b, (P, K))
 
-    def errors(self, V: Array, c: Array) -> int:
-        """Rows that the first penalty's model gets wrong, by the tie rule; of labels, those with any label wrong.
+    def _missed(self, f: Array, y: Array) -> Array:
+        """How many rows the first penalty's model gets wrong, by the tie rule; of labels, rows with any label wrong.
 
         Residuals are errors if they exceed the width.
         """
-        xp, wrong = self.xp, 0
-        for begin, end, block in self.rows.blocks(self.P * self.K):
-            f = (self.product(self.standardise(block), V) + c)[:, : self.K]
-            y = self.y[begin:end]
-            if self.loss.of == "residual":
-                missed = xp.abs(self.s * f[:, 0] + (self.middle - xp.astype(y, f.dtype))) > self.settings.width
-            elif y.ndim == 2:
-                missed = xp.any((f > 0.0) != (y != 0), axis=1)
-            elif self.K == 1:
-                missed = (f[:, 0] > 0.0) != (y > 0)
-            else:
-                missed = xp.argmax(f, axis=1) != xp.astype(y, xp.int64)
-            wrong += int(xp.sum(xp.astype(missed, xp.int64)))
-        return wrong
+        xp, f = self.xp, f[:, : self.K]
+        if self.loss.of == "residual":
+            missed = xp.abs(self.s * f[:, 0] + (self.middle - xp.astype(y, f.dtype))) > self.settings.width
+        elif y.ndim == 2:
+            missed = xp.any((f > 0.0) != (y != 0), axis=1)
+        elif self.K == 1:
+            missed = (f[:, 0] > 0.0) != (y > 0)
+        else:
+            missed = xp.argmax(f, axis=1) != xp.astype(y, xp.int64)
+        return xp.sum(xp.astype(missed, xp.int64))
 
     def held_out(self, V: Array, c: Array, y: Array, weights: Array | None, present: Host) -> tuple[Host, Host]:
         """The mean loss and the share of right answers, (P,) each, on other rows of the same X; not for numbers."""
@@ -548,7 +548,7 @@ class MiniBatchDescent:
             share = xp.astype(rows.used(weights), rows.dtype)
         loss, right = (xp.zeros((self.P,), dtype=rows.dtype, device=rows.device) for _ in range(2))
         for begin, end, block in rows.blocks(self.P * self.K):
-            f = self.product(self.standardise(block), V) + c
+            f = self.product(self.standardise(block - self.mu), V) + c
             hit = self._right(xp.reshape(f, (end - begin, self.P, self.K)), y[begin:end])
             right += xp.sum(hit * share[begin:end, None], axis=0)
             loss += xp.sum(self.losses(f, self.targets(y[begin:end]))[0] * share[begin:end, None], axis=0)
@@ -565,20 +565,23 @@ class MiniBatchDescent:
             return xp.astype((f[:, :, 0] > 0.0) == (y > 0)[:, None], f.dtype)
         return xp.astype(xp.argmax(f, axis=-1) == y[:, None], f.dtype)
 
-    def whole(self, V: Array, c: Array) -> tuple[Array, Array, Array]:
-        """The mean loss for each penalty, in units of κ, and its gradients in V and c, over all rows."""
+    def whole(self, V: Array, c: Array) -> tuple[Array, Array, Array, Array]:
+        """The mean loss for each penalty, in units of κ, its gradients in V and c, and the errors, over all rows."""
         rows = self.rows
-        total: list[Any] = [0.0, 0.0, 0.0]
+        total: list[Any] = [0.0, 0.0, 0.0, 0]
         for begin, end, block in rows.blocks(self.P * self.K):
             share = None if self.weights is None else self.weights[begin:end] / self.mass
-            parts = self._gradient(self.standardise(block), self.targets(self.y[begin:end]), share, V, c)
+            y, z = self.y[begin:end], self.standardise(block - self.mu)
+            f = self.product(z, V) + c
+            parts = [self._missed(f, y)]  # before the losses, which may use the memory of f
+            parts = [*self._gradient(z, f, self.targets(y), share), *parts]
             total = [before + part for before, part in zip(total, parts, strict=True)]
-        loss, G, g = (each / rows.n for each in total)
-        return loss, G, g * float(self.settings.intercept)
+        loss, G, g = (each / rows.n for each in total[:3])
+        return loss, G, g * float(self.settings.intercept), total[3]
 
     def gradient_as_given(self, V: Array, c: Array) -> tuple[Array, Array]:
         """∂F/∂W (P, K, d) and ∂F/∂b (P, K), in the features as given, of the smooth part of F."""
-        _, G, g = self.whole(V, c)
+        _, G, g, _ = self.whole(V, c)
         return self._as_given(G + self.by_feature * V * self.smooth, g)
 
     def _as_given(self, G: Array, g: Array) -> tuple[Array, Array]:
@@ -591,20 +594,27 @@ class MiniBatchDescent:
     def report(self, V: Array, c: Array) -> Minimum:
         """How near the objective is to its minimum at this point."""
         xp = self.xp
-        loss, G, g = self.whole(V, c)
+        loss, G, g, wrong = self.whole(V, c)
         G = G + self.by_feature * V * self.smooth
         if self.sharp is not None:  # the subgradient nearest to 0
             at_zero = xp.sign(G) * xp.clip(xp.abs(G) - self.sharp, 0.0, None)
             G = xp.where(V == 0.0, at_zero, G + self.sharp * xp.sign(V))
         W, b = self._as_given(G, g)
-        inner = xp.sum(xp.reshape(G * self.divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
-        shifts = xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
         return Minimum(
             self.kappa * to_host(loss).astype(np.float64),
             self.kappa * to_host(self.penalty(V)).astype(np.float64),
             to_host(xp.sqrt(xp.sum(W * W, axis=(1, 2)) + xp.sum(b * b, axis=1))).astype(np.float64),
-            self.kappa * (to_host(inner).astype(np.float64) / self.steepness + to_host(shifts) / self.L),
+            self.decrease(G, g),
+            int(wrong),
         )
+
+    def decrease(self, G: Array, g: Array) -> Host:
+        """How much a step along the gradient could lower F, to first order, for each penalty."""
+        xp = self.xp
+        inner = xp.sum(xp.reshape(G * self.divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
+        shifts = xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
+        found: Host = self.kappa * (to_host(inner).astype(np.float64) / self.steepness + to_host(shifts) / self.L)
+        return found
 
     def divided(self, G: Array) -> Array:
         """MG."""

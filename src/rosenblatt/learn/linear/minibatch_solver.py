@@ -51,7 +51,7 @@ class MiniBatchSolver(LinearSolver):
     def __init__(self, plan: ObjectivePlan, state: State, passes: int, finish: bool) -> None:
         super().__init__(plan, state)
         self.passes, self.finish = passes, finish
-        self.minimum: Minimum | None = None
+        self._measured: Minimum | None = None  # at the end of the passes
         self.exact: LimitedMemory | None = None
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
@@ -114,19 +114,25 @@ class MiniBatchSolver(LinearSolver):
         """F, and after the last pass whether the gradient over all rows shows a minimum."""
         if self.descent.epochs < self.passes:
             return Ending(self.F, False)
-        point = self.descent.point() if self.exact is None else self.exact.point
-        self.minimum = self.descent.report(*point)
-        F = float(self.minimum.loss[0] + self.minimum.penalty[0])
+        F, exact = self.F, self.exact
+        if exact is None:
+            found = self.minimum()
+            F, decrease = float(found.loss[0] + found.penalty[0]), float(found.decrease[0])
+        else:
+            decrease = exact.decrease
         unit = 1.0 if self.descent.loss.of == "margin" else abs(self.descent.middle) or self.descent.s
-        solved = float(self.minimum.decrease[0]) <= self.plan.tol**2 * max(F, self.plan.tol * unit)
-        if self.exact is not None and self.exact.stuck and not solved:
+        solved = decrease <= self.plan.tol**2 * max(F, self.plan.tol * unit)
+        if exact is not None and exact.stuck and not solved:
             self.finished = "stalled"  # no step is left that the rows' precision can tell from none
-            return Ending(F, True)
-        return Ending(F if self.exact is not None else self.F, solved)
+        return Ending(self.F, solved or self.finished == "stalled")
 
-    def errors(self) -> int:
-        """Training rows that the model gets wrong."""
-        return self.descent.errors(*(self.descent.point() if self.exact is None else self.exact.point))
+    def minimum(self) -> Minimum:
+        """How near the model is to the minimum, by a pass over all rows."""
+        if self.exact is not None:
+            return self.descent.report(*self.exact.point)
+        if self._measured is None or self.descent.epochs < self.passes:
+            self._measured = self.descent.report(*self.descent.point())
+        return self._measured
 
     def copy(self) -> State:
         """A copy that shares the weights, which are replaced and never written to."""
