@@ -1,6 +1,7 @@
 """Docstrings as the book shows them: formulas in Unicode keep their lines, and only our own members are listed."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -11,31 +12,38 @@ NUMPYDOC = Config(napoleon_use_rtype=False, napoleon_custom_sections=[("Attribut
 UNDERLINE = re.compile(r"-{3,}$")
 
 
-def sectioned(lines: list[str]) -> list[int]:
-    """For each line the number of the last section heading at or above it, counted from 1; 0 before the first."""
-    number, numbers = 0, []
-    for at, line in enumerate(lines):
-        number += at + 1 < len(lines) and bool(line.strip()) and bool(UNDERLINE.match(lines[at + 1]))
-        numbers.append(number)
-    return numbers
+def sectioned(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Each line with the heading of its section; "" before the first."""
+    heading = ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        heading = line if line.strip() and UNDERLINE.match(below) else heading
+        yield line, heading
+
+
+def escaped(line: str) -> str:
+    """A line of prose in which |w| and coef_ are no syntax of reStructuredText; `names` in backticks stay."""
+    parts = line.split("`")
+    parts[::2] = [re.sub(r"\||(?<=[a-z])_(?=[\s,.;:)ᵀ]|$)", r"\\\g<0>", part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 def rendered(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """A docstring in numpydoc's sections as reStructuredText.
 
-    Indented lines before the first section are formulas: they become literal blocks. Bars are escaped elsewhere: |w| is
-    an absolute value, never a substitution of reStructuredText.
+    Indented lines before the first section are formulas: they become literal blocks.
     """
     made: list[str] = []
     inside = False
-    for line, section in zip(list(lines), sectioned(lines), strict=True):
-        formula = section == 0 and line.startswith("    ")
+    for line, heading in sectioned(list(lines)):
+        formula = not heading and line.startswith("    ")
         if formula and not inside:
             made += [*([""] if made and made[-1].strip() else []), ".. code-block:: none", "   :class: formula", ""]
         elif inside and line.strip() and not formula:
             made += [] if not made[-1].strip() else [""]
         inside = formula or (inside and not line.strip())
-        made.append(line if formula or ">>>" in line else re.sub(r"(?<!\\)\|", r"\\|", line))
+        # napoleon escapes the names that begin the lines of a section itself.
+        prose = heading != "Examples" and not formula and (not heading or line.startswith(" "))
+        made.append(escaped(line) if prose else line)
     # The summary of a property is a sentence, in which napoleon would take the words before a colon for a type.
     kind = "method" if what in ("property", "attribute", "data") else what
     lines[:] = NumpyDocstring(made, NUMPYDOC, app, kind, name, obj, options).lines()

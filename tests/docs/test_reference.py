@@ -30,3 +30,19 @@ def test_every_public_name_has_an_example_of_its_own(name):
 )
 def test_every_learner_names_its_paper(name):
     assert re.search(r"^ *References\n *-+\n.*\b(19|20)\d\d\b", getattr(rosenblatt, name).__doc__, re.M | re.S)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("at most |w| of them", r"at most \|w\| of them"),
+        ("X·coef_ᵀ + intercept_.", r"X·coef\_ᵀ + intercept\_."),
+        ("`coef_` stays, and a_b too", "`coef_` stays, and a_b too"),
+    ],
+)
+def test_prose_of_docstrings_is_no_markup(line, shown, monkeypatch):
+    pytest.importorskip("sphinx", reason="the tools of the book are installed by make docs")
+    monkeypatch.syspath_prepend(INDEX.parents[1] / "_ext")
+    import docstrings
+
+    assert docstrings.escaped(line) == shown
