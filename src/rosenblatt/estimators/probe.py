@@ -126,7 +126,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (1, d) for two classes, or (K, d)
-        Weights of the features as given, so that scores are X·coef_ᵀ + intercept_.
+        Weights of the features as given, so that scores are `X @ coef_.T + intercept_`.
     intercept_ : ndarray of shape (1,) or (K,)
     classes_ : ndarray of shape (K,)
     alpha_ : float
