@@ -1,4 +1,4 @@
-"""The perceptron for classes that stand in a tree."""
+"""The perceptron for classes that form a tree."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TreeReport(Report):
     Attributes
     ----------
     tree_distance : float
-        Mean number of tree edges between the true and the answered class over the training rows, by weight.
+        Mean number of tree edges between the true and the predicted class over the training rows, by weight.
     """
 
     tree_distance: float = float("nan")
@@ -59,11 +59,11 @@ class HierarchicalPerceptron(EpochClassifier):
     """The perceptron for a tree of classes: an error weighs as much as its distance in the tree.
 
     Each node v of the tree but its root has a vector w^v, and a class is scored by the sum over its path from the
-    root, W^y = Σ w^v. With γ the number of tree edges between y and the answer ŷ ≠ y,
+    root, W^y = Σ w^v. With γ the number of tree edges between y and the prediction ŷ ≠ y,
 
         ℓ = [W^ŷ·x − W^y·x + √γ]₊        τ = ℓ/(γ‖x‖²)
 
-    and τx is added to the nodes that only y's path has, and taken from those that only ŷ's path has. With
+    and τx is added to the nodes on y's path only, and subtracted from those on ŷ's path only. With
     `fit_intercept` the bias counts as a feature, in ‖x‖² too.
 
     Parameters
@@ -71,7 +71,7 @@ class HierarchicalPerceptron(EpochClassifier):
     tree : nested lists, dict or None, default=None
         Nested lists have the classes as leaves: [["cat", "dog"], ["oak", "elm"]]. A dict has the parent of each node,
         None or a name that has no parent for those below the root; a class may be an inner node too. None: names with
-        dots, `comp.sys.mac`, say their own tree if all classes have them; otherwise the tree is flat.
+        dots, such as `comp.sys.mac`, define the tree if all classes have them; otherwise the tree is flat.
     fit_intercept : bool, default=True
     bias_step : "unit" or float, default="unit"
         c²: the bias counts as a feature of value c.

@@ -36,8 +36,8 @@ from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
 MEGABYTE = 1 << 20
-A_MOMENT = 1e10  # products that take less than a second
-MOST_KERNELS = 2_000_000_000  # kernel values at most, when nobody says how many epochs
+PRODUCTS_PER_SECOND = 1e10  # what any machine computes in less than a second
+MOST_KERNELS = 2_000_000_000  # kernel values at most if max_epochs is None
 
 KERNEL: dict[str, Any] = {
     "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
@@ -115,8 +115,8 @@ class KernelClassifier(EpochClassifier):
 class KernelPerceptron(KernelClassifier):
     """The perceptron in the space of a kernel, f(x) = Σ_j β_j K(x_j, x) (+ b).
 
-    A row that is answered wrongly, y·f ≤ 0, joins the support: β += y. That is w += y·φ(x) in the space in which
-    K(x, x′) = φ(x)·φ(x′), and where a plane there separates the rows it ends after at most max K(x, x)/γ² mistakes.
+    A misclassified row, y·f ≤ 0, joins the support: β += y. That is w += y·φ(x) in the space in which
+    K(x, x′) = φ(x)·φ(x′), and if a plane there separates the rows, learning ends after at most max K(x, x)/γ² mistakes.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class KernelPerceptron(KernelClassifier):
         if self.budget is not None or self.record_errors:
             return True
         values = facts.rows * state.support.size
-        return bool(values <= state.computed or values * facts.stored / max(facts.rows, 1) <= A_MOMENT)
+        return bool(values <= state.computed or values * facts.stored / max(facts.rows, 1) <= PRODUCTS_PER_SECOND)
 
     def _complaint(self, report: Report) -> str:
         if report.errors is not None:

@@ -6,7 +6,9 @@ led to these choices:
 - the columns of a sparse row are unsigned, because numba checks a signed index for wrap-around at every value;
 - visiting rows in random order is bound by cache misses, so a loop that knows its order prefetches rows
   (`fetch_ahead`), in two steps: into the L2 cache long before the visit, into L1 shortly before it. With a single
-  step, outstanding misses to memory delay the reads of w from L2, and an epoch takes a third longer;
+  step, outstanding misses to memory delay the reads of w from L2, and an epoch takes a third longer. Rows that
+  stay in the shared cache are prefetched in one step, since a second costs a tenth of the epoch or more;
+- loops over a row are indexed: numba's iterators over arrays do not become vector code;
 - the weights of many classes are stored by feature, (d, K), for sparse rows, so that a stored value touches one
   contiguous run of memory, and by class, (K, d), for dense rows, so that a dot product reads sequentially.
 """
@@ -28,6 +30,8 @@ FOURS = ~THREE  # n & FOURS: n rounded down to a multiple of 4
 LINE = np.uint64(16)  # values between two prefetches: a cache line of float32
 MOST = np.uint64(1024)  # values prefetched per row: the hardware prefetches the rest, which is sequential
 NEAR, FAR, STARTS = np.uint64(6), np.uint64(16), np.uint64(32)  # visits ahead: into L1, into L2, row offsets
+CACHED = 1 << 20  # so many values stay in the shared cache: one step, SOON visits ahead, is enough
+SOON = np.uint64(3)
 
 
 # -- w·x -------------------------------------------------------------------------------------------------------------
@@ -175,16 +179,18 @@ add_pair = verb({Dense: _add_pair_dense, Sparse: _add_pair_sparse})  # w_up += s
 
 
 def _norm_dense(rows: Rows, i: Any) -> Any:
+    x = rows.values[i]
     total = 0.0
-    for value in rows.values[i]:
-        total += np.float64(value) * np.float64(value)
+    for j in range(x.size):
+        total += np.float64(x[j]) * np.float64(x[j])
     return total
 
 
 def _norm_sparse(rows: Rows, i: Any) -> Any:
+    x = rows.values[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]
     total = 0.0
-    for value in rows.values[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
-        total += np.float64(value) * np.float64(value)
+    for j in range(x.size):
+        total += np.float64(x[j]) * np.float64(x[j])
     return total
 
 
@@ -225,8 +231,11 @@ def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any) -> None:
     if t + STARTS < np.uint64(order.size) and order[t + STARTS] != order[t] + STARTS:
         fetch_start(rows, order[t + STARTS])
         prefetch(y, order[t + STARTS] * np.uint64(y.size // y.shape[0]), True)
-        fetch_row(rows, order[t + FAR], False)
-        fetch_row(rows, order[t + NEAR], True)
+        if rows.values.size > CACHED:
+            fetch_row(rows, order[t + FAR], False)
+            fetch_row(rows, order[t + NEAR], True)
+        else:
+            fetch_row(rows, order[t + SOON], True)
 
 
 # Inlined, because a call would cost more than reading a short row.
