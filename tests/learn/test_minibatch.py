@@ -325,7 +325,8 @@ def test_constant_columns_and_few_rows():
     assert np.isfinite(W).all()
     assert not W[0, 0, 1]
     assert [default_batch(n, False) for n in (1, 5000, 10**6)] == [16, 64, 512]
-    assert default_batch(1_230_000, True) == 4096
+    assert default_batch(1_230_000, True, 10_000) == 16384
+    assert default_batch(1_230_000, True, 100_000) == 2048
 
 
 def test_the_core_needs_neither_numba_nor_scikit_learn():

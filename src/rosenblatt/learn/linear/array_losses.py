@@ -87,8 +87,13 @@ def softmax(xp: Any, f: Any, codes: Any, classes: Any) -> Both:
 
     `codes` (B, 1, 1) are the classes of the rows, `classes` are 0 to K − 1.
     """
+    codes_of_all = xp.broadcast_to(codes, (*f.shape[:2], 1))
+    if hasattr(f, "log_softmax"):  # torch has one kernel for what takes four passes below
+        logs = f.log_softmax(-1)
+        own = logs.gather(-1, codes_of_all)
+        return -own[:, :, 0], logs.exp_().scatter_add_(-1, codes_of_all, xp.full_like(own, -1.0))
     f -= xp.max(f, axis=-1, keepdims=True)
-    own = xp.take_along_axis(f, xp.broadcast_to(codes, (*f.shape[:2], 1)), axis=-1)
+    own = xp.take_along_axis(f, codes_of_all, axis=-1)
     p = xp.exp(f)
     total = xp.sum(p, axis=-1, keepdims=True)
     p /= total

@@ -44,7 +44,8 @@ SAMPLE = 2048  # rows from which the directions and the step size are computed
 DIRECTIONS = 64  # of the features' correlations that M divides at most
 MOST_RUNS = 1 << 18  # longer data are shuffled in runs of consecutive rows
 RUN_BYTES = 1 << 14  # of a run of rows read from a file
-SMALLEST_BATCH, BATCH, DEVICE_BATCH = 16, 512, 4096
+SMALLEST_BATCH, BATCH, DEVICE_BATCH = 16, 512, 16384  # on a device a step costs its host as much as 10,000 rows
+MOST_SCORES = 1 << 28  # of a batch, on a device: 1 GB
 BLOCK_VALUES, DEVICE_BLOCK_VALUES = 1 << 18, 1 << 24  # of the rows that are widened at once, where all are read
 
 
@@ -90,6 +91,11 @@ class BadRowError(ValueError):
     """A row holds NaN or infinity."""
 
 
+def take(xp: Any, array: Array, index: Array) -> Array:
+    """Rows of an array by number; in torch without `take`, which looks for numbers below 0 first."""
+    return array.index_select(0, index) if hasattr(array, "index_select") else xp.take(array, index, axis=0)
+
+
 def on_gpu(X: Array) -> bool:
     """Whether the array is in the memory of an accelerator."""
     return is_cupy_array(X) or "cuda" in str(device(X)).lower()
@@ -131,7 +137,7 @@ class RowReader:
         """The rows at these positions, widened."""
         if self.present is not None:
             index = self.xp.take(self.present, index)
-        rows = self.X.gather_rows(index) if self.own else self.xp.take(self.X, index, axis=0)
+        rows = self.X.gather_rows(index) if self.own else take(self.xp, self.X, index)
         return self.xp.astype(self.xp.asarray(rows), self.dtype, copy=False)
 
     def blocks(self, columns: int = 1) -> Iterator[tuple[int, int, Array]]:
@@ -313,7 +319,7 @@ class MiniBatchDescent:
         if self.softmax:
             self.y = xp.astype(self.y, xp.int64, copy=False)
         self.classes = xp.arange(self.K, dtype=self.y.dtype, device=rows.device)
-        self.batch = settings.batch or default_batch(rows.n, rows.gpu)
+        self.batch = settings.batch or default_batch(rows.n, rows.gpu, self.P * self.K)
         self.batches = max(1, round(rows.n / self.batch))
         self._units()
         self._scale()
@@ -434,6 +440,10 @@ class MiniBatchDescent:
             return a @ b
         return self.xp.astype(a @ self.xp.astype(b, a.dtype), self.rows.dtype)
 
+    def scores(self, z: Array, V: Array, c: Array) -> Array:
+        """The scores z·V + c; a sum of numbers of 16 and 32 bits has 32."""
+        return z @ self.xp.astype(V, z.dtype, copy=False) + c
+
     def targets(self, y: Array) -> Array:
         """What the columns should say of these rows: codes (B, 1, 1) for softmax, else ±1 or numbers (B, 1, K)."""
         xp, dtype = self.xp, self.rows.dtype
@@ -468,8 +478,8 @@ class MiniBatchDescent:
             block -= self.mu
             z = self.standardise(block)
             share = None if self.weights is None else xp.take(self.weights, index) / self.mass
-            target = self.targets(xp.take(self.y, index, axis=0))
-            loss, G, g = self._gradient(z, self.product(z, self.V) + self.c, target, share)
+            target = self.targets(take(xp, self.y, index))
+            loss, G, g = self._gradient(z, self.scores(z, self.V, self.c), target, share)
             total += loss
             self._move(G / (end - begin), g / (end - begin), max(1.0 - self.step / steps, 0.0))
             self.step += 1
@@ -548,7 +558,7 @@ class MiniBatchDescent:
             share = xp.astype(rows.used(weights), rows.dtype)
         loss, right = (xp.zeros((self.P,), dtype=rows.dtype, device=rows.device) for _ in range(2))
         for begin, end, block in rows.blocks(self.P * self.K):
-            f = self.product(self.standardise(block - self.mu), V) + c
+            f = self.scores(self.standardise(block - self.mu), V, c)
             hit = self._right(xp.reshape(f, (end - begin, self.P, self.K)), y[begin:end])
             right += xp.sum(hit * share[begin:end, None], axis=0)
             loss += xp.sum(self.losses(f, self.targets(y[begin:end]))[0] * share[begin:end, None], axis=0)
@@ -572,7 +582,7 @@ class MiniBatchDescent:
         for begin, end, block in rows.blocks(self.P * self.K):
             share = None if self.weights is None else self.weights[begin:end] / self.mass
             y, z = self.y[begin:end], self.standardise(block - self.mu)
-            f = self.product(z, V) + c
+            f = self.scores(z, V, c)
             parts = [self._missed(f, y)]  # before the losses, which may use the memory of f
             parts = [*self._gradient(z, f, self.targets(y), share), *parts]
             total = [before + part for before, part in zip(total, parts, strict=True)]
@@ -629,9 +639,11 @@ class MiniBatchDescent:
         return xp.sum(xp.reshape(each, (self.rows.d, self.P, self.K)), axis=(0, 2))
 
 
-def default_batch(n: int, gpu: bool) -> int:
+def default_batch(n: int, gpu: bool, columns: int = 1) -> int:
     """Rows per step: a power of 2 that leaves at least 64 steps per epoch, where there are as many rows."""
     most, least = (DEVICE_BATCH, 64) if gpu else (BATCH, SMALLEST_BATCH)
+    while gpu and most > least and most * columns > MOST_SCORES:
+        most //= 2
     return min(most, max(least, 1 << max(n // 64, 1).bit_length() - 1))
 
 
