@@ -199,7 +199,10 @@ def main() -> None:
         **{kind: measure(torch, minibatch, kind, arguments.rows) for kind in ("uncorrelated", "correlated")},
     }
     if arguments.out:
-        Path(arguments.out).write_text(json.dumps(figures, indent=1) + "\n")
+        text = json.dumps(
+            json.loads(json.dumps(figures), parse_float=lambda text: float(f"{float(text):.4g}")), indent=1
+        )
+        Path(arguments.out).write_text(text + "\n")
 
 
 if __name__ == "__main__":
