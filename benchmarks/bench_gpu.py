@@ -202,7 +202,7 @@ def main() -> None:
         text = json.dumps(
             json.loads(json.dumps(figures), parse_float=lambda text: float(f"{float(text):.4g}")), indent=1
         )
-        Path(arguments.out).write_text(text + "\n")
+        Path(arguments.out).write_text(json.dumps(rounded, indent=1) + "\n")
 
 
 if __name__ == "__main__":
