@@ -1,6 +1,8 @@
 PYTHON ?= python3
 VENV = .venv
 JOBS ?= 2
+# A file's tests run in one process: they share compiled functions, which two processes would both compile.
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --compile -c constraints.txt
@@ -21,13 +23,13 @@ demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
 	@NUMBA_CACHE_DIR=$(VENV)/cache PYTHONPYCACHEPREFIX=$(VENV)/cache $(BIN)/python examples/demo.py
 
 test: $(VENV)/.test  ## run every test, and every example in the docstrings
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(PYTEST)
 
 fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test mutates a few hundred
-	ROSENBLATT_FUZZ=10000 $(BIN)/python -m pytest -n $(JOBS) tests -k "mutated or forged"
+	ROSENBLATT_FUZZ=10000 $(PYTEST) tests -k "mutated or forged"
 
 coverage: $(VENV)/.test  ## measure lines and branches with compilation off
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n $(JOBS) -m "not compiled and not browser" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not compiled and not browser" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
 	@$(BIN)/python -c "$$BRANCHES"
 
 check: $(VENV)/.test  ## lint, format, types and the import contract

@@ -199,9 +199,7 @@ def main() -> None:
         **{kind: measure(torch, minibatch, kind, arguments.rows) for kind in ("uncorrelated", "correlated")},
     }
     if arguments.out:
-        text = json.dumps(
-            json.loads(json.dumps(figures), parse_float=lambda text: float(f"{float(text):.4g}")), indent=1
-        )
+        rounded = json.loads(json.dumps(figures), parse_float=lambda digits: float(f"{float(digits):.4g}"))
         Path(arguments.out).write_text(json.dumps(rounded, indent=1) + "\n")
 
 
