@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -147,15 +147,24 @@ def _parse_pairs(data: Array, at: int, limit: int, base: int, values: Array, col
         k += 1
 
 
+class LineArrays(NamedTuple):
+    """Where the content of lines goes; see `ParsedLines`."""
+
+    values: Array
+    columns: Array
+    starts: Array
+    labels: Array
+    label_starts: Array
+    queries: Array
+
+
 @exactly
-def _parse_lines(
-    data: Array, size: int, limit: int, base: int, values: Array, columns: Array, starts: Array,
-    labels: Array, label_starts: Array, queries: Array, tally: Array,
-) -> None:  # fmt: skip
+def _parse_lines(data: Array, size: int, limit: int, base: int, out: LineArrays, tally: Array) -> None:
     """Parse lines until all are read or an error is found.
 
     Every loop over bytes stops at a line feed at the latest, and the data end with one.
     """
+    values, columns, starts, labels, label_starts, queries = out
     at, state = 0, FINE
     while at < size:
         begin, row = at, tally[ROWS]
@@ -280,7 +289,8 @@ def parse(data: Array, size: int, path: Any, line: int, *, base: int = 0, limit:
     values, columns = np.empty(colons + 1), np.empty(colons + 1, np.uint32)
     labels, queries = np.empty(count + commas + 1), np.empty(count + 1, np.int64)
     starts, label_starts = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    _parse_lines(data, size, limit, base, values, columns, starts, labels, label_starts, queries, tally)
+    out = LineArrays(values, columns, starts, labels, label_starts, queries)
+    _parse_lines(data, size, limit, base, out, tally)
     rows, stored, listed = int(tally[ROWS]), int(tally[STORED]), int(tally[LABELS])
     if tally[UNREAD_NUMBERS]:
         wrong = [(at, NO_LABEL) for at in _parse_unread(labels[:listed], data)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -171,19 +171,53 @@ def _write_row(keys: Array, n: int, columns: Array, values: Array, used: int) ->
     return used
 
 
+class Hashing(NamedTuple):
+    """How lines become rows: n-grams of `low` to `high` words, the number of columns, and what a line begins with."""
+
+    low: int
+    high: int
+    features: int
+    labelled: bool
+
+
+class Workspace(NamedTuple):
+    """Memory of the loop: the words of a line and where they end, and what finds, sorts and sums its columns."""
+
+    words: Array
+    ends: Array
+    seen: Array
+    keys: Array
+    other: Array
+    counts: Array
+
+
+class CSRArrays(NamedTuple):
+    """Where the rows go."""
+
+    values: Array
+    columns: Array
+    starts: Array
+
+
 @exactly
 def _hash_lines(
-    data: Array, size: int, at: int, low: int, high: int, features: int, kinds: Array, wide: Array, words: Array,
-    ends: Array, values: Array, columns: Array, starts: Array, labelled: bool, seen: Array, keys: Array,
-    other: Array, counts: Array, tally: Array,
-) -> None:  # fmt: skip
-    """Hash the lines from `at` on to rows.
+    data: Array,
+    size: int,
+    characters: tuple[Array, Array],
+    how: Hashing,
+    space: Workspace,
+    out: CSRArrays,
+    tally: Array,
+) -> None:
+    """Hash all lines to rows; `characters` are the kinds of bytes and of wide characters.
 
     `seen` is a hash table from columns to keys of this row, so that equal columns are summed before sorting, except in
     very long rows; an entry below `base` belongs to an earlier row. A key has the column in its upper half and the sum
     of signs, plus ZERO_SUM, in its lower half.
     """
-    row, used, state, mask, base, round_number = 0, 0, FINE, 15, 0, features & (features - 1) == 0
+    (kinds, wide), (low, high, features, labelled) = characters, how
+    (words, ends, seen, keys, other, counts), (values, columns, starts) = space, out
+    at, row, used, state, mask, base, round_number = 0, 0, 0, FINE, 15, 0, features & (features - 1) == 0
     passes = 1
     while features > 1 << (8 * passes):
         passes += 1
@@ -286,14 +320,17 @@ def hash_lines(
     wide = NO_WIDE_CHARACTERS if shape is data else _word_characters()
     lines, spread = plain.count(b"\n", 0, size), ngrams[1] - ngrams[0] + 1
     room = size // 3 * spread + (1 << 10)  # a word takes at least three bytes
-    values, columns = np.empty(room), np.empty(room, np.uint32)
-    starts = np.zeros(lines + 1, np.int64)
+    out = CSRArrays(np.empty(room), np.empty(room, np.uint32), np.zeros(lines + 1, np.int64))
+    space = Workspace(
+        words=np.empty(size + 8, np.uint8),
+        ends=np.empty(size + 8, np.int64),
+        seen=np.full(1 << 13, -1, np.int64),
+        keys=np.empty(room, np.uint64),
+        other=np.empty(room, np.uint64),
+        counts=np.empty(256, np.int64),
+    )
     tally = np.zeros(TALLY_SIZE, np.int64)
-    _hash_lines(
-        shape, size, 0, *ngrams, features, _byte_kinds(), wide, np.empty(size + 8, np.uint8),
-        np.empty(size + 8, np.int64), values, columns, starts, labelled, np.full(1 << 13, -1, np.int64),
-        np.empty(room, np.uint64), np.empty(room, np.uint64), np.empty(256, np.int64), tally,
-    )  # fmt: skip
+    _hash_lines(shape, size, (_byte_kinds(), wide), Hashing(*ngrams, features, labelled), space, out, tally)
     assert tally[OUTCOME] != FULL
     if tally[OUTCOME] == NO_TAB:
         at = int(tally[WHERE])
@@ -304,7 +341,7 @@ def hash_lines(
     rows, stored = int(tally[ROWS]), int(tally[STORED])
     # From the original bytes: the lowered text has lost the case of the labels.
     names = [line[: line.find(b"\t")].decode() for line in given.split(b"\n") if b"\t" in line] if labelled else []
-    return HashedLines(values[:stored].copy(), columns[:stored].copy(), starts[: rows + 1], names)
+    return HashedLines(out.values[:stored].copy(), out.columns[:stored].copy(), out.starts[: rows + 1], names)
 
 
 def _check_label_ends(given: bytes, path: Any, line: int) -> None:

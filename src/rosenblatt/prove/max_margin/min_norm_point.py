@@ -15,7 +15,7 @@ Cholesky factor L of M.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,14 +103,22 @@ def affine_minimiser(L: Array, s: int, group: Array, groups: int, beta: Array, u
     return True
 
 
+class ActiveRows(NamedTuple):
+    """The active rows with their groups and weights α, and L."""
+
+    L: Array
+    rows: Array
+    group: Array
+    alpha: Array
+
+
 @compiled
-def minor_cycles(
-    L: Array, s: int, rows: Array, group: Array, groups: int, alpha: Array, beta: Array, u: Array, v: Array
-) -> int:
+def minor_cycles(active: ActiveRows, s: int, groups: int, beta: Array, u: Array, v: Array) -> int:
     """Minor cycles: move to the point of least norm, removing rows on the way.
 
     Returns the number of active rows that remain, or 0 on numerical failure.
     """
+    L, rows, group, alpha = active
     while True:
         if not affine_minimiser(L, s, group, groups, beta, u, v):
             return 0
@@ -174,8 +182,7 @@ class MinNormPoint:
 
     def minimise(self) -> bool:
         """Run minor cycles to the point of least norm; False on numerical failure."""
-        left = minor_cycles(
-            self.L, self.size, self.all_rows, self.group, self.groups, self.all_alpha, self.beta, self.u, self.v
-        )
+        active = ActiveRows(self.L, self.all_rows, self.group, self.all_alpha)
+        left = minor_cycles(active, self.size, self.groups, self.beta, self.u, self.v)
         self.size = left or self.size
         return left > 0
