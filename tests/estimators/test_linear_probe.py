@@ -179,6 +179,25 @@ def test_narrow_rows_and_files_give_the_same_model(kind, tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("(6, 8)", "(6,-8)"),
+        ("(6, 8)", "(1, True)"),
+        ("(6, 8)", "(99999999999999999999, 8)"),
+        ("<f4", "<U1"),
+        ("{", "["),
+    ],
+)
+def test_npy_files_with_a_damaged_header_are_refused(part, other, tmp_path):
+    np.save(tmp_path / "rows.npy", np.ones((6, 8), np.float32))
+    data = (tmp_path / "rows.npy").read_bytes().replace(part.encode(), other.encode(), 1)
+    longer = len(other) - len(part)
+    (tmp_path / "rows.npy").write_bytes(data.replace(b" " * longer + b"\n", b"\n", 1))
+    with pytest.raises(FileError, match=r"rows\.npy: "):
+        LinearProbe().fit(tmp_path / "rows.npy", [0, 1] * 3)
+
+
 def test_files_that_hold_no_embeddings_are_refused_in_words(tmp_path):
     X, y = embeddings()
     (tmp_path / "bad.npy").write_bytes(b"nothing")

@@ -71,15 +71,19 @@ def _opened(path: Path) -> Any:
     """The file, by memory map."""
     if path.suffix == ".npy":
         try:
-            return np.load(path, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:  # a damaged header may be wrong in any way
             raise FileError(f"cannot be read as a .npy file: {error}", path) from error
+        if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiub":
+            kind = getattr(found, "dtype", type(found).__name__)
+            raise FileError(f"expected an array of numbers, found {kind}", path)
+        return found
     if path.suffix in (".arrow", ".feather"):
         import pyarrow as pa
 
         try:
             return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        except (OSError, pa.ArrowInvalid) as error:
+        except (OSError, pa.ArrowException) as error:
             raise FileError(f"cannot be read as an Arrow file: {error}", path) from error
     raise FileError("embeddings are read from .npy, .arrow and .feather files, uncompressed", path)
 
