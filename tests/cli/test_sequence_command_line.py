@@ -174,3 +174,14 @@ def test_ctrl_c_before_the_first_checkpoint_promises_none(at, monkeypatch):
 def test_a_template_may_begin_with_a_byte_order_mark(at):
     (at / "chunk.tpl").write_text("\ufeff" + TEMPLATE, encoding="utf-8")
     assert trained(at)[0] == 0
+
+
+def test_a_tagger_takes_the_first_column(at):
+    X, y = [["the", "dog", "barks"], ["a", "cat", "sleeps"]] * 3, [["D", "N", "V"]] * 6
+    rosenblatt.save(rosenblatt.Tagger(random_state=0).fit(X, y), at / "pos")
+    code, out, _ = run("tag", at / "pos", input="the x\ncat y\n\na z\n")
+    assert (code, out) == (0, "the x D\ncat y N\n\na z D\n\n")
+    code, out, _ = run("evaluate", at / "pos", "-", "--json", input="the D\ncat V\n")
+    assert (code, json.loads(out)["accuracy"]) == (0, 0.5)
+    assert "expected a column with the tag" in run("evaluate", at / "pos", "-", input="the\n")[2]
+    assert "use rosenblatt tag" in run("predict", at / "pos", at / "test.conll")[2]

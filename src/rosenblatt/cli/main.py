@@ -560,8 +560,6 @@ def tag(
 
     refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
-    if isinstance(loaded, rosenblatt.Tagger):
-        raise ValueError("A Tagger takes raw words: use it from Python, rosenblatt.load(path).predict(sentences).")
     if not is_sequence_model(loaded):
         raise ValueError(f"{type(loaded).__name__} labels rows, not the tokens of sentences: use rosenblatt predict.")
     for lines in tagged_lines(loaded, source):

@@ -15,7 +15,20 @@ from rosenblatt.learn.sequence.templates import Template
 
 def is_sequence_model(model: Any) -> bool:
     """Whether a model tags sentences."""
-    return hasattr(model, "_steps")
+    return hasattr(model, "_steps") or _takes_words(model)
+
+
+def _takes_words(model: Any) -> bool:
+    return hasattr(model, "sure_count")
+
+
+def _wanted_columns(model: Any) -> int:
+    """The columns that a model needs: those of its template, or that of the word."""
+    if _takes_words(model):
+        return 1
+    if model.template is None:
+        raise ValueError("This model takes features by name, from Python; train it with --template to tag files.")
+    return Template.parse(model.template).columns
 
 
 def new_tagger(template: Path, parameters: dict[str, Any]) -> Any:
@@ -33,13 +46,11 @@ def new_tagger(template: Path, parameters: dict[str, Any]) -> Any:
 
 def _columns(model: Any, source: Any) -> Iterator[tuple[ColumnSentences, list[list[str]]]]:
     """The sentences of a file with the tags that the model predicts."""
-    if getattr(model, "template", None) is None:
-        raise ValueError("This model takes features by name, from Python; train it with --template to tag files.")
-    wanted, path = Template.parse(model.template).columns, expand_paths(source)[0]
+    wanted, path = _wanted_columns(model), expand_paths(source)[0]
     for block in sentence_blocks(source):
         if block.cells.shape[1] < wanted:
             raise FileError(f"expected at least {wanted} columns, found {block.cells.shape[1]}", path)
-        yield block, model.predict(block)
+        yield block, model.predict(block.column(0) if _takes_words(model) else block)
 
 
 def tagged_lines(model: Any, source: Any) -> Iterator[str]:
@@ -56,8 +67,8 @@ def evaluate_tags(model: Any, source: Any) -> SequenceScores:
     gold: list[list[str]] = []
     found: list[list[str]] = []
     for block, tags in _columns(model, source):
-        if block.cells.shape[1] < Template.parse(model.template).columns + 1:
-            raise FileError("expected a column with the tag after those of the template", expand_paths(source)[0])
+        if block.cells.shape[1] < _wanted_columns(model) + 1:
+            raise FileError("expected a column with the tag after those that the model needs", expand_paths(source)[0])
         gold += block.column(block.cells.shape[1] - 1)
         found += [list(map(str, said)) for said in tags]
     if not gold:
