@@ -32,7 +32,7 @@ default_role = "py:obj"
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence", "attrs_inline", "attrs_block", "fieldlist"]
 myst_heading_anchors = 3
 
-smartquotes = False  # "log" is a string to type
+smartquotes_action = "D"  # dashes, but no quotes: "log" is a string to type
 toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's "Parameters" say them in words

@@ -21,8 +21,8 @@ def sectioned(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def escaped(line: str) -> str:
-    """A line of prose in which |w| and coef_ are no syntax of reStructuredText; `names` in backticks stay."""
-    parts = line.split("`")
+    """A line of prose in which |w|, coef_ and A. Author are no markup; `names` in backticks stay."""
+    parts = re.sub(r"^([A-Z])\. ", r"\1\\. ", line).split("`")
     parts[::2] = [re.sub(r"\||(?<=[a-z])_(?=[\s,.;:)ᵀ]|$)", r"\\\g<0>", part) for part in parts[::2]]
     return "`".join(parts)
 
@@ -42,7 +42,7 @@ def rendered(app: Any, what: str, name: str, obj: Any, options: Any, lines: list
             made += [] if not made[-1].strip() else [""]
         inside = formula or (inside and not line.strip())
         # napoleon escapes the names that begin the lines of a section itself.
-        prose = heading != "Examples" and not formula and (not heading or line.startswith(" "))
+        prose = heading != "Examples" and not formula and (heading in ("", "References") or line.startswith(" "))
         made.append(escaped(line) if prose else line)
     # The summary of a property is a sentence, in which napoleon would take the words before a colon for a type.
     kind = "method" if what in ("property", "attribute", "data") else what

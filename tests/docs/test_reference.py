@@ -37,6 +37,7 @@ def test_every_learner_names_its_paper(name):
     [
         ("at most |w| of them", r"at most \|w\| of them"),
         ("X·coef_ᵀ + intercept_.", r"X·coef\_ᵀ + intercept\_."),
+        ("A. Novikoff, 1962.", r"A\. Novikoff, 1962."),
         ("`coef_` stays, and a_b too", "`coef_` stays, and a_b too"),
     ],
 )
