@@ -222,3 +222,17 @@ def test_a_label_that_is_a_name_is_no_position(tmp_path):
         assert run("train", path, "--label", label, "-o", model)[0] == 0
         assert load(model).classes_.tolist() == classes
     assert "found only 3 columns" in run("train", tmp_path / "other.csv", "--label", "3")[2]
+
+
+def test_train_searches_for_seconds(churn, monkeypatch):
+    monkeypatch.setattr("rosenblatt.estimators.table_search.PASSES", 2)
+    model = churn.parent / "churn.model"
+    code, out, errors = run("train", churn, "--label", "churned", "--seconds", "1e6", "-o", model)
+    assert (code, errors) == (0, "")
+    loaded = load(model)
+    assert loaded.seconds == 1e6
+    assert loaded.summary_.tried > 14
+    assert f" of {loaded.summary_.tried}) within one standard error of the best accuracy" in out
+    code, _, errors = run("train", churn, "--label", "churned", "--seconds", "2", "--learner", "averaged")
+    assert code == 2
+    assert "--seconds" in errors

@@ -210,6 +210,14 @@ def train(
         list[str] | None,
         typer.Option("--column", help='Tables: the kind of a column, such as "zip=names"; may be repeated.'),
     ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001,
+            help="Tables: search learners and their settings for so long; another run may choose others. Default: "
+            "one learner, without a search.",
+        ),
+    ] = None,
     template: Annotated[
         Path | None,
         typer.Option(
@@ -293,7 +301,7 @@ def train(
     others = [str(path) for path in (template, *tls.values()) if path is not None]
     _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, others, force)
     if template is not None:
-        unused = (learner, task, column, memory, shards, cluster, workers, deadline, cache_dir, *tls.values())
+        unused = (learner, task, column, seconds, memory, shards, cluster, workers, deadline, cache_dir, *tls.values())
         if settings or any(unused) or jobs != 1 or mixing != "uniform":
             raise ValueError("--template goes with -o, --test, --epochs, --order, --seed, --set and --checkpoint only.")
         settings = {"max_epochs": epochs or 10, "order": order or "shuffle", "random_state": seed}
@@ -311,14 +319,17 @@ def train(
             files = copies.enter_context(spooled(source, stdin=False))  # telling the format must not use up a pipe
             if _is_table(files, settings):
                 settings |= {"memory": memory, "checkpoint": checkpoint, "resume": resume}
+                said = None if task is None else task.value
                 with _interruptible(checkpoint):
-                    model = train_table(files, column or [], None if task is None else task.value, seed, settings)
+                    model = train_table(files, column or [], said, seed, seconds, settings)
                 if files is not source:
                     model.summary_ = replace(model.summary_, source=Path(source).name)
                 _report_table(model, output, test, as_json)
                 return
-        if task is not None or column:
-            raise ValueError("--task and --column are for tables that are trained without --learner and its options.")
+        if task is not None or column or seconds is not None:
+            raise ValueError(
+                "--task, --column and --seconds are for tables that are trained without --learner and its options."
+            )
         learner = learner or Learner.AVERAGED
         model = _estimator(learner, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
         if learner in IN_MEMORY:

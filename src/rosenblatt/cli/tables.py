@@ -34,9 +34,13 @@ def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
     return kinds or None
 
 
-def train_table(source: Any, columns: Sequence[str], task: str | None, seed: int, settings: dict[str, Any]) -> Any:
+def train_table(
+    source: Any, columns: Sequence[str], task: str | None, seed: int, seconds: float | None, settings: dict[str, Any]
+) -> Any:
     """A model of the table in a file."""
-    return fit_table({"columns": column_kinds(columns), "random_state": seed}, source, task, **settings)
+    learner = None if seconds is None else "auto"
+    parameters = {"columns": column_kinds(columns), "random_state": seed, "learner": learner, "seconds": seconds}
+    return fit_table(parameters, source, task, **settings)
 
 
 def summary_as_dict(model: Any) -> dict[str, Any]:

@@ -228,7 +228,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _parsed(self, table: Table, one: ColumnEncoding) -> ParsedColumn:
         """A column of a new table; text where there were only numbers is an error."""
         values = table.values(one.name, self.missing)
-        if one.kind == "numbers" and one.name not in self._notes and values.is_text:
+        if one.kind in ("numbers", "splines") and one.name not in self._notes and values.is_text:
             row = first_stray(values)
             if row is not None:
                 raise table.error(f"expected a finite number, found {values.values[row].as_py()!r}", row, one.name)

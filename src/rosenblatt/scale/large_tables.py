@@ -43,6 +43,7 @@ from rosenblatt.data.formats.byte_sources import (
 from rosenblatt.data.formats.reading import MAX_LABELS, Reading, RowBlock, csr_from_arrays
 from rosenblatt.data.formats.tables import arrow_errors_as_file_errors, import_pyarrow
 from rosenblatt.data.safe_writing import process_name
+from rosenblatt.estimators import table_search
 from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
 from rosenblatt.estimators.base.table_model import TableModel, TrainingRows, UnseenRows
@@ -180,6 +181,7 @@ class Survey:
         self.label_type: Any = None
         self.held = Sample(table_model.HELD_OUT, memory // SAMPLE)
         self.texts = Sample(1 << 62, memory // SAMPLE, 0)
+        self.searched = Sample(table_search.SEARCH_ROWS, memory // SAMPLE, 0)
         self.wordy: list[str] = []
         self.rows = self.unlabelled = 0
         for _, table, labels, absent in parts:
@@ -204,6 +206,7 @@ class Survey:
         dropped = self.held.add(table, labels, hashes)
         rest = np.flatnonzero(~at_level(hashes, self.held.level))
         self.learn(table.take(rest))
+        self.searched.add(table.take(rest), labels.take(rest), table_search.search_hashes(hashes[rest]))
         for one in dropped:
             self.learn(one)
         self.wordy = self.wordy or self._wordy()
@@ -311,7 +314,7 @@ def fit_large_table(
     survey = Survey(parts, seed, {**kinds, **(settings.get("columns") or {})}, memory)
     estimator, target = _target(estimator, survey, task)
     estimator._validate_params()
-    estimator._begin(kinds)
+    rng = estimator._begin(kinds)
     estimator._seed, estimator._large = seed, True
     held, labels = survey.held.joined()
     truth = target(labels)
@@ -320,6 +323,7 @@ def fit_large_table(
     returned, tested = held.take(np.flatnonzero(back)), held.take(np.flatnonzero(~back))
     survey.learn(returned)
     columns = _learn_columns(estimator, survey, tested, truth[~back], target, notes)
+    columns = _choose_setting(estimator, survey, columns, target, notes, rng)
     pieces = _encoded_rows(
         estimator, parts, survey, target, RowBlock(estimator.encoder_.transform(returned), truth[back])
     )
@@ -373,6 +377,21 @@ def _learn_columns(
         columns.append(column)
     encoder.columns_ = tuple(encodings)
     return columns
+
+
+def _choose_setting(
+    estimator: Any, survey: Survey, columns: list[ParsedColumn], target: Any, notes: list[str], rng: Any
+) -> list[ParsedColumn]:
+    """Search a sample of the rows, and encode numbers as the setting asks; the columns that are held out, likewise."""
+    encoder, (table, labels) = estimator.encoder_, survey.searched.joined()
+    parts = [encoder._parsed(table, one) for one in encoder.columns_]
+    estimator._choose(parts, target(labels), None, None, rng)
+    for k, (one, other) in enumerate(zip(parts, estimator._in_form(parts), strict=True)):
+        if one is not other:
+            encoder.columns_ = (*encoder.columns_[:k], learned(other), *encoder.columns_[k + 1 :])
+            notes.append(f"column {one.name!r} is encoded by what a sample of {table.rows:,} rows has")
+    found: list[ParsedColumn] = estimator._in_form(columns)
+    return found
 
 
 def _encoded_rows(
@@ -449,7 +468,8 @@ def _learned(estimator: Any, training: CacheTraining, point: Checkpoint) -> Any:
     """The learner, trained on the rows of the cache; None where there is no column to learn from."""
     if training.cache is None:
         return None
-    learner = estimator._new_learner(training.cache.contents.rows)
+    width = sum(one.encoding.width for one in estimator.encoder_.columns_)
+    learner = estimator._new_learner(training.cache.contents.rows, width)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # passes are limited on purpose
         for _ in train_from(learner, training.source, save=point.save, resume=point.resume):

@@ -135,9 +135,21 @@ class SplineEncoding:
         """The features of these values."""
         absent = np.isnan(values)
         filled = np.where(absent, self.mean, values)
-        hats = [np.interp(filled, self.knots, unit) for unit in np.eye(self.knots.size)]
-        block = sp.csr_matrix(np.column_stack(hats))
+        block = self._hats(filled)
         return sp.hstack([block, indicator(absent)], format="csr") if self.indicator else block
+
+    def _hats(self, x: Array) -> Any:
+        """The values of the hat functions: with t the way of x from one knot to the next, 1 − t and t."""
+        n, last = x.size, self.knots.size - 1
+        if not last:
+            return full_column(np.ones(n))
+        x = np.clip(x, self.knots[0], self.knots[-1])
+        left = np.minimum(np.searchsorted(self.knots, x, side="right") - 1, last - 1)
+        t = (x - self.knots[left]) / (self.knots[left + 1] - self.knots[left])
+        values, places = np.column_stack([1.0 - t, t]).ravel(), np.column_stack([left, left + 1]).ravel()
+        block = sp.csr_matrix((values, places, np.arange(0, 2 * n + 1, 2)), shape=(n, last + 1))
+        block.eliminate_zeros()
+        return block
 
 
 def full_column(values: Array) -> Any:

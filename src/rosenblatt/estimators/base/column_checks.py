@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.columns.dates import FORMATS, PARTS, DateEncoding
+from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.names import NameEncoding
 from rosenblatt.data.columns.numbers import NumberEncoding, SplineEncoding
 from rosenblatt.data.columns.text import TextEncoding
@@ -33,6 +34,14 @@ def check_encoding(encoding: Any) -> None:
     else:
         must(isinstance(encoding, TextEncoding), "an encoding")
         _check_text(encoding)
+
+
+def check_fourier(fourier: FourierFeatures, width: int) -> None:
+    """Refuse random features that are not of rows of this width."""
+    count = np.size(fourier.phases)
+    must(is_array(fourier.frequencies, (width, count)) and is_array(fourier.phases, (count,)), "frequencies and phases")
+    must(count and np.isfinite(fourier.frequencies).all() and np.isfinite(fourier.phases).all(), "finite frequencies")
+    must(is_number(fourier.scale), "the scale of random features")
 
 
 def _check_numbers(encoding: NumberEncoding) -> None:

@@ -19,17 +19,30 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
+from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
 from rosenblatt.data.examples import encode_weights, is_missing
+from rosenblatt.estimators.base.column_checks import check_fourier
 from rosenblatt.estimators.base.interruption import as_it_was
 from rosenblatt.estimators.base.state_checks import check_attributes, must
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder
+from rosenblatt.estimators.table_search import (
+    FOURIER_ROWS,
+    TableRows,
+    TableSearch,
+    TableSetting,
+    at_once,
+    fourier_features,
+    in_form,
+    penalty_path,
+)
 
 Array = np.ndarray[Any, Any]
 MANY_ROWS, HELD_OUT = 200_000, 100_000  # with more rows, up to so many are held out once, in place of folds
 FAR_APART = 0.1  # training and out-of-fold scores
+RUNNERS_UP = 5  # settings in the summary
 
 
 class TrainingRows(NamedTuple):
@@ -55,20 +68,25 @@ class TableModel(BaseEstimator):
 
     _parameter_constraints: dict[str, Any] = {
         "columns": [Mapping, None],
-        "learner": [StrOptions({"auto"}), HasMethods(["fit", "predict"])],
+        "learner": [StrOptions({"auto"}), HasMethods(["fit", "predict"]), None],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "cv": [Interval(Integral, 2, None, closed="left")],
+        "seconds": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
     }
-    _auto_name: str
+    _default_name: str
+    _default_setting: TableSetting
     encoder_: TableEncoder
     learner_: Any
+    setting_: TableSetting | None
+    fourier_: FourierFeatures | None
     summary_: TableSummary
     n_features_in_: int
     columns: Mapping[str, Any] | None
     learner: Any
     scoring: Any
     cv: int
+    seconds: float | None
     random_state: Any
     _seed: int
     _large: bool
@@ -124,6 +142,8 @@ class TableModel(BaseEstimator):
         rng = check_random_state(self.random_state)
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self.encoder_ = TableEncoder(columns={**(kinds or {}), **(self.columns or {})} or None)
+        self.setting_, self.fourier_ = self._default_setting if isinstance(self.learner, str) else None, None
+        self._searched = dict[str, Any]()
         return rng
 
     def _name_columns(self) -> None:
@@ -143,12 +163,13 @@ class TableModel(BaseEstimator):
         rows = np.flatnonzero(held & ~back)
         rest = np.concatenate([np.flatnonzero(~held), np.flatnonzero(back)])
         seen = [column.take(rest) for column in columns]
+        mass = None if weights is None else weights[rest]
+        self._choose(seen, target[rest], mass, rest, rng)
+        seen, tested = self._in_form(seen), [column.take(rows) for column in columns]
         self.encoder_._learn(seen)
         X = encoded(self.encoder_.columns_, seen, rest.size)
-        mass = None if weights is None else weights[rest]
         self.learner_ = self._learn(X, target[rest], mass)
-        tested = [column.take(rows) for column in columns]
-        scores = self._scores(self.learner_, encoded(self.encoder_.columns_, tested, rows.size))
+        scores = self._scores(self.learner_, encoded(self.encoder_.columns_, self._in_form(tested), rows.size))
         folds = np.zeros(rows.size, np.int64)
         unseen = UnseenRows(scores, target[rows], folds, None if weights is None else weights[rows], tested)
         return unseen, [TrainingRows(X, target[rest], mass)], notes
@@ -159,14 +180,71 @@ class TableModel(BaseEstimator):
         """Score each fold by a model of the others, then learn from all rows."""
         folds, notes = self._folds(target, rng)
         tested = np.flatnonzero(folds >= 0)
-        scores = self._out_of_fold(columns, target, weights, folds)
-        self.encoder_._learn(columns)
-        X = encoded(self.encoder_.columns_, columns, target.size)
+        scores = self._search(columns, target, weights, folds)
+        used = self._in_form(columns)
+        if scores is None:
+            scores = self._out_of_fold(used, target, weights, folds)
+        self.encoder_._learn(used)
+        X = encoded(self.encoder_.columns_, used, target.size)
+        self.fourier_ = self._new_fourier(X)
+        X = X if self.fourier_ is None else self.fourier_.beside(X)
         self.learner_ = self._learn(X, target, weights)
         mass = None if weights is None else weights[tested]
         asked = columns if tested.size == target.size else [column.take(tested) for column in columns]
         unseen = UnseenRows(scores[tested], target[tested], folds[tested], mass, asked)
         return unseen, [TrainingRows(X, target, weights)], notes
+
+    # -- the search ----------------------------------------------------------------------------------------------------
+
+    def _choose(
+        self, columns: list[ParsedColumn], target: Array, weights: Array | None, numbers: Array | None, rng: Any
+    ) -> None:
+        """Choose a setting by a sample of the rows of a large table, which have these numbers; None: this is one."""
+        if self.setting_ is None:
+            return
+        table = self._table_rows(columns, target, weights, np.full(target.size, -1))
+        table = table if numbers is None else table.sample(numbers)
+        K = self._class_count()
+        if K is None or np.unique(table.target).size == K:
+            folds = self._folds(table.target, rng)[0]
+            self._search(table.columns, table.target, table.weights, folds)
+
+    def _table_rows(self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array) -> TableRows:
+        fixed = frozenset(self.encoder_.columns or {})
+        return TableRows(
+            columns, target, weights, folds, self._class_count() or 0, self._class_shares(), fixed, self._seed
+        )
+
+    def _search(self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array) -> Array | None:
+        """Choose a setting; its out-of-fold scores, if all rows took part."""
+        if self.setting_ is None or not columns:
+            return None
+        table = self._table_rows(columns, self._for_learning(target), weights, folds)
+        sample = table.sample(None)
+        search = TableSearch(sample, not self._large and target.size <= FOURIER_ROWS, self.seconds).run()
+        found = search.ranked()
+        if not found:
+            return None
+        self.setting_ = found[0].setting
+        best = max(search.trials, key=lambda one: one.score)
+        whole = sample is table and not self._large
+        self._searched = {
+            "tried": len(search.trials),
+            "near": len(found),
+            "best_score": best.score,
+            "runners_up": tuple((str(one.setting), one.score, one.loss) for one in found[1 : 1 + RUNNERS_UP]),
+            "searched_rows": 0 if whole else sample.target.size,
+        }
+        return self._from_learning(search.scores[self.setting_]) if whole else None
+
+    def _in_form(self, columns: list[ParsedColumn]) -> list[ParsedColumn]:
+        """The columns in the form that the setting asks for."""
+        if self.setting_ is None:
+            return columns
+        return in_form(self.setting_, columns, frozenset(self.encoder_.columns or {}))
+
+    def _new_fourier(self, X: Any) -> FourierFeatures | None:
+        return None if self.setting_ is None or not X.shape[1] else fourier_features(self.setting_, X, self._seed)
 
     def _conclude(
         self,
@@ -183,6 +261,7 @@ class TableModel(BaseEstimator):
         summary = self._summarise(unseen, training, counts)
         summary = replace(summary, weights=self._weights(training), seconds=time.perf_counter() - began)
         self.summary_ = replace(summary, warnings=(*notes, *summary.warnings))
+        del self._searched
         self._warn()
         return self
 
@@ -214,8 +293,20 @@ class TableModel(BaseEstimator):
         """The classes with too few rows to hold some of them out, and a note about them."""
         raise NotImplementedError
 
-    def _auto(self, rows: int) -> Any:
+    def _default_learner(self, rows: int) -> Any:
         raise NotImplementedError
+
+    def _class_shares(self) -> Array:
+        """The weights of classes; of numbers, none."""
+        raise NotImplementedError
+
+    def _for_learning(self, target: Array) -> Array:
+        """The target as the learner gets it."""
+        return target
+
+    def _from_learning(self, scores: Array) -> Array:
+        """The scores of a learner in the unit of the target."""
+        return scores
 
     def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
         raise NotImplementedError
@@ -241,17 +332,35 @@ class TableModel(BaseEstimator):
         """A learner of these rows; None where there is no column to learn from."""
         if not X.shape[1]:
             return None
-        learner = self._new_learner(X.shape[0])
+        truth, given = self._for_learning(target), {} if weights is None else {"sample_weight": weights}
+        learner = self._new_learner(*X.shape)
+        if self.setting_ is not None and getattr(learner, "solver", "") == "batch" and at_once(*X.shape):
+            given |= self._start(X, truth, weights)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # passes are limited on purpose
-            return learner.fit(X, target) if weights is None else learner.fit(X, target, sample_weight=weights)
+            return learner.fit(X, truth, **given)
 
-    def _new_learner(self, rows: int) -> Any:
-        """The learner of a table with so many rows, before it learns."""
-        learner = self._auto(rows) if isinstance(self.learner, str) else clone(self.learner)
+    def _new_learner(self, rows: int, features: int) -> Any:
+        """The learner of a table with so many rows and features, before it learns."""
+        if self.setting_ is None:
+            learner = self._default_learner(rows) if self.learner is None else clone(self.learner)
+        else:
+            shares = self._class_shares()
+            weights = None if (shares == 1).all() else dict(enumerate(shares.tolist()))
+            learner = self.setting_.estimator(rows, features, weights, not self._large)
         if "random_state" in learner.get_params() and learner.get_params()["random_state"] is None:
             learner.set_params(random_state=self._seed)
         return learner
+
+    def _start(self, X: Any, truth: Array, weights: Array | None) -> dict[str, Array]:
+        """Where a batch solver begins, close to where it ends."""
+        assert self.setting_ is not None
+        K, shares = self._class_count() or 0, self._class_shares()
+        if K and (shares != 1).any():
+            weights = shares[truth] * (1.0 if weights is None else weights)
+        strengths = np.array([self.setting_.strength])
+        coef, intercept = penalty_path(X, truth, K, strengths, weights, tol=3e-4, iterations=300)
+        return {"coef_init": coef[0] if K else coef[0, 0], "intercept_init": intercept[0]}
 
     def _out_of_fold(self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array) -> Array:
         """The score of each row by a model that has seen neither it nor its fold, not even to encode columns."""
@@ -261,16 +370,19 @@ class TableModel(BaseEstimator):
             seen = [column.take(train) for column in columns]
             encodings = tuple(learned(column) for column in seen)
             mass = None if weights is None else weights[train]
-            learner = self._learn(encoded(encodings, seen, train.size), target[train], mass)
+            X = encoded(encodings, seen, train.size)
             asked = encoded(encodings, [column.take(test) for column in columns], test.size)
-            found = self._scores(learner, asked)
+            waves = self._new_fourier(X)
+            if waves is not None:
+                X, asked = waves.beside(X), waves.beside(asked)
+            found = self._scores(self._learn(X, target[train], mass), asked)
             if scores is None:
                 scores = np.zeros((folds.size, *found.shape[1:]))
             scores[test] = found
         return np.zeros(folds.size) if scores is None else scores
 
     def _base_summary(self, task: str, rows: int, measure: str) -> dict[str, Any]:
-        kinds = Counter(one.kind for one in self.encoder_.columns_)
+        kinds = Counter("numbers" if one.kind == "splines" else one.kind for one in self.encoder_.columns_)
         used = {one.name for one in self.encoder_.columns_}
         return {
             "task": task,
@@ -282,6 +394,7 @@ class TableModel(BaseEstimator):
             "passes": int(np.max(getattr(self.learner_, "n_iter_", 0))),
             "seconds": 0.0,
             "measure": measure,
+            **self._searched,
         }
 
     def _unseen_summary(self, unseen: UnseenRows) -> dict[str, Any]:
@@ -293,7 +406,9 @@ class TableModel(BaseEstimator):
     def _learner_name(self) -> str:
         if self.learner_ is None:
             return "no learner"
-        return self._auto_name if isinstance(self.learner, str) else type(self.learner_).__name__
+        if self.setting_ is not None:
+            return str(self.setting_)
+        return self._default_name if self.learner is None else type(self.learner_).__name__
 
     def _feature_weights(self, training: Iterable[TrainingRows], scale: float) -> tuple[list[str], Array, Array]:
         """Names of features, what each adds per unit, (planes, features), and its deviation."""
@@ -307,13 +422,15 @@ class TableModel(BaseEstimator):
             sums += X.T @ ones
             squares += X._with_data(X.data**2, copy=False).T @ ones
         deviation = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
-        return self.encoder_.get_feature_names_out().tolist(), scale * coef, deviation
+        names = self.encoder_.get_feature_names_out().tolist()  # random features have none
+        return names, scale * coef[:, : len(names)], deviation[: len(names)]
 
     # -- use -----------------------------------------------------------------------------------------------------------
 
     def _table_scores(self, X: Any) -> Array:
         check_is_fitted(self, "summary_")
-        return self._scores(self.learner_, self.encoder_.transform(X))
+        rows = self.encoder_.transform(X)
+        return self._scores(self.learner_, rows if self.fourier_ is None else self.fourier_.beside(rows))
 
     def __sklearn_tags__(self) -> Any:
         """Mixed tables with missing values, and sparse matrices."""
@@ -325,7 +442,9 @@ class TableModel(BaseEstimator):
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Renew what is inside."""
+        """Renew what is inside; models of older versions were not searched."""
+        for name in ("setting_", "fourier_") if "summary_" in vars(self) else ():
+            self.__dict__[name] = vars(self).get(name)
         if getattr(self, "learner_", None) is not None:
             self.learner_._renew()
 
@@ -339,6 +458,12 @@ class TableModel(BaseEstimator):
         self.encoder_._check_whole()
         must("learner_" in vars(self), "a learner")
         width = sum(one.encoding.width for one in self.encoder_.columns_)
+        setting, fourier = vars(self).get("setting_"), vars(self).get("fourier_")
+        must(setting is None or isinstance(setting, TableSetting), "a setting")
+        if fourier is not None:
+            must(isinstance(fourier, FourierFeatures), "random features")
+            check_fourier(fourier, width)
+            width += fourier.width
         if self.learner_ is None:
             return
         must(width > 0 and hasattr(self.learner_, "_check_whole"), "a learner of rosenblatt")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 SHOWN = 6  # features, and classes, on a line
 FEW = 5  # names of columns on a line
+CLOSEST = 2  # runners-up of a search on a line
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,15 @@ class TableSummary:
     warnings : tuple of str
     separated : str
         If the training rows are separated by planes, the proof in one line.
+    tried : int
+        How many settings the search of `learner="auto"` tried on all folds; 0: the table is beyond its budget, or
+        another learner was given.
+    near, best_score : int, float or None
+        Of the settings that were tried, the number within one standard error of the best score, and that score.
+    runners_up : tuple of (str, float, float)
+        The settings after the chosen one, each with its score and its log loss (R² and mean squared error).
+    searched_rows : int
+        The rows of the sample that was searched; 0 if that were all rows.
     source, label : str
         The name of the file and of the label column, if known.
     unlabelled : int
@@ -84,12 +94,18 @@ class TableSummary:
     label: str = ""
     unlabelled: int = 0
     held_out: int = 0
+    tried: int = 0
+    near: int = 0
+    best_score: float | None = None
+    runners_up: tuple[tuple[str, float, float], ...] = ()
+    searched_rows: int = 0
 
     def __str__(self) -> str:
         lines = [self._table(), f"  {self._columns()}"]
         lines += [f"  left out {name}: {reason}" for name, reason in self.left_out]
         lines += [f"{self.learner}, {self.passes:,} {'pass' if self.passes == 1 else 'passes'}, {self.seconds:.1f} s"]
         lines += [f"  {self._scores()}"]
+        lines += [f"  {self._search()}"] if self.tried else []
         if self.weights:
             shown = ", ".join(f"{name} {_signed(value)}" for name, value in self.weights[:SHOWN])
             lines += [f"  counts   {shown}{', …' if len(self.weights) > SHOWN else ''}"]
@@ -118,6 +134,20 @@ class TableSummary:
             return text
         shown = ", ".join(f"{name}: {count:,} missing" for name, count in self.missing[:FEW])
         return f"{text} ({shown}{', …' if len(self.missing) > FEW else ''})"
+
+    def _search(self) -> str:
+        """What was tried, and how close the next settings were."""
+        sample = f" on a sample of {self.searched_rows:,} rows" if self.searched_rows else ""
+        text = f"the highest {self.measure} of {self.tried} settings{sample}"
+        loss = "mean squared error"
+        if self.task == "classification":
+            loss = "log loss"
+            text = (
+                f"the lowest log loss of the settings ({self.near} of {self.tried}{sample}) within one standard error "
+            )
+            text += f"of the best accuracy, {self.best_score:.3f}"
+        after = [f"{name} ({loss} {lost:.3g}, {self.measure} {score:.3f})" for name, score, lost in self.runners_up]
+        return f"{text}; then {'; '.join(after[:CLOSEST])}" if after else text
 
     def _scores(self) -> str:
         always = f'always "{max(self.classes, key=lambda one: one[1])[0]}"' if self.classes else "always the mean"

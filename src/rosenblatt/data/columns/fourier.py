@@ -1,0 +1,47 @@
+"""Random Fourier features: a linear function of them is a smooth function of all columns together.
+
+    φ(x) = √(2V/D)·cos(Ωx + p)          Ω ~ N(0, 2γ), p ~ U(0, 2π)
+
+has φ(x)·φ(x′) ≈ V·exp(−γ‖x − x′‖²) (A. Rahimi, B. Recht, "Random features for large-scale kernel machines", 2007). V,
+the total variance of the features, gives them the length of the rows, and γ = width/V suits rows of any length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class FourierFeatures:
+    """Ω of shape (d, D), p and √(2V/D)."""
+
+    frequencies: Array
+    phases: Array
+    scale: float
+
+    @classmethod
+    def drawn(cls, X: Any, width: float, count: int, seed: int) -> FourierFeatures:
+        """So many features for rows such as these."""
+        rng = np.random.default_rng(seed)
+        mean = np.asarray(X.mean(axis=0)).ravel()
+        variance = float(X.multiply(X).sum() / X.shape[0] - mean @ mean)
+        variance = variance if variance > 0 else 1.0
+        frequencies = rng.normal(size=(X.shape[1], count)) * np.sqrt(2 * width / variance)
+        return cls(frequencies, rng.uniform(0, 2 * np.pi, count), float(np.sqrt(2 * variance / count)))
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return int(self.phases.size)
+
+    def beside(self, X: Any) -> Any:
+        """The rows with these features after their own, as CSR."""
+        waves = np.cos(X @ self.frequencies + self.phases)
+        waves *= self.scale
+        return sp.hstack([X, sp.csr_matrix(waves)], format="csr")

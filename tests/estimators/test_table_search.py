@@ -1,0 +1,306 @@
+"""The search of learner="auto": what it tries, what it chooses, budgets and clocks, model files, refusals."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
+from rosenblatt.data.columns.numbers import SplineEncoding
+from rosenblatt.estimators import table_search
+from rosenblatt.estimators.base.table_model import TableModel
+from rosenblatt.estimators.table_search import DEFAULT, TableSearch, TableSetting
+from rosenblatt.learn.linear.penalty_paths import logistic_path, ridge_path
+from rosenblatt.persist.model_files import from_bytes, to_bytes
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture
+def budget(monkeypatch):
+    """A budget for small tables, and fewer settings, so that tests are quick with compilation off."""
+    monkeypatch.setattr(table_search, "BUDGET", 10**9)
+    monkeypatch.setattr(table_search, "PASSES", 2)
+    monkeypatch.setattr(table_search, "FOURIER_COUNT", 30)
+
+
+def waves(n=120, classes=2, seed=0, missing=False):
+    """A table whose label is no linear function of its numbers, with a column of names."""
+    rng = np.random.default_rng(seed)
+    x, name = rng.uniform(-3, 3, n), rng.choice(["a", "b"], n)
+    y = np.digitize(np.cos(2 * x) + 0.1 * rng.normal(size=n), np.linspace(-0.3, 0.3, classes - 1))
+    y[:classes] = np.arange(classes)
+    x = np.where(rng.random(n) < 0.1, np.nan, x) if missing else x
+    return pd.DataFrame({"x": x, "z": rng.normal(size=n), "name": name}), y
+
+
+# -- penalties at once -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("shape", [(60, 5), (20, 40)])
+def test_each_penalty_of_the_log_loss_is_a_logistic_regression(classes, shape):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=shape) * np.linspace(0.1, 2, shape[1]) + 1, rng.integers(0, classes, shape[0])
+    y[:classes] = np.arange(classes)
+    weights, strengths = rng.random(shape[0]) + 0.5, np.array([0.3, 3.0])
+    alphas = strengths / weights.sum()
+    coef, intercept = logistic_path(X, y, classes, alphas, weights, tol=1e-8, iterations=10_000)
+    for k, strength in enumerate(strengths):
+        peer = LogisticRegression(C=1 / strength, tol=1e-10, max_iter=10_000).fit(X, y, sample_weight=weights)
+        own, other = X @ coef[k].T + intercept[k], peer.decision_function(X)
+        own = own[:, 0] if classes == 2 else own - own.mean(axis=1, keepdims=True)
+        other = other if classes == 2 else other - other.mean(axis=1, keepdims=True)
+        assert own == pytest.approx(other, abs=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (20, 40)])
+def test_each_penalty_of_least_squares_is_a_ridge_regression(shape):
+    rng = np.random.default_rng(1)
+    X, y, weights = rng.normal(size=shape) + 2, rng.normal(size=shape[0]), rng.random(shape[0]) + 0.5
+    alphas = np.array([0.01, 1.0])
+    coef, intercept = ridge_path(X, y, alphas, weights)
+    for k, alpha in enumerate(alphas):
+        peer = Ridge(alpha=alpha * weights.sum()).fit(X, y, sample_weight=weights)
+        assert coef[k, 0] == pytest.approx(peer.coef_, abs=1e-8)
+        assert intercept[k, 0] == pytest.approx(peer.intercept_, abs=1e-8)
+
+
+def test_hat_functions_interpolate_and_sum_to_one():
+    values = np.random.default_rng(0).normal(size=50)
+    encoding = SplineEncoding.fit(values)
+    asked = np.r_[values, -9.0, 9.0, encoding.knots]
+    hats = encoding.encode(asked).toarray()
+    twin = np.column_stack([np.interp(asked, encoding.knots, unit) for unit in np.eye(encoding.knots.size)])
+    assert hats == pytest.approx(twin, abs=1e-12)
+    assert hats.sum(axis=1) == pytest.approx(np.ones(asked.size))
+
+
+# -- what is chosen ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_table_that_no_line_separates_gets_splines_or_random_features(budget, classes):
+    frame, y = waves(classes=classes, missing=True)
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    assert model.setting_.splines or model.setting_.fourier
+    fixed = TableClassifier(learner=PassiveAggressive(C=0.1, keep="average", max_epochs=9), random_state=0).fit(
+        frame, y
+    )
+    assert model.summary_.score > fixed.summary_.score + 0.1
+    assert fixed.setting_ is None
+    assert fixed.summary_.tried == 0
+
+
+def test_the_chosen_setting_has_the_lowest_log_loss_within_a_standard_error_of_the_best(budget, monkeypatch):
+    kept = []
+    ranked = TableSearch.ranked
+    monkeypatch.setattr(TableSearch, "ranked", lambda self: kept.append(self) or ranked(self))
+    frame, y = waves()
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    (search,) = kept
+    best = max(one.score for one in search.trials)
+    error = np.sqrt(best * (1 - best) / y.size)
+    near = [one for one in search.trials if one.score >= best - error]
+    chosen = min(near, key=lambda one: one.loss)
+    assert model.setting_ == chosen.setting
+    summary = model.summary_
+    assert (summary.tried, summary.near, summary.best_score) == (len(search.trials), len(near), best)
+    assert summary.score == pytest.approx(chosen.score)  # the folds of the search are those that are reported
+    assert summary.log_loss == pytest.approx(chosen.loss, abs=1e-6)
+    assert [one[2] for one in summary.runners_up] == sorted(one[2] for one in summary.runners_up)
+    text = str(summary)
+    assert f"({len(near)} of {len(search.trials)}) within one standard error of the best accuracy, {best:.3f}" in text
+    assert not near[1:] or f"; then {summary.runners_up[0][0]} (log loss" in text
+
+
+def test_the_scores_that_are_reported_are_those_of_a_model_of_the_other_folds(budget, monkeypatch):
+    frame, y = waves()
+    kept = []
+    calibrate = TableClassifier._calibrate
+    monkeypatch.setattr(TableClassifier, "_calibrate", lambda self, one: kept.append(one) or calibrate(self, one))
+    monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[1:2])
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    monkeypatch.setattr(TableModel, "_search", lambda self, *args: setattr(self, "setting_", model.setting_))
+    TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    searched, alone = kept
+    assert searched.scores == pytest.approx(alone.scores, abs=0.05)
+
+
+def test_the_same_seed_gives_the_same_bits(budget):
+    frame, y = waves(missing=True)
+    one, other = (TableClassifier(learner="auto", random_state=3).fit(frame, y) for _ in range(2))
+    assert one.setting_ == other.setting_
+    assert np.array_equal(one.predict_proba(frame), other.predict_proba(frame))
+
+
+def test_kinds_that_were_asked_for_stay(budget):
+    frame, y = waves()
+    model = TableClassifier(learner="auto", columns={"x": "numbers"}, random_state=0).fit(frame, y)
+    assert {one.name: one.kind for one in model.encoder_.columns_}["x"] == "numbers"
+
+
+def test_text_weights_and_classes_that_are_missing_in_folds(budget):
+    rng = np.random.default_rng(0)
+    frame, y = waves(60)
+    frame["note"] = [" ".join(rng.choice(["good", "bad", "so", "very"], 5)) + f" {k}" for k in range(60)]
+    y = np.where(y == 1, "yes", "no").astype(object)
+    y[:2] = "rare"
+    weights = rng.integers(0, 3, 60)
+    weights[:3] = 1
+    model = TableClassifier(learner="auto", class_weight="balanced", random_state=0).fit(
+        frame, y, sample_weight=weights
+    )
+    assert model.summary_.tried > 0
+    assert model.predict_proba(frame).sum(axis=1) == pytest.approx(np.ones(60))
+    kept = weights > 0
+    again = TableClassifier(learner="auto", class_weight="balanced", random_state=0).fit(
+        frame[kept], y[kept], weights[kept]
+    )
+    assert np.array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+
+def test_more_rows_than_are_searched(budget, monkeypatch):
+    monkeypatch.setattr(table_search, "SEARCH_ROWS", 80)
+    monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:3])
+    frame, y = waves(200)
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    assert 80 <= model.summary_.searched_rows < 200
+    assert f"on a sample of {model.summary_.searched_rows} rows" in str(model.summary_)
+    assert model.summary_.rows == 200
+    assert model.setting_.splines
+    monkeypatch.setattr("rosenblatt.estimators.base.table_model.MANY_ROWS", 150)
+    large = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    assert large.summary_.held_out
+    assert large.setting_.splines
+    assert {one.kind for one in large.encoder_.columns_} == {"splines", "names"}
+
+
+def test_wide_rows_are_learned_one_by_one(budget, monkeypatch):
+    monkeypatch.setattr(table_search, "MOST_FEATURES", 1)
+    monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[1:3])
+    frame, y = waves(60)
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    assert isinstance(model.learner_, LinearClassifier)
+    assert model.learner_.solver == "stochastic"
+    assert model.summary_.tried
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_are_searched_too(budget):
+    frame, _ = waves(missing=True)
+    target = np.cos(2 * frame["x"].fillna(0)) * 1000 + 5
+    model = TableRegressor(learner="auto", random_state=0).fit(frame, target)
+    assert model.setting_.splines or model.setting_.fourier
+    assert isinstance(model.learner_, LinearRegressor)
+    assert model.score(frame, target) > 0.7
+    summary = model.summary_
+    assert summary.score == pytest.approx(summary.best_score)
+    assert f"the highest R² of {summary.tried} settings" in str(summary)
+
+
+# -- budgets, clocks and Ctrl-C ----------------------------------------------------------------------------------------
+
+
+def test_beyond_the_budget_the_default_setting_is_taken(monkeypatch):
+    monkeypatch.setattr(table_search, "BUDGET", 0)
+    frame, y = waves()
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    assert model.setting_ == DEFAULT
+    assert model.summary_.tried == 0
+    assert model.summary_.learner == "averaged passive-aggressive, PA-I, C = 0.1"
+    assert isinstance(
+        TableRegressor(learner="auto", random_state=0).fit(frame, np.arange(120) / 7).learner_, LinearRegressor
+    )
+
+
+def test_groups_end_where_the_budget_does(budget, monkeypatch):
+    frame, y = waves()
+    spent = []
+    cost = TableSearch._cost
+    monkeypatch.setattr(TableSearch, "_cost", lambda self, *args: spent.append(cost(self, *args)) or spent[-1])
+    TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    monkeypatch.setattr(table_search, "BUDGET", sum(spent[:6]))
+    assert TableClassifier(learner="auto", random_state=0).fit(frame, y).summary_.tried == len(table_search.GROUPS[0])
+
+
+def test_seconds_end_the_search_whatever_the_budget(monkeypatch):
+    frame, y = waves()
+    now = [0.0]
+
+    def clock():
+        now[0] += 1.0
+        return now[0]
+
+    monkeypatch.setattr(table_search, "PASSES", 2)
+    monkeypatch.setattr(table_search, "clock", clock)
+    first, second = len(table_search.GROUPS[0]), len(table_search.GROUPS[1])
+    tried = [
+        TableClassifier(learner="auto", seconds=s, random_state=0).fit(frame, y).summary_.tried for s in (1, 8, 14)
+    ]
+    assert tried == [0, first, first + second]
+
+
+@pytest.mark.parametrize("seconds", [0, -1.0, "long"])
+def test_seconds_must_be_positive(seconds):
+    frame, y = waves(20)
+    with pytest.raises(ValueError, match="seconds"):
+        TableClassifier(learner="auto", seconds=seconds).fit(frame, y)
+
+
+def test_ctrl_c_leaves_the_model_as_it_was(budget, monkeypatch):
+    frame, y = waves()
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    before = dict(vars(model))
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table_search, "logistic_path", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(frame, 1 - y)
+    assert vars(model) == before
+
+
+# -- model files -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_waves(budget, monkeypatch):
+    monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[3:4])
+    frame, y = waves()
+    return frame, TableClassifier(learner="auto", random_state=0).fit(frame, y)
+
+
+def test_a_model_with_random_features_is_stored_and_says_so(with_waves):
+    frame, model = with_waves
+    assert model.fourier_ is not None
+    assert "random Fourier features" in str(model.summary_)
+    again = from_bytes(to_bytes(model))
+    assert again.setting_ == model.setting_
+    assert np.array_equal(again.predict_proba(frame), model.predict_proba(frame))
+    assert all("x" in name or "z" in name or "name" in name for name, _ in model.summary_.weights)
+
+
+def test_random_features_that_do_not_fit_are_refused(with_waves):
+    _, model = with_waves
+    model.fourier_ = type(model.fourier_)(model.fourier_.frequencies[:1], model.fourier_.phases, 1.0)
+    with pytest.raises(FileError, match="frequencies"):
+        to_bytes(model)
+
+
+def test_settings_are_written_in_words():
+    assert str(TableSetting("log", 3.0, splines=True)) == "logistic regression, α·n = 3, numbers as splines"
+    assert str(TableSetting("PA-II", 0.1, "average", 0.01)) == (
+        "averaged passive-aggressive, PA-II, C = 0.1, bias step 0.01"
+    )
+    assert str(TableSetting("AROW", 10.0)) == "AROW, r = 10"
