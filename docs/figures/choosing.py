@@ -103,13 +103,17 @@ def measure():
 
 
 def table(rows, file, form, best):
-    """A CSV file with one line per set and one column per learner; the best of each line is bold."""
+    """A CSV file with one line per learner and one column per set; the best of each column is bold."""
+    sets = list(dict.fromkeys(row["set"] for row in rows))
+    cells = {(row["learner"], row["set"]): form(row) for row in rows}
+    for name in sets:
+        first = best((cells[learner, name] for learner in LEARNERS), key=float)
+        for learner in LEARNERS:
+            cells[learner, name] = f"**{first}**" if cells[learner, name] == first else cells[learner, name]
     with (HERE / file).open("w", newline="", encoding="utf-8") as out:
         write = csv.writer(out)
-        write.writerow(["data set", *LEARNERS])
-        for name in dict.fromkeys(row["set"] for row in rows):
-            cells = [form(row) for row in rows if row["set"] == name]
-            write.writerow([name, *(f"**{cell}**" if cell == best(cells, key=float) else cell for cell in cells)])
+        write.writerow(["learner", *(name.split(" (")[0].split(",")[0] for name in sets)])
+        write.writerows([learner, *(cells[learner, name] for name in sets)] for learner in LEARNERS)
 
 
 def draw():
