@@ -31,8 +31,8 @@ X = np.empty((200_000, 768), np.float16)
 y = rng.integers(0, 100, X.shape[0])
 few = rng.standard_normal((2000, 768)).astype(np.float16)
 LinearProbe(alphas=(1e-2,), max_epochs=1).fit(few, y[:2000])  # what is imported and kept in any case
-for begin in range(0, X.shape[0], 10_000):
-    X[begin : begin + 10_000] = rng.standard_normal((10_000, 768), dtype=np.float32)
+for begin in range(0, X.shape[0], 500):
+    X[begin : begin + 500] = rng.standard_normal((500, 768), dtype=np.float32)
 before = peak()
 LinearProbe(alphas=(1e-2,), max_epochs=1).fit(X, y)
 print(X.nbytes / 1e6, before, peak())
@@ -78,10 +78,10 @@ def peers() -> dict[str, list[Any]]:
 
 def ours() -> list[Any]:
     """What we try, chosen in the same way."""
-    from rosenblatt import LinearProbe
+    from rosenblatt import LinearClassifier
 
     return [
-        LinearProbe(alphas=(alpha,), max_epochs=epochs, random_state=0)
+        LinearClassifier(solver="minibatch", alpha=alpha, max_epochs=epochs, random_state=0)
         for alpha in (1e-4, 1e-2, 5e-2)
         for epochs in (1, 2, 4, 8)
     ]
@@ -165,22 +165,23 @@ def on_gpu() -> None:
         return
     found = json.loads(GPU.read_text(encoding="utf-8"))
     where = f"{found['rows']:,} × {found['features']} float16, {found['classes']:,} classes, {found['machine']}"
-    best, one = max(found["lbfgs"].values(), key=lambda each: each["accuracy"]), found["one"]
-    say(
-        f"{where}: {found['epochs']} epochs, against torch L-BFGS",
-        f"{one['seconds']:.2f} s ({one['accuracy']:.4f})",
-        f"{best['seconds']:.2f} s ({best['accuracy']:.4f})",
-        f"{best['seconds'] / one['seconds']:.1f} ×",
-        "≥ 3 ×, ≤ 0.4 s",
-    )
-    ten = found["ten"]
-    say(
-        f"{where}: ten penalties at once, memory beside X {ten['memory']:.2f} GB",
-        f"{ten['seconds']:.2f} s ({max(ten['accuracies']):.4f})",
-        "",
-        "",
-        "≤ 1.2 s, ≤ 3 GB",
-    )
+    for kind in ("uncorrelated", "correlated"):
+        part = found[kind]
+        peer = max(part["lbfgs"], key=lambda each: each["accuracy"])
+        fits = sorted(part["one"].values(), key=lambda each: each["seconds"])
+        level = (one for one in fits if one["accuracy"] >= peer["accuracy"] - 0.002)
+        mine = next(level, max(fits, key=lambda each: each["accuracy"]))
+        say(
+            f"{where}, {kind}: against the best of torch L-BFGS",
+            f"{mine['seconds']:.2f} s ({mine['accuracy']:.4f})",
+            f"{peer['seconds']:.2f} s ({peer['accuracy']:.4f})",
+            f"{peer['seconds'] / mine['seconds']:.1f} ×",
+            "≥ 3 ×",
+        )
+        three, ten = part["one"][str(found["epochs"])], part["ten"]
+        for what, one, goal in (("one penalty", three, "0.4 s"), ("ten penalties at once", ten, "1.2 s")):
+            memory = f"{one['memory']:.1f} GB beside X"
+            say(f"{where}, {kind}: {what}, {found['epochs']} epochs, {memory}", f"{one['seconds']:.2f} s", "", "", goal)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """LinearProbe: choice, calibration, report, rows wherever they are, refusals."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -196,6 +198,31 @@ def test_npy_files_with_a_damaged_header_are_refused(part, other, tmp_path):
     (tmp_path / "rows.npy").write_bytes(data.replace(b" " * longer + b"\n", b"\n", 1))
     with pytest.raises(FileError, match=r"rows\.npy: "):
         LinearProbe().fit(tmp_path / "rows.npy", [0, 1] * 3)
+
+
+TRACED = """
+import sys, tracemalloc
+import numpy as np
+from rosenblatt import LinearProbe
+rng = np.random.default_rng(0)
+X, y = np.empty((40_000, 256), np.float16), rng.integers(0, 3, 40_000)
+for part in range(0, 40_000, 5_000):
+    X[part : part + 5_000] = rng.standard_normal((5_000, 256), dtype=np.float32)
+np.save(sys.argv[1], X)
+for rows in (X, sys.argv[1]):
+    tracemalloc.start()
+    LinearProbe(alphas=(1e-2,), max_epochs=1).fit(rows, y).predict(rows)
+    print(tracemalloc.get_traced_memory()[1] / X.nbytes)
+    tracemalloc.stop()
+"""
+
+
+def test_rows_of_16_bits_are_never_widened_as_a_whole(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED, str(tmp_path / "rows.npy")], capture_output=True, text=True, check=True
+    )
+    assert all(float(share) < 0.8 for share in done.stdout.split())  # a copy in 32 bits is twice as large as X
+    assert len(done.stdout.split()) == 2
 
 
 def test_files_that_hold_no_embeddings_are_refused_in_words(tmp_path):

@@ -41,7 +41,7 @@ from rosenblatt.prove.generalisation_bounds import clopper_pearson
 Array = np.ndarray[Any, Any]
 ALPHAS = tuple(float(f"{alpha:.3g}") for alpha in np.logspace(-6, 0, 10))
 TOL = 1e-4  # a step that could not lower the objective by its square, as a share, is "solved"
-MOST_CALIBRATED = 4_000_000  # scores by which probabilities are calibrated
+MOST_CALIBRATED = 500_000  # scores by which probabilities are calibrated
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
     def _scale(self, problem: Problem, planes: list[Array], held: Array) -> float:
         """The temperature, by as many held-out rows as are enough."""
-        some = np.sort(held[: max(1000, MOST_CALIBRATED // problem.columns)])
+        some = np.sort(held[: max(500, MOST_CALIBRATED // problem.columns)])
         reader = RowReader(problem.rows, some)
         scores = np.concatenate([to_host(block) for _, block in score_blocks(reader, *planes)])
         weights = None if problem.weights is None else problem.weights[some]

@@ -363,14 +363,11 @@ class MiniBatchDescent:
         self.inverse = np.where(constant, 0.0, 1.0 / self.t)
         # ½(1 − ρ)α w² = ½ α' V²/t², in units of κ.
         self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
-        found = directions(
-            ((sample - self.mean) * self.inverse).astype(np.float32 if rows.dtype != rows.xp.float64 else np.float64),
-            self.batch,
-            DIRECTIONS if settings.l1_ratio == 0.0 else 0,  # the proximal step of L1 needs a diagonal metric
-            settings.seed,
-        )
+        Z = (sample - mean.astype(sample.dtype)) * self.inverse.astype(sample.dtype)
+        # The proximal step of L1 needs a diagonal metric.
+        found = directions(Z, self.batch, DIRECTIONS if settings.l1_ratio == 0.0 else 0, settings.seed)
         self.found = found
-        square = float((((sample - self.mean) * self.inverse) ** 2).sum(axis=1).mean())
+        square = float(np.vdot(Z, Z)) / size
         self.L = self._curvature * found.largest
         if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
             self.L = min(self.L, 2.0 / self.K * found.largest + 0.5 * square / self.batch)
