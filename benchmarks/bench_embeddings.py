@@ -172,7 +172,7 @@ def on_gpu() -> None:
         level = (one for one in fits if one["accuracy"] >= peer["accuracy"] - 0.002)
         mine = next(level, max(fits, key=lambda each: each["accuracy"]))
         say(
-            f"{where}, {kind}: against the best of torch L-BFGS",
+            f"{where}, {kind}: to within 0.002 of the best of torch L-BFGS",
             f"{mine['seconds']:.2f} s ({mine['accuracy']:.4f})",
             f"{peer['seconds']:.2f} s ({peer['accuracy']:.4f})",
             f"{peer['seconds'] / mine['seconds']:.1f} ×",
