@@ -379,6 +379,12 @@ def test_a_search_is_drawn_with_its_band_and_what_was_chosen():
     assert rb.plot_search(search, "C").get_xlabel() == "C"
     with pytest.raises(ValueError, match="no parameter with numbers called 'keep'"):
         rb.plot_search(search, "keep")
+    passes = rb.GridSearchCV(rb.PassiveAggressive(random_state=0), {"max_epochs": [1, 2, 4], "C": [0.1, 1.0]}, cv=3)
+    shown = rb.SearchDisplay.from_search(passes.fit(X, y), "max_epochs")
+    assert passes.one_pass_ == 18
+    assert shown.ax_.get_xlabel() == "passes (max_epochs)"
+    assert set(shown.lines) == {"C=0.1", "C=1.0"}
+    assert [values.tolist() for values, _, _ in shown.lines.values()] == [[1, 2, 4]] * 2
     mixed = rb.GridSearchCV(rb.Perceptron(max_epochs=2), {"learning_rate": [1.0, 2.0, "1/t"]}, cv=3, scoring="accuracy")
     drawn(rb.plot_search(mixed.fit(X, y)))
     several = rb.GridSearchCV(

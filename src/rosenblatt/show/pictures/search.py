@@ -11,6 +11,7 @@ import numpy as np
 from rosenblatt.show.pictures.drawing import COLOURS, Display
 
 Array = np.ndarray[Any, Any]
+PASSES = {"max_epochs": "passes (max_epochs)"}
 SPREAD = 20  # values whose largest is so many times the smallest are drawn on a logarithmic scale
 
 
@@ -99,7 +100,7 @@ class SearchDisplay(Display):
         every = np.concatenate([values for values, _, _ in self.lines.values()])
         if every.min() > 0 and every.max() >= SPREAD * every.min():
             ax.set_xscale("log")
-        ax.set(xlabel=self.name, ylabel="score on held-out folds")
+        ax.set(xlabel=PASSES.get(self.name, self.name), ylabel="score on held-out folds")
         ax.legend()
 
 
@@ -110,7 +111,8 @@ def plot_search(search: Any, name: str | None = None, *, ax: Any = None) -> Any:
     ----------
     search : fitted `GridSearchCV`, of rosenblatt or scikit-learn
     name : str, optional
-        A parameter of the grid with numbers; by default the one with the most different numbers.
+        A parameter of the grid with numbers; by default the one with the most different numbers. "max_epochs" gives
+        the score against passes, which rosenblatt's search reads off one run.
     ax : matplotlib axes, optional
 
     Returns
