@@ -383,3 +383,15 @@ def test_forged_files_are_refused(part, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(FileError, match="not a model that rosenblatt wrote"):
         from_bytes(data)
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series], ids=["list", "array", "series"])
+def test_texts_are_one_column(form):
+    texts = [f"{'good' if k % 2 else 'bad'} film number {k}, a story of {k % 5} words" for k in range(60)]
+    y = np.arange(60) % 2
+    alone = TableClassifier(random_state=0).fit(form(texts), y)
+    column = TableClassifier(random_state=0).fit(pd.DataFrame({"x0": texts}), y)
+    assert (alone.predict_proba(form(texts)) == column.predict_proba(pd.DataFrame({"x0": texts}))).all()
+    assert alone.score(form(texts), y) == 1.0
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        TableClassifier().fit(np.arange(60.0), y)

@@ -65,8 +65,8 @@ def as_table(X: Any) -> Table:
 
     Parameters
     ----------
-    X : frame, array-like or sparse matrix of shape (n, d)
-        The columns of an array and of a sparse matrix are called x0, x1 and so on.
+    X : frame, array-like or sparse matrix of shape (n, d), or texts
+        The columns of an array and of a sparse matrix are called x0, x1 and so on. A list of texts is one column.
     """
     if isinstance(X, Table):
         return X
@@ -82,6 +82,8 @@ def as_table(X: Any) -> Table:
 
     if not isinstance(X, np.ndarray):
         X = _array_of_lists(X)
+    if X.ndim == 1 and any(isinstance(one, str) for one in X):
+        X = X[:, None]
     return _from_array(check_array(X, dtype=None, ensure_all_finite=False))
 
 
