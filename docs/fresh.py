@@ -31,7 +31,7 @@ def run(*command: object, cwd: Path) -> str:
 
 
 def look_into(wheel: Path, sdist: Path) -> None:
-    """Typed, with the licence, without tests; the sdist without pictures and environments."""
+    """Typed, with the licence; both without tests, the sdist without pictures and environments."""
     names = zipfile.ZipFile(wheel).namelist()
     assert {"rosenblatt/py.typed", "rosenblatt/__init__.pyi"} <= set(names), "the wheel is not typed"
     assert any(name.endswith("licenses/LICENSE") for name in names), "the wheel has no licence"
@@ -40,7 +40,7 @@ def look_into(wheel: Path, sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         parts = {Path(name).parts[1] for name in archive.getnames() if len(Path(name).parts) > 1}
     assert {"src", "LICENSE", "README.md", "pyproject.toml"} <= parts, "the sdist cannot be built from"
-    assert not parts & {"docs", ".github", ".ci", ".venv"}, f"the sdist has more: {sorted(parts)}"
+    assert not parts & {"docs", "tests", ".github", ".ci", ".venv"}, f"the sdist has more: {sorted(parts)}"
     print(f"{wheel.name}: {wheel.stat().st_size:,} bytes; {sdist.name}: {sdist.stat().st_size:,} bytes")
 
 
