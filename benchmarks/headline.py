@@ -19,12 +19,7 @@ CHOSEN = [
     ("a linear SVM on 200,000 text-like rows", "text-like 200,000 × 47,236", "LIBLINEAR", "LIBLINEAR"),
     ("are 10,000 × 50 rows separated?", "10,000 × 50, quasi-complete", "", "SciPy's linprog"),
     ("read 214 MB of svmlight", "parse svmlight, 214 MB", "", "scikit-learn"),
-    (
-        "one pass over 2 GB of generated svmlight rows",
-        "train one pass from 2,009 MB of svmlight, nothing",
-        "",
-        "Vowpal Wabbit",
-    ),
+    ("one pass over 2 GB of generated rows", "train one pass from 2,009 MB of svmlight, nothing", "", "Vowpal Wabbit"),
 ]
 
 

@@ -89,7 +89,7 @@ def test_report_is_none_where_counting_takes_longer_than_learning(monkeypatch):
     from rosenblatt.estimators import kernel
 
     X, y = draw(2)
-    monkeypatch.setattr(kernel, "A_MOMENT", 0)
+    monkeypatch.setattr(kernel, "PRODUCTS_PER_SECOND", 0)
     with pytest.warns(ConvergenceWarning, match="the last made"):
         model = fitted(X, y, max_epochs=1)
     assert model.report_.errors is None
