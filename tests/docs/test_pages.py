@@ -18,11 +18,12 @@ NOT_RUN = {"cluster.md"}  # these show code for machines that a test does not ha
 
 @pytest.mark.compiled  # at its own speed; make coverage has the tests of the parts
 @pytest.mark.parametrize("name", PAGES)
-def test_the_code_of_a_page_prints_what_the_page_shows(name, tmp_path, monkeypatch):
+def test_the_code_of_a_page_prints_what_the_page_shows(name, tmp_path, tmp_path_factory, monkeypatch):
     page = DOCS / name
     if "ROSENBLATT_DATA" not in os.environ and "needs: ROSENBLATT_DATA" in page.read_text(encoding="utf-8"):
         pytest.skip("the page works on data sets in the folder ROSENBLATT_DATA, which is not set")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path_factory.mktemp("caches")))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("MPLBACKEND", "Agg")
     with warnings.catch_warnings():

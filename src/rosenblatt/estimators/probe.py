@@ -9,9 +9,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -62,7 +63,8 @@ class Problem:
     @property
     def shares(self) -> Any:
         """The weights, where the rows are."""
-        return None if self.weights is None else self.reader.place(self.weights, self.reader.dtype)
+        weights = self.weights
+        return None if weights is None else self.reader.place(weights / weights.mean(), self.reader.dtype)
 
     @property
     def present(self) -> Array:
@@ -378,8 +380,11 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         -------
         float
         """
-        said, truth = to_host(self.predict(X)), np.asarray(on_host(y))
+        said, truth = to_host(self.predict(X)), y.toarray() if sp.issparse(y) else np.asarray(on_host(y))
         check_consistent_length(said, truth)
+        truth = column_or_1d(truth) if said.ndim == 1 else truth
+        if said.shape != truth.shape:
+            raise ValueError(f"y has shape {truth.shape}, where the model answers {said.shape}.")
         right = said == truth
         return float(np.average(right.all(axis=1) if right.ndim == 2 else right, weights=on_host(sample_weight)))
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from rosenblatt.data.embeddings import StackedRows
 from rosenblatt.data.examples import Dense
-from rosenblatt.learn.linear.minibatch import RowReader, longest, to_host
+from rosenblatt.learn.linear.minibatch import RowReader, longest, to_host, type_name
 
 NARROW = ("float16", "bfloat16", "int8", "uint8")
 
@@ -35,10 +35,10 @@ def refuse_sparse(X: Any, who: str, instead: str) -> None:
 def used_as_is(estimator: Any, X: Any, reset: bool) -> bool:
     """Whether rows are to be used as they are; they are checked then, and their width noted if `reset`."""
     array = type(X) in (np.ndarray, np.memmap) and X.ndim == 2 and X.size > 0
-    narrow = array and (str(X.dtype) in NARROW or (type(X) is np.memmap and X.dtype.kind in "iuf"))
+    narrow = array and (X.dtype.name in NARROW or (type(X) is np.memmap and X.dtype.kind in "iuf"))
     if not (narrow or isinstance(X, StackedRows) or elsewhere(X)):
         return False
-    kind = str(X.dtype).rpartition(".")[2]
+    kind = type_name(X.dtype)
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)}: X must be rows × features.")
     if not kind.startswith(("float", "bfloat", "int", "uint")):

@@ -184,7 +184,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         present = None
         if weights is not None and not weights.all():
             present = np.flatnonzero(weights).astype(np.uint64)
-            reach = radius2(rows, present)
+            if isinstance(rows.values, np.ndarray) and rows.values.dtype in (np.float32, np.float64):
+                reach = radius2(rows, present)  # of rows that are used as they are, that of all rows
         return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
 
     def _check_rows(self, plan: Plan, examples: Examples) -> None:

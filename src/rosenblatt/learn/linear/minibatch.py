@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_cupy_array
 
+from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
 
 Array = Any  # an array of whichever library the rows are in
@@ -45,6 +46,7 @@ DIRECTIONS = 64  # of the features' correlations that M divides at most
 MOST_RUNS = 1 << 18  # longer data are shuffled in runs of consecutive rows
 RUN_BYTES = 1 << 14  # of a run of rows read from a file
 SMALLEST_BATCH, BATCH, DEVICE_BATCH = 16, 512, 16384  # on a device a step costs its host as much as 10,000 rows
+UNBOUNDED_SLOPES = ("squared", "squared_hinge", "exponential")
 MOST_SCORES = 1 << 28  # of a batch, on a device: 1 GB
 BLOCK_VALUES, DEVICE_BLOCK_VALUES = 1 << 18, 1 << 24  # of the rows that are widened at once, where all are read
 
@@ -91,6 +93,11 @@ class BadRowError(ValueError):
     """A row holds NaN or infinity."""
 
 
+def type_name(dtype: Any) -> str:
+    """The name of a type of numbers, in whichever library and byte order."""
+    return str(dtype.name if isinstance(dtype, np.dtype) else dtype).rpartition(".")[2]
+
+
 def take(xp: Any, array: Array, index: Array) -> Array:
     """Rows of an array by number; in torch without `take`, which looks for numbers below 0 first."""
     return array.index_select(0, index) if hasattr(array, "index_select") else xp.take(array, index, axis=0)
@@ -112,7 +119,7 @@ class RowReader:
     """
 
     def __init__(self, X: Array, present: Host | None = None) -> None:
-        self.X = X
+        self.X = X = X.detach() if hasattr(X, "detach") else X  # torch would keep every step to differentiate it
         self.own = hasattr(X, "gather_rows")
         self.xp: Any = array_namespace(np.empty(0) if self.own else X)
         self.device = None if self.own else device(X)
@@ -121,9 +128,9 @@ class RowReader:
         self.present = None if present is None else self.place(present.astype(np.int64))
         self.n = int(X.shape[0] if present is None else present.size)
         self.d = int(X.shape[1])
-        self.half = self.gpu and str(X.dtype).rpartition(".")[2] in ("float16", "bfloat16")
+        self.half = self.gpu and type_name(X.dtype) in ("float16", "bfloat16")
         # Doubles stay doubles; all narrower numbers become floats of 32 bits.
-        self.dtype = self.xp.float64 if str(X.dtype).endswith("float64") else self.xp.float32
+        self.dtype = self.xp.float64 if type_name(X.dtype) == "float64" else self.xp.float32
 
     def place(self, values: Any, dtype: Any = None) -> Array:
         """Values from the host, where the rows are."""
@@ -205,13 +212,17 @@ def score_blocks(rows: RowReader, W: Host, b: Host) -> Iterator[tuple[slice, Arr
         yield slice(begin, end), scores
 
 
-def moments(rows: RowReader, weights: Array | None, shift: Host) -> tuple[Host, Host]:
-    """The mean and the variance of each feature; `shift`, near the mean, keeps the variance from cancelling."""
+def moments(rows: RowReader, weights: Array | None, shift: Host, unit: Host) -> tuple[Host, Host]:
+    """The mean and the variance of each feature.
+
+    `shift`, near the mean, keeps the variance from cancelling, and `unit`, powers of 2 near the largest values, keeps
+    their squares from overflowing.
+    """
     xp = rows.xp
-    near = rows.place(shift, rows.dtype)
+    near, over = rows.place(shift, rows.dtype), rows.place(1.0 / unit, rows.dtype)
     sums = xp.zeros((2, rows.d), dtype=xp.float64, device=rows.device)
     for begin, end, block in rows.blocks():
-        block = block - near
+        block = (block - near) * over
         if weights is None:
             first, second = xp.sum(block, axis=0), xp.sum(block * block, axis=0)
         else:
@@ -221,7 +232,8 @@ def moments(rows: RowReader, weights: Array | None, shift: Host) -> tuple[Host, 
     first, second = to_host(sums) / (rows.n if weights is None else float(xp.sum(weights)))
     if not np.isfinite(second).all():
         find_bad_row(rows)
-    return shift + first, np.maximum(second - first**2, 0.0)
+        raise NotFiniteError("The variance of a feature overflowed", largest(rows))
+    return shift + unit * first, unit**2 * np.maximum(second - first**2, 0.0)
 
 
 def to_host(array: Array) -> Host:
@@ -242,8 +254,12 @@ class Directions:
     largest: float
 
 
-def directions(Z: Host, batch: int, most: int, seed: int) -> Directions:
-    """From a sample of standardised rows, by subspace iteration; none where the features are nearly uncorrelated."""
+def directions(Z: Host, batch: int, most: int, seed: int, by_row: bool = False) -> Directions:
+    """From a sample of standardised rows, by subspace iteration; none where the features are nearly uncorrelated.
+
+    If `by_row`, a single row of the sample must not make a step of its batch too large: where slopes have no bound,
+    one such step is never made good.
+    """
     rng = np.random.default_rng((seed, 1))
     k = min(most, Z.shape[1] // 4, Z.shape[0] // 4)
     Q, cut = np.zeros((Z.shape[1], 0), Z.dtype), np.zeros(0, Z.dtype)
@@ -256,12 +272,15 @@ def directions(Z: Host, batch: int, most: int, seed: int) -> Directions:
         sizes, vectors = sizes[::-1][:k], vectors[:, ::-1][:, :k]
         if sizes[0] > 3.0 * sizes[-1] > 0.0:
             Q, cut = np.ascontiguousarray(basis @ vectors), 1.0 - sizes[-1] / sizes
-    some = Z[:batch]
-    some = some - (some @ Q) * (1.0 - np.sqrt(1.0 - cut)) @ Q.T
-    v, largest = rng.standard_normal(Z.shape[1]).astype(Z.dtype), 0.0
+    Z = Z - (Z @ Q) * (1.0 - np.sqrt(1.0 - cut)) @ Q.T
+    some = Z[rng.permutation(Z.shape[0])[:batch]]  # rows may come in any order, small ones first
+    v: Host = np.asarray(rng.standard_normal(Z.shape[1]), Z.dtype)
+    largest = 0.0
     for _ in range(12):
         v = some.T @ (some @ (v / max(float(np.linalg.norm(v)), 1e-30))) / some.shape[0]
         largest = float(np.linalg.norm(v))
+    if by_row:
+        largest = max(largest, float((Z * Z).sum(axis=1).max()) / (4.0 * batch))
     return Directions(Q, cut, max(largest, 1e-12))
 
 
@@ -349,9 +368,10 @@ class MiniBatchDescent:
         shift = sample.mean(axis=0, dtype=np.float64)
         if not np.isfinite(shift).all():
             find_bad_row(rows)
-        mean, variance = moments(rows, self.weights, shift)
+        _, exponent = np.frexp(np.abs(sample - shift).max(axis=0))
+        mean, variance = moments(rows, self.weights, shift, np.ldexp(1.0, np.clip(exponent, -100, 100)))
         deviation = np.sqrt(variance)
-        constant = deviation <= 1e-6 * np.abs(mean)
+        constant = deviation <= 8.0 * np.finfo(sample.dtype).eps * np.abs(mean)
         if not settings.intercept:
             deviation, mean = np.hypot(deviation, mean), np.zeros_like(mean)
             constant = deviation == 0.0
@@ -364,8 +384,12 @@ class MiniBatchDescent:
         # ½(1 − ρ)α w² = ½ α' V²/t², in units of κ.
         self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
         Z = (sample - mean.astype(sample.dtype)) * self.inverse.astype(sample.dtype)
+        if self.weights is not None:
+            share = to_host(take(self.xp, self.weights, rows.place(chosen))) / self.mass
+            Z = Z * np.sqrt(share).astype(sample.dtype)[:, None]
         # The proximal step of L1 needs a diagonal metric.
-        found = directions(Z, self.batch, DIRECTIONS if settings.l1_ratio == 0.0 else 0, settings.seed)
+        most_directions = DIRECTIONS if settings.l1_ratio == 0.0 else 0
+        found = directions(Z, self.batch, most_directions, settings.seed, settings.loss in UNBOUNDED_SLOPES)
         self.found = found
         square = float(np.vdot(Z, Z)) / size
         self.L = self._curvature * found.largest
@@ -408,7 +432,7 @@ class MiniBatchDescent:
     def start(self, W: Host, b: Host) -> None:
         """Start from these weights (K, d) and intercepts (K,), for every penalty."""
         place, dtype = self.rows.place, self.rows.dtype
-        V = (W * self.t / self.s).T
+        V = (W * np.where(self.inverse > 0.0, self.t, 0.0) / self.s).T  # a constant feature has no weight
         c = (b - self.middle + W @ self.mean) / self.s
         self.V, self.c = place(np.tile(V, self.P), dtype), place(np.tile(c, self.P)[None, :], dtype)
 
@@ -556,9 +580,12 @@ class MiniBatchDescent:
         loss, right = (xp.zeros((self.P,), dtype=rows.dtype, device=rows.device) for _ in range(2))
         for begin, end, block in rows.blocks(self.P * self.K):
             f = self.scores(self.standardise(block - self.mu), V, c)
-            hit = self._right(xp.reshape(f, (end - begin, self.P, self.K)), y[begin:end])
+            truth = y[begin:end, ...]
+            hit = self._right(xp.reshape(f, (end - begin, self.P, self.K)), truth)
             right += xp.sum(hit * share[begin:end, None], axis=0)
-            loss += xp.sum(self.losses(f, self.targets(y[begin:end]))[0] * share[begin:end, None], axis=0)
+            loss += xp.sum(self.losses(f, self.targets(truth))[0] * share[begin:end, None], axis=0)
+        if not bool(xp.all(xp.isfinite(loss))):
+            find_bad_row(rows)
         total = float(xp.sum(share))
         return to_host(loss).astype(np.float64) / total, to_host(right).astype(np.float64) / total
 
@@ -578,7 +605,7 @@ class MiniBatchDescent:
         total: list[Any] = [0.0, 0.0, 0.0, 0]
         for begin, end, block in rows.blocks(self.P * self.K):
             share = None if self.weights is None else self.weights[begin:end] / self.mass
-            y, z = self.y[begin:end], self.standardise(block - self.mu)
+            y, z = self.y[begin:end, ...], self.standardise(block - self.mu)
             f = self.scores(z, V, c)
             parts = [self._missed(f, y)]  # before the losses, which may use the memory of f
             parts = [*self._gradient(z, f, self.targets(y), share), *parts]

@@ -78,7 +78,7 @@ class MiniBatchSolver(LinearSolver):
         place = RowReader(X).place
         if weights is not None:  # a row of weight 0 is absent: if all others are 1, there are no weights
             used = weights if examples.present is None else weights[examples.present]
-            weights = None if (used == 1.0).all() else place(weights.astype(state.dtype))
+            weights = None if (used == 1.0).all() else place((weights / used.mean()).astype(state.dtype))
         self.descent = MiniBatchDescent(X, place(problem.truth), settings, weights, examples.present)
         if machine.coef.any() or machine.intercept.any():
             self.descent.start(machine.coef.astype(np.float64), machine.intercept.astype(np.float64))
