@@ -72,6 +72,33 @@ def test_a_refused_fit_leaves_the_model_as_it_was():
     np.testing.assert_array_equal(names.predict(X), before)
 
 
+def test_a_refused_fit_to_a_file_leaves_the_model_as_it_was(tmp_path):
+    X, y = table()
+    X.assign(label=y).to_csv(tmp_path / "two.csv", index=False)
+    X.assign(label="yes", more=1.0).to_csv(tmp_path / "one.csv", index=False)
+    model = fit(TableClassifier(random_state=0), tmp_path / "two.csv", label="label")
+    before, answers = dict(vars(model)), model.predict(X)
+    with pytest.raises(ValueError, match="class"):
+        fit(model, tmp_path / "one.csv", label="label")
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict(X), answers)
+
+
+def test_a_fit_to_a_frame_forgets_how_a_file_was_read(tmp_path):
+    X, y = table()
+    X.assign(label=y).to_csv(tmp_path / "two.csv", index=False)
+    model = fit(TableClassifier(random_state=0), tmp_path / "two.csv", label="label")
+    assert model.reading_.label == "label"
+    assert not hasattr(model.fit(X, y), "reading_")
+
+
+def test_a_missing_text_of_pandas():
+    X = pd.Series(["a b", "c d"] * 15 + [pd.NA], dtype="string")
+    model = TableClassifier(random_state=0).fit(X, ["x", "y"] * 15 + ["x"])
+    assert model.predict(X[:2]).tolist() == ["x", "y"]
+    assert sum(n for _, n in model.summary_.missing) == 1
+
+
 @pytest.mark.parametrize(
     "y",
     [

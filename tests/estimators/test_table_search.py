@@ -1,6 +1,7 @@
 """The search of learner="auto": what it tries, what it chooses, budgets and clocks, model files, refusals."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
 from rosenblatt.data.columns.numbers import SplineEncoding
 from rosenblatt.estimators import table_search
+from rosenblatt.estimators.base.calibration import calibrated
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.table_search import DEFAULT, TableSearch, TableSetting
 from rosenblatt.learn.linear.penalty_paths import logistic_path, ridge_path
@@ -271,6 +273,50 @@ def test_ctrl_c_leaves_the_model_as_it_was(budget, monkeypatch):
     assert vars(model) == before
 
 
+def test_numbers_that_are_constant_in_a_fold():
+    X = np.zeros((10, 20))
+    X[0] = np.random.default_rng(0).normal(size=20)
+    coef, intercept = logistic_path(np.ones((4, 6)), np.array([0, 1, 1, 1]), 2, np.array([0.1, 1.0]), tol=1e-9)
+    assert coef.shape == (2, 1, 6)
+    assert not coef.any()
+    assert intercept.ravel() == pytest.approx(np.log(3), abs=1e-6)
+    model = TableClassifier(learner="auto", random_state=0).fit(X, [0, 1] * 5)
+    assert set(model.predict(X)) <= {0, 1}
+
+
+def test_the_losses_of_numbers_are_in_the_unit_of_the_target(budget):
+    frame, y = waves()
+    found = [TableRegressor(learner="auto", random_state=0).fit(frame, scale * y) for scale in (1.0, 1024.0)]
+    small, large = (np.array([loss for *_, loss in model.summary_.runners_up]) for model in found)
+    assert small.size
+    assert large == pytest.approx(1024.0**2 * small)
+    for _, score, loss in found[0].summary_.runners_up:
+        assert loss == pytest.approx((1 - score) * y.var())
+
+
+def test_folds_without_rows_in_the_sample(budget, monkeypatch):
+    monkeypatch.setattr(table_search, "SEARCH_ROWS", 30)
+    monkeypatch.setattr(table_search, "CLASS_ROWS", 5)
+    monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:2])
+    frame, y = waves()
+    summary = TableClassifier(learner="auto", cv=50, random_state=0).fit(frame, y).summary_
+    assert summary.folds > summary.searched_rows
+    assert summary.tried == sum(map(len, table_search.GROUPS))
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])
+def test_calibration_leaves_out_rows_without_weight(weights):
+    rng = np.random.default_rng(0)
+    target = rng.integers(0, 3, 90)
+    scores, mass = 5 * np.eye(3)[target] + 4 * rng.normal(size=(90, 3)), np.array(weights)[target]
+    kept = mass > 0 if mass.any() else np.ones(90, bool)
+    found = calibrated(scores, target, 3, mass)
+    alone = calibrated(scores[kept], target[kept], 3, mass[kept] if mass.any() else None)
+    assert 0 < found.scale != 1.0
+    assert found.scale == alone.scale
+    assert np.array_equal(found.shifts, alone.shifts)
+
+
 # -- model files -------------------------------------------------------------------------------------------------------
 
 
@@ -304,3 +350,26 @@ def test_settings_are_written_in_words():
         "averaged passive-aggressive, PA-II, C = 0.1, bias step 0.01"
     )
     assert str(TableSetting("AROW", 10.0)) == "AROW, r = 10"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"learner": "nope"},
+        {"learner": 1},
+        {"strength": "x"},
+        {"strength": -1.0},
+        {"keep": "all"},
+        {"bias_step": None},
+        {"splines": "no"},
+        {"fourier": np.nan},
+    ],
+)
+def test_a_forged_setting_is_refused(forged):
+    frame, y = waves(20)
+    model = TableClassifier(random_state=0).fit(frame, y)
+    model.setting_ = DEFAULT
+    assert from_bytes(to_bytes(model)).setting_ == DEFAULT
+    model.setting_ = replace(DEFAULT, **forged)
+    with pytest.raises(FileError, match="a setting"):
+        to_bytes(model)

@@ -84,3 +84,19 @@ def test_a_class_that_the_sample_lacks_leaves_the_default(path, monkeypatch, tmp
     model = fit(TableClassifier(learner="auto", random_state=0), tmp_path / "rare.csv", label="label")
     assert model.setting_ == table_search.DEFAULT
     assert model.summary_.tried == 0
+
+
+@pytest.mark.parametrize("step", ["_learned", "_target", "give_back"])
+def test_ctrl_c_leaves_the_model_as_it_was(path, monkeypatch, step):
+    model = fit(TableClassifier(columns={"number": "drop"}, random_state=0), path, label="label")
+    before = dict(vars(model))
+    whole = getattr(large_tables, step)
+
+    def interrupted(*args, **kwargs):
+        whole(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(large_tables, step, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, path, label="city")
+    assert vars(model) == before

@@ -21,6 +21,7 @@ from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
 from rosenblatt.estimators.base.calibration import by_class, calibrated
+from rosenblatt.estimators.base.state_checks import is_number
 from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.second_order import AROW
@@ -58,6 +59,12 @@ class TableSetting:
         parts += ["numbers as splines"] if self.splines else []
         parts += [f"{FOURIER_COUNT} random Fourier features"] if self.fourier else []
         return ", ".join(parts)
+
+    def is_whole(self) -> bool:
+        """Whether every field has a value that a search may give it: a model file may be forged."""
+        numbers = all(is_number(one) for one in (self.strength, self.bias_step, self.fourier))
+        named = isinstance(self.learner, str) and self.learner in NAMES and self.keep in ("last", "average")
+        return named and numbers and self.strength > 0 and self.fourier >= 0 and isinstance(self.splines, bool)
 
     def estimator(
         self, rows: int, features: int, class_weight: dict[int, float] | None = None, whole: bool = True
@@ -176,7 +183,9 @@ class TableRows:
         chosen = at_level(hashes, level_for(hashes, SEARCH_ROWS, 0))
         for k in range(self.classes if numbers is None else 0):
             chosen[np.flatnonzero(self.target == k)[:CLASS_ROWS]] = True
-        return self.take(np.flatnonzero(chosen))
+        found = self.take(np.flatnonzero(chosen))
+        _, folds = np.unique(found.folds, return_inverse=True)  # of many folds some may have no row in the sample
+        return replace(found, folds=folds - int(found.folds.min(initial=0) < 0))
 
 
 def search_hashes(hashes: Array) -> Array:

@@ -436,6 +436,9 @@ class TableRegressor(RegressorMixin, TableModel):
     def _from_learning(self, scores: Array) -> Array:
         return scores * self.target_.deviation + self.target_.mean
 
+    def _loss_unit(self) -> float:
+        return self.target_.deviation**2
+
     def _standardised(self, target: Array) -> Array:
         return (target - self.target_.mean) / self.target_.deviation
 

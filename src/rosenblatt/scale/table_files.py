@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from rosenblatt.data.columns.values import ColumnValues, as_codes
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
+from rosenblatt.estimators.base.interruption import as_it_was
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.tables import TableClassifier, TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint
@@ -86,7 +87,8 @@ def fit_table(
     if checkpoint is not None:
         refuse_overwriting_inputs(expand_paths(source), [checkpoint])
     point = Checkpoint.at(checkpoint, resume)
-    with spooled(source, stdin=False) as found, point.named():
+    unharmed = as_it_was(estimator) if isinstance(estimator, TableModel) else nullcontext()
+    with spooled(source, stdin=False) as found, point.named(), unharmed:
         how = make_reading(found, **settings)
         kinds = {TEXT: "text"} if how.format == "text" else {}
         with spooled(found) as files:
@@ -96,9 +98,9 @@ def fit_table(
                 name = _label(files, how)
                 parts = LabelledParts(files, how, min(CHUNK_BYTES, limit // PART), name)
                 estimator, unlabelled = fit_large_table(estimator, parts, task, limit, point, kinds)
-    shown = os.path.basename(expand_paths(source)[0])
-    estimator.summary_ = replace(estimator.summary_, source=shown, label=name, unlabelled=unlabelled)
-    estimator.reading_ = replace(how, label=None if how.format == "text" else name)
+        shown = os.path.basename(expand_paths(source)[0])
+        estimator.summary_ = replace(estimator.summary_, source=shown, label=name, unlabelled=unlabelled)
+        estimator.reading_ = replace(how, label=None if how.format == "text" else name)
     return estimator
 
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.columns.values import MISSING, ColumnValues, column_values
 from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import is_missing
 from rosenblatt.data.sparse_checks import well_formed
 
 
@@ -112,7 +113,7 @@ def _from_series(series: Any) -> Any:
 
 def _from_objects(values: list[Any]) -> Any:
     """Objects as one type of Arrow if they have one, as text if not."""
-    plain = [None if one is None or one != one else one for one in values]
+    plain = [None if is_missing(one) else one for one in values]
     try:
         return pa.array(plain)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

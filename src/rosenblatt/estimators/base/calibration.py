@@ -58,13 +58,17 @@ def calibrated(scores: Array, target: Array, classes: int, weights: Array | None
     weights : ndarray of shape (n,), optional
     """
     scores = by_class(scores)
+    mass = np.ones(target.size) if weights is None or not weights.any() else weights
+    mass = mass / mass.sum()
+    if not mass.all():  # of a class of weight 0, for one: the Newton steps divide by the mass
+        kept = np.flatnonzero(mass)
+        scores, target, mass = scores[kept], target[kept], mass[kept]
     counts = np.bincount(target, minlength=classes)
     own = counts[target]
     smoothed = 1.0 / (own * classes / 2 + 2)
     wanted = np.repeat((smoothed / (classes - 1))[:, None], classes, axis=1)
     wanted[np.arange(target.size), target] = 1 - smoothed
-    mass = np.ones(target.size) if weights is None else weights
-    mass = (mass / mass.sum())[:, None]
+    mass = mass[:, None]
     unit = float(np.abs(scores).max(initial=0.0)) or 1.0
     found = _minimum(scores / unit, wanted, mass)
     if found[0] < 0:  # the loss is convex: with a ≥ 0 its minimum is at a = 0, where p_k is the mean of what is wanted

@@ -144,6 +144,7 @@ class TableModel(BaseEstimator):
         self.encoder_ = TableEncoder(columns={**(kinds or {}), **(self.columns or {})} or None)
         self.setting_, self.fourier_ = self._default_setting if isinstance(self.learner, str) else None, None
         self._searched = dict[str, Any]()
+        self.__dict__.pop("reading_", None)  # of the file that an earlier fit read
         return rng
 
     def _name_columns(self) -> None:
@@ -227,12 +228,12 @@ class TableModel(BaseEstimator):
             return None
         self.setting_ = found[0].setting
         best = max(search.trials, key=lambda one: one.score)
-        whole = sample is table and not self._large
+        whole, unit = sample is table and not self._large, self._loss_unit()
         self._searched = {
             "tried": len(search.trials),
             "near": len(found),
             "best_score": best.score,
-            "runners_up": tuple((str(one.setting), one.score, one.loss) for one in found[1 : 1 + RUNNERS_UP]),
+            "runners_up": tuple((str(one.setting), one.score, one.loss * unit) for one in found[1 : 1 + RUNNERS_UP]),
             "searched_rows": 0 if whole else sample.target.size,
         }
         return self._from_learning(search.scores[self.setting_]) if whole else None
@@ -307,6 +308,10 @@ class TableModel(BaseEstimator):
     def _from_learning(self, scores: Array) -> Array:
         """The scores of a learner in the unit of the target."""
         return scores
+
+    def _loss_unit(self) -> float:
+        """What a loss of 1 of a learner is, in the unit of the target."""
+        return 1.0
 
     def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
         raise NotImplementedError
@@ -459,7 +464,7 @@ class TableModel(BaseEstimator):
         must("learner_" in vars(self), "a learner")
         width = sum(one.encoding.width for one in self.encoder_.columns_)
         setting, fourier = vars(self).get("setting_"), vars(self).get("fourier_")
-        must(setting is None or isinstance(setting, TableSetting), "a setting")
+        must(setting is None or (isinstance(setting, TableSetting) and setting.is_whole()), "a setting")
         if fourier is not None:
             must(isinstance(fourier, FourierFeatures), "random features")
             check_fourier(fourier, width)

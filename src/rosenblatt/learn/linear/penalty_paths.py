@@ -54,11 +54,11 @@ def logistic_path(
     t = np.ones(A)
     for _ in range(iterations):
         W = ahead[:-1] * unit
-        scores = (Z @ W.reshape(d, -1)).reshape(n, A, planes) + by_bias * ahead[-1]
+        scores = (Z @ W.reshape(d, A * planes)).reshape(n, A, planes) + by_bias * ahead[-1]
         slopes = (expit(scores) if planes == 1 else _softmax(scores)) - truth
         slopes *= share[:, None, None]
         gradient = np.empty_like(ahead)
-        gradient[:-1] = unit * ((Z.T @ slopes.reshape(n, -1)).reshape(W.shape) + alpha * W)
+        gradient[:-1] = unit * ((Z.T @ slopes.reshape(n, A * planes)).reshape(W.shape) + alpha * W)
         gradient[-1] = by_bias * slopes.sum(axis=0)
         new = ahead - gradient
         uphill = (gradient * (new - here)).sum(axis=(0, 2)) > 0
