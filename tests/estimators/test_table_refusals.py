@@ -129,7 +129,7 @@ def test_an_encoder_needs_a_label_per_row():
 
 def test_info_of_a_model_with_a_learner_of_its_own(tmp_path, capsys):
     X, y = table()
-    save(TableClassifier(learner=PassiveAggressive(C=0.1, random_state=0)).fit(X, y), tmp_path / "m")
+    save(TableClassifier(learner=PassiveAggressive(C=0.1, max_epochs=5, random_state=0)).fit(X, y), tmp_path / "m")
     info(tmp_path / "m")
     assert "C=0.1" in capsys.readouterr().out
 
