@@ -36,7 +36,8 @@ class SearchDisplay(Display):
     >>> import numpy as np
     >>> from rosenblatt import GridSearchCV, PassiveAggressive, SearchDisplay
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> search = GridSearchCV(PassiveAggressive(random_state=0), {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, X[:, 0] > 0)
+    >>> learner = PassiveAggressive(max_epochs=5, random_state=0)
+    >>> search = GridSearchCV(learner, {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, X[:, 0] > 0)
     >>> display = SearchDisplay.from_search(search)
     >>> display.name, sum(len(values) for values, _, _ in display.lines.values())
     ('C', 3)
@@ -124,7 +125,8 @@ def plot_search(search: Any, name: str | None = None, *, ax: Any = None) -> Any:
     >>> import numpy as np
     >>> from rosenblatt import GridSearchCV, PassiveAggressive, plot_search
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> search = GridSearchCV(PassiveAggressive(random_state=0), {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, X[:, 0] > 0)
+    >>> learner = PassiveAggressive(max_epochs=5, random_state=0)
+    >>> search = GridSearchCV(learner, {"C": [0.01, 0.1, 1.0]}, cv=3).fit(X, X[:, 0] > 0)
     >>> plot_search(search).get_xlabel()
     'C'
     """
