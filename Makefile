@@ -29,7 +29,7 @@ fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test mutate
 	ROSENBLATT_FUZZ=10000 $(PYTEST) tests -k "mutated or forged"
 
 coverage: $(VENV)/.test  ## measure lines and branches with compilation off
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not compiled and not browser" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
+	NUMBA_DISABLE_JIT=1 $(PYTEST) --dist load -m "not compiled and not browser" --cov --cov-report=term --cov-report=json:$(VENV)/coverage.json
 	@$(BIN)/python -c "$$BRANCHES"
 
 check: $(VENV)/.test  ## lint, format, types and the import contract
