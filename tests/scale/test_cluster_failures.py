@@ -139,8 +139,15 @@ def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
         cluster.Round._checked(None, "done", HeldShard("rows", None))
 
 
-def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):
+@pytest.mark.parametrize("marked", ["one worker", "every worker"])
+def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch, marked):
     one_pass, hung, freed = rosenblatt.learn.mixing.one_pass, [], threading.Event()
+    late = cluster.Round._late
+
+    def after_a_standstill(self, i, limit):
+        if marked == "every worker":  # as where the whole machine stood still for longer than the deadline
+            self.cluster.slow.update(self.cluster.threads())
+        late(self, i, limit)
 
     def slow(solver, examples, shard):
         if shard == 2 and solver.state.epoch == 1 and not hung:
@@ -150,6 +157,7 @@ def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch):
 
     here = fit(learner(), files, shards=SHARDS)
     monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", slow)
+    monkeypatch.setattr(cluster.Round, "_late", after_a_standstill)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     try:
         there = fit(learner(), files, client=inside, deadline=6.0)

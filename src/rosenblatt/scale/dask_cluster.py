@@ -238,11 +238,12 @@ class Cluster:
         """Submit a task that prefers a worker, but is not bound to it.
 
         If some workers are known to be slow, the task is bound to all others instead: a slow worker whose tasks were
-        cancelled looks idle to Dask, which would move tasks to it again.
+        cancelled looks idle to Dask, which would move tasks to it again. If all of them are, as after the whole machine
+        stood still, the task is bound to the worker it prefers.
         """
         workers, loose = ([] if home is None else [home]), home is not None
         if self.slow:
-            workers, loose = [name for name in sorted(self.threads()) if name not in self.slow], False
+            workers, loose = [name for name in sorted(self.threads()) if name not in self.slow] or workers, False
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
             return self._ask(
                 self.client.submit,
@@ -305,7 +306,9 @@ class Round:
                 recipe, held = shard.recipe.packed()
             shard = replace(shard, recipe=recipe)
         if self.sent is None:
-            self.sent = self.cluster.submit(shared_with_workers, self.blob)
+            # A task that prefers a worker which dies can wait for it: only the shards' own tasks are sent again then.
+            safe = flight.home if self.cluster.slow else None
+            self.sent = self.cluster.submit(shared_with_workers, self.blob, home=safe)
         flight.future = self.cluster.submit(
             run_on_worker, shard, self.sent, self.cluster.memory, held, home=flight.home
         )
@@ -327,7 +330,8 @@ class Round:
             raise error
         if flight.home is not None:
             flight.avoid.add(flight.home)
-        others = [name for name in self.cluster.threads() if name not in flight.avoid | self.cluster.slow]
+        alive, slow = set(self.cluster.threads()), self.cluster.slow
+        others = sorted(alive - slow - flight.avoid or alive - slow or alive - flight.avoid)
         flight.home = others[i % len(others)] if others else None
         self.cluster.sent_again += 1
         self.sent = None  # the weights may be held by the failing worker
@@ -374,6 +378,10 @@ class Round:
         status = flight.future.status
         if status == "finished":
             self.ready.add(i)
+            if self.cluster.slow:  # a worker that finishes a task is at work again
+                self.cluster.slow.difference_update(
+                    *self.cluster._ask(self.cluster.client.who_has, flight.future).values()
+                )
         elif status == "error":
             self._failed(i, flight.future.exception(timeout=SHORTEST_DEADLINE))
         else:
@@ -460,7 +468,6 @@ class Round:
             return None
         flight.future = None
         cluster.homes[self.shards[i].name] = done.worker
-        cluster.slow.discard(done.worker)
         cluster.times.setdefault(self.kind, []).append(done.seconds)
         if isinstance(done.value, TimedAnswer):
             cluster.bytes_moved += done.value.nbytes
