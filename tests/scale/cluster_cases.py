@@ -42,6 +42,26 @@ def start(workers, **settings):
     return LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=limit, **quiet, **settings)
 
 
+def steady(client):
+    """Workers that are there, and whose nannies are through with starting them: one killed before stays dead."""
+    alive = client.nthreads()
+    nannies = [nanny for nanny in client.cluster.workers.values() if nanny.worker_address in alive]
+    return [nanny for nanny in nannies if nanny.process is not None and nanny.process.status.name == "running"]
+
+
+def ready(client, workers=2):
+    """Wait until workers are there; a nanny that has given up is replaced, as any deployment would."""
+    for patience in (10, 30, 30):
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if len(steady(client)) >= workers:
+                return
+            time.sleep(0.02)
+        client.cluster.scale(0)
+        client.cluster.scale(2)
+    raise AssertionError("no workers")
+
+
 @pytest.fixture(scope="module")
 def two():
     """A client of two worker processes."""
