@@ -11,8 +11,9 @@ from .estimators.grid_search import GridSearchCV
 from .estimators.hierarchical import HierarchicalPerceptron
 from .estimators.kernel import KernelPerceptron, KernelSVM
 from .estimators.linear import LinearClassifier, LinearRegressor
+from .estimators.mark_i import MarkI, RandomWiring
 from .estimators.max_margin import MaxMargin
-from .estimators.network import MarkI, MultilayerPerceptron, RandomWiring
+from .estimators.network import MultilayerPerceptron
 from .estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
 from .estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
 from .estimators.probe import LinearProbe

@@ -28,6 +28,8 @@ MOVED = {
     "data.tables.Layout": "data.formats.tables.Layout",
     "estimators.aggressive.PassiveAggressive": "estimators.passive_aggressive.PassiveAggressive",
     "estimators.aggressive.PassiveAggressiveRegressor": "estimators.passive_aggressive.PassiveAggressiveRegressor",
+    "estimators.network.MarkI": "estimators.mark_i.MarkI",
+    "estimators.network.RandomWiring": "estimators.mark_i.RandomWiring",
     "estimators.report.Report": "estimators.base.report.Report",
     "estimators.report.Sharding": "learn.mixing.Sharding",
     "learn.budgets.Budgeted": "learn.kernel.budgets.BudgetState",

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import panel as pn
 
-from rosenblatt.estimators.network import MarkI, MultilayerPerceptron
+from rosenblatt.estimators.mark_i import MarkI
+from rosenblatt.estimators.network import MultilayerPerceptron
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.periodic import repeat
