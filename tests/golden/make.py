@@ -1,7 +1,7 @@
-"""Write the golden files anew: `python tests/golden/make.py [table | models]`.
+"""Write the golden files anew: `python tests/golden/make.py [table | models] [NAME ...]`.
 
-- `table` (the default) runs every case with the code as it is and writes table.json. Do this only where a result is
-  meant to change, and look at the difference: every line is one case.
+- `table` (the default) runs the cases of these names, or every case, with the code as it is and writes table.json. Do
+  this only where a result is meant to change, and look at the difference: every line is one case.
 - `models` adds the model files that are missing to models-0.1.tar.xz, and writes models-0.1.json: what a stored model
   says and how it learns on, where that is not what the table says of the same case. Files of version 0.1 are never
   made again by a later one.
@@ -53,8 +53,20 @@ def write_archive(models):
             archive.addfile(member, io.BytesIO(data))
 
 
-def make_models():
-    table, models, differences = json.loads((GOLDEN / "table.json").read_text()), stored_models(), {}
+def make_table(names):
+    kept = json.loads((GOLDEN / "table.json").read_text()) if names else {}
+    write(
+        "table.json",
+        {
+            case.name: kept[case.name] if case.name in kept and case.name not in names else in_folder(run, case)
+            for case in CASES
+        },
+    )
+
+
+def make_models(names):
+    table, models = json.loads((GOLDEN / "table.json").read_text()), stored_models()
+    differences = json.loads((GOLDEN / "models-0.1.json").read_text()) if names else {}
     cases = [case for case in CASES if case.stored]
     missing = [case for case in cases if case.name not in models]
     if missing:
@@ -62,16 +74,16 @@ def make_models():
         models |= {case.name: in_folder(model_file, case) for case in missing}
         write_archive(models)
     for case in cases:
+        if names and case.name not in names:
+            continue
         found = in_folder(said, case, models[case.name])
         differences[case.name] = {name: one for name, one in found.items() if table[case.name].get(name) != one}
-    write("models-0.1.json", {name: parts for name, parts in differences.items() if parts})
+    order = [case.name for case in cases if differences.get(case.name)]
+    write("models-0.1.json", {name: differences[name] for name in order})
 
 
-def main(what="table"):
-    if what == "models":
-        make_models()
-    else:
-        write("table.json", {case.name: in_folder(run, case) for case in CASES})
+def main(what="table", *names):
+    {"table": make_table, "models": make_models}[what](names)
 
 
 if __name__ == "__main__":
