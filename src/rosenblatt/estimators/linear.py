@@ -73,9 +73,7 @@ class ObjectiveLearner(OnlineLearner):
 
     def _aim(self, width: float, tube: float) -> ObjectivePlan:
         if LOSSES[self.loss].refusal:
-            raise ValueError(
-                f'loss="{self.loss}" is there to be looked at, not learned by: {LOSSES[self.loss].refusal}.'
-            )
+            raise ValueError(f'loss="{self.loss}" can be evaluated, not minimised: {LOSSES[self.loss].refusal}.')
         if self.solver == "stochastic" and PENALTIES[self.penalty].parts(1.0, 0.5) is None:
             raise ValueError(f'penalty="{self.penalty}" cannot be shrunk feature by feature: use solver="batch".')
         if self.solver == "batch" and self.learning_rate != "optimal":
