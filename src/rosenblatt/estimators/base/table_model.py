@@ -278,7 +278,7 @@ class TableModel(BaseEstimator):
         for one in self.summary_.warnings:
             warnings.warn(one[0].upper() + one[1:] + ".", UserWarning, stacklevel=4)
 
-    # -- what the two subclasses define -----------------------------------------------------------------------------------
+    # -- what the two subclasses define -------------------------------------------------------------------------------
 
     def _encode_target(self, y: Array) -> Array:
         raise NotImplementedError
