@@ -63,8 +63,18 @@ def left_out(what: str) -> None:
 
 
 def write_figures() -> None:
-    """Write all tables to docs/benchmarks.md, and the figures that the README shows from there."""
-    command = " ".join(["python benchmarks/bench.py", *sys.argv[1:]])
-    how = f"Measured by `{command}` in one run, {os.cpu_count()} cores, Python {platform.python_version()}"
-    headline.PAGE.write_text("\n".join([f"# Benchmarks\n\n{how}.", *LINES, ""]), encoding="utf-8")
+    """Write the tables to docs/benchmarks.md, and the figures that the README shows from there.
+
+    A run of single sections replaces their tables and keeps the others; a whole run begins a new page.
+    """
+    whole = sys.argv[1:] == ["--write"]
+    former = "" if whole else headline.PAGE.read_text(encoding="utf-8")
+    parts = [*former.split("\n## ")[1:], *"\n".join(LINES).split("\n## ")[1:]]
+    tables = {part.splitlines()[0]: part.rstrip() for part in parts}
+    how = (
+        f"Measured by `python benchmarks/bench.py --write`, each table in one run, on {os.cpu_count()} cores with "
+        f"Python {platform.python_version()}; `bench.py SECTION --write` measures one section anew."
+    )
+    text = "\n\n".join(["# Benchmarks", how, *(f"## {part}" for part in tables.values())])
+    headline.PAGE.write_text(text + "\n", encoding="utf-8")
     headline.write()
