@@ -8,6 +8,8 @@ import pytest
 import from_files
 from from_files import dump_svmlight_file, rows
 
+collect_ignore = ["warm.py"]  # has no examples, and fits a model when it is imported
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _ctrl_c():
