@@ -21,6 +21,7 @@ from rosenblatt.learn.linear.minibatch import (
     directions,
     fit_path,
     to_host,
+    wide_product,
 )
 
 NUMPY = array_namespace(np.empty(0))
@@ -131,6 +132,25 @@ def test_loss_penalty_and_gradient_are_those_of_the_objective_in_the_features_as
     np.testing.assert_allclose(found_W, by_W, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found_b, by_b, rtol=1e-5, atol=1e-6)
     assert report.gradient[0] == pytest.approx(np.sqrt((by_W**2).sum() + (by_b**2).sum()), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("loss", "kind"), PROBLEMS)
+def test_the_first_step_is_along_the_gradient_over_all_rows_and_lowers_the_objective(loss, kind, intercept):
+    X, y, K = problem(kind)
+    s = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
+    path = (1e-3, 1.0)
+    descent = MiniBatchDescent(X, y, Settings(loss, K, path, batch=20, intercept=intercept), s)
+    zero, c = np.zeros_like(descent.V), np.zeros_like(descent.c)
+    _, G, _, _ = descent.whole(zero, c)
+    steps = descent.V / -descent.divided(G)
+    for k in range(2):
+        step = steps[0, k * K]
+        np.testing.assert_allclose(steps[:, k * K : (k + 1) * K], step, rtol=1e-7)
+        assert step == 0.0 if loss == "perceptron" else step > 0.0  # whose minimum is at 0
+    before, after = descent.report(zero, c), descent.report(descent.V, c)
+    assert (after.loss + after.penalty <= before.loss + before.penalty).all()
+    assert steps[0, 0] >= steps[0, K]  # a larger penalty, a shorter step
 
 
 # -- the path --------------------------------------------------------------------------------------------------------
@@ -251,6 +271,17 @@ def test_torch_rows_of_16_bits_stay_so_until_their_batch():
         W, b = fit_path(torch.asarray(X).to(kind), torch.asarray(y), settings)
         assert W.dtype == torch.float32
         assert accuracy(to_host(W[0]), to_host(b[0]), X, y) == pytest.approx(accuracy(wide[0], 0.0, X, y), abs=0.03)
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_products_of_16_bits_have_sums_of_32(where):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if where == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    a = torch.full((1, 1024), 16.0, dtype=torch.float16, device=where)
+    found = wide_product(array_namespace(a), a, a.T, torch.float32)
+    assert found.dtype == torch.float32
+    assert float(found[0, 0]) == 1024 * 256.0  # beyond the largest float16
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32"])

@@ -12,8 +12,9 @@ B rows Z makes the step
 
 with the slopes S = ∂ℓ/∂f (for softmax p − y). M divides the k largest directions of the features' correlations, taken
 from a sample of rows, by their excess over the k-th (Ma and Belkin 2017), so that they do not limit the step size.
-η = (1 − β)/(L + α'), with L the largest curvature of a batch, by power iteration. The model is the mean of the last
-iterates.
+η = (1 − β)/(L + α'), with L the largest curvature of a batch, by power iteration. The first step is over all rows: at
+V = 0 the gradient needs only the sums of the rows of each class, which the pass that finds μ and t adds up; a sample of
+rows decides on its length. The model is the mean of the last iterates.
 
 P penalties are P blocks of columns of V: one product serves all of them. Rows of any real type are widened one batch
 at a time; on a GPU rows of 16 bits are multiplied as they are, with sums and weights of 32 bits. Nothing waits for the
@@ -27,11 +28,12 @@ B. Polyak, "Some methods of speeding up the convergence of iteration methods", 1
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from array_api_compat import array_namespace, device, is_cupy_array
 
 from rosenblatt.data.errors import NotFiniteError
@@ -42,6 +44,8 @@ Host = np.ndarray[Any, Any]
 MOMENTUM = 0.9
 TAIL = 0.1  # the last part of the steps, whose iterates are averaged
 SAMPLE = 2048  # rows from which the directions and the step size are computed
+MOST_TRIED = 1024  # rows of the sample by which the length of the first step is chosen
+ENOUGH = 0.01  # of the loss at 0: the least by which a step twice as long must lower it
 DIRECTIONS = 64  # of the features' correlations that M divides at most
 MOST_RUNS = 1 << 18  # longer data are shuffled in runs of consecutive rows
 RUN_BYTES = 1 << 14  # of a run of rows read from a file
@@ -101,6 +105,14 @@ def type_name(dtype: Any) -> str:
 def take(xp: Any, array: Array, index: Array) -> Array:
     """Rows of an array by number; in torch without `take`, which looks for numbers below 0 first."""
     return array.index_select(0, index) if hasattr(array, "index_select") else xp.take(array, index, axis=0)
+
+
+def wide_product(xp: Any, a: Array, b: Array, dtype: Any) -> Array:
+    """a·b of 16 bits, summed and returned in `dtype`: the sum over a batch may exceed what 16 bits can hold."""
+    try:
+        return xp.mm(a, b, out_dtype=dtype)
+    except (AttributeError, TypeError, NotImplementedError):  # CuPy, torch before 2.8, devices without it
+        return xp.astype(a, dtype) @ xp.astype(b, dtype)
 
 
 def on_gpu(X: Array) -> bool:
@@ -212,19 +224,25 @@ def score_blocks(rows: RowReader, W: Host, b: Host) -> Iterator[tuple[slice, Arr
         yield slice(begin, end), scores
 
 
-def moments(rows: RowReader, weights: Array | None, shift: Host, unit: Host) -> tuple[Host, Host]:
-    """The mean and the variance of each feature.
+def moments(
+    rows: RowReader, weights: Array | None, shift: Host, unit: Host, pulls: Callable[[int, int, Array], Array]
+) -> tuple[Host, Host, Array]:
+    """The mean and the variance of each feature, and the sum of `pulls` of (x − shift)/unit.
 
     `shift`, near the mean, keeps the variance from cancelling, and `unit`, powers of 2 near the largest values, keeps
-    their squares from overflowing.
+    their squares from overflowing. `pulls` is asked for each block: begin, end, rows.
     """
-    xp = rows.xp
+    xp, pulled = rows.xp, 0.0
     near, over = rows.place(shift, rows.dtype), rows.place(1.0 / unit, rows.dtype)
     sums = xp.zeros((2, rows.d), dtype=xp.float64, device=rows.device)
     for begin, end, block in rows.blocks():
-        block = (block - near) * over
+        block = block - near
+        block *= over
+        pulled += pulls(begin, end, block)
         if weights is None:
-            first, second = xp.sum(block, axis=0), xp.sum(block * block, axis=0)
+            first = xp.sum(block, axis=0)
+            block *= block
+            second = xp.sum(block, axis=0)
         else:
             share = weights[None, begin:end]
             first, second = (share @ block)[0, :], (share @ (block * block))[0, :]
@@ -233,7 +251,7 @@ def moments(rows: RowReader, weights: Array | None, shift: Host, unit: Host) -> 
     if not np.isfinite(second).all():
         find_bad_row(rows)
         raise NotFiniteError("The variance of a feature overflowed", largest(rows))
-    return shift + unit * first, unit**2 * np.maximum(second - first**2, 0.0)
+    return shift + unit * first, unit**2 * np.maximum(second - first**2, 0.0), pulled
 
 
 def to_host(array: Array) -> Host:
@@ -341,8 +359,9 @@ class MiniBatchDescent:
         self.batch = settings.batch or default_batch(rows.n, rows.gpu, self.P * self.K)
         self.batches = max(1, round(rows.n / self.batch))
         self._units()
-        self._scale()
+        G = self._scale()
         self._restart()
+        self._first_step(G)
 
     # -- the change of variables -------------------------------------------------------------------------------------
 
@@ -359,18 +378,21 @@ class MiniBatchDescent:
                 steepest = self.loss.steepest * (self.settings.width if self.loss.by_width else 1.0)
                 self.kappa = min(self.kappa, self.s * steepest) or self.kappa
 
-    def _scale(self) -> None:
+    def _scale(self) -> Array:
+        """μ, t, the directions and the step sizes; returns the gradient in V, (K, d), where all scores are 0."""
         rows, settings = self.rows, self.settings
         rng = np.random.default_rng((settings.seed, 0))
         size = min(rows.n, SAMPLE)
         chosen = np.sort(rng.choice(rows.n, size, replace=False)) if size < rows.n else np.arange(size)
-        sample = to_host(rows.at(rows.place(chosen)))
+        self.sample = rows.place(chosen)
+        sample = to_host(rows.at(self.sample))
         shift = sample.mean(axis=0, dtype=np.float64)
         if not np.isfinite(shift).all():
             find_bad_row(rows)
         _, exponent = np.frexp(np.abs(sample - shift).max(axis=0))
-        mean, variance = moments(rows, self.weights, shift, np.ldexp(1.0, np.clip(exponent, -100, 100)))
-        deviation = np.sqrt(variance)
+        unit = np.ldexp(1.0, np.clip(exponent, -100, 100))
+        mean, variance, sums = moments(rows, self.weights, shift, unit, self._sums_by_class)
+        average, deviation = mean, np.sqrt(variance)
         constant = deviation <= 8.0 * np.finfo(sample.dtype).eps * np.abs(mean)
         if not settings.intercept:
             deviation, mean = np.hypot(deviation, mean), np.zeros_like(mean)
@@ -385,7 +407,7 @@ class MiniBatchDescent:
         self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
         Z = (sample - mean.astype(sample.dtype)) * self.inverse.astype(sample.dtype)
         if self.weights is not None:
-            share = to_host(take(self.xp, self.weights, rows.place(chosen))) / self.mass
+            share = to_host(take(self.xp, self.weights, self.sample)) / self.mass
             Z = Z * np.sqrt(share).astype(sample.dtype)[:, None]
         # The proximal step of L1 needs a diagonal metric.
         most_directions = DIRECTIONS if settings.l1_ratio == 0.0 else 0
@@ -396,6 +418,63 @@ class MiniBatchDescent:
         if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
             self.L = min(self.L, 2.0 / self.K * found.largest + 0.5 * square / self.batch)
         self._place()
+        own, every = self._slopes_at_zero()
+        unit, towards, of_all = (
+            rows.place(each * self.inverse, rows.dtype) for each in (unit, shift - self.mean, average - self.mean)
+        )
+        return own * (sums[:, :-1] * unit + sums[:, -1:] * towards) / rows.n + every * of_all
+
+    def _slopes_at_zero(self) -> tuple[float, float]:
+        """Where all scores are 0 the slope of a column is own·[its class] + every; of a single column, as summed."""
+        if self.K == 1:
+            return 1.0, 0.0
+        if self.softmax:
+            return -1.0, 1.0 / self.K
+        slope = float(self.loss.both(self.xp, self.xp.zeros((1,)), self.settings.width)[1][0])
+        return 2.0 * slope, -slope
+
+    def _sums_by_class(self, begin: int, end: int, block: Array) -> Array:
+        """Σ share·(x, 1) over the rows of each class, (K, d + 1); of a single column, times the slope at score 0."""
+        xp, y, columns = self.xp, self.y[begin:end, ...], self.classes[:, None]
+        share = 1.0 if self.weights is None else self.weights[begin:end] / self.mass
+        one = xp.ones((end - begin,), dtype=block.dtype, device=self.rows.device) * share
+        if self.K == 1:
+            at_zero = xp.zeros((end - begin, 1, 1), dtype=block.dtype, device=self.rows.device)
+            factors = self.losses(at_zero, self.targets(y))[1][:, 0, 0][None, :] * one
+        elif y.ndim == 2:
+            factors = xp.astype((y != 0).T, block.dtype) * one
+        elif isinstance(block, np.ndarray):
+            of_classes = sp.csc_array((one, y, np.arange(end - begin + 1)), shape=(self.K, end - begin))
+            return np.column_stack([of_classes @ block, np.bincount(y, one, self.K).astype(block.dtype)])
+        else:
+            factors = xp.astype(y[None, :] == columns, block.dtype) * one
+        sums = self.product(self.narrowed(factors), block)
+        return xp.concat([sums, xp.sum(factors, axis=1, keepdims=True)], axis=1)
+
+    def _first_step(self, G: Array) -> None:
+        """V ← −step·MG, the step by the objective of some of the sample's rows; one for each penalty.
+
+        The objective is convex along the line. Without a penalty its minimum is furthest from 0: steps are doubled
+        until the loss no longer falls, and each penalty takes the best of them.
+        """
+        xp, rows, index = self.xp, self.rows, self.sample[:: max(1, self.sample.shape[0] // MOST_TRIED)]
+        D = -self.divided(xp.permute_dims(G, (1, 0)))
+        block = rows.at(index)
+        block -= self.mu
+        block *= self.over
+        f, y = block @ D, self.targets(take(xp, self.y, index))
+        share = 1.0 if self.weights is None else xp.take(self.weights, index) / self.mass
+        wide, losses, penalties, steps = xp.tile(D, (1, self.P)), [], [], [0.0]
+        while True:
+            loss = self.losses(steps[-1] * f[:, None, :], y)[0][:, 0] * share
+            losses.append(float(xp.mean(loss)))
+            if not losses[-1] < np.inf or (len(steps) > 8 and losses[-1] > losses[-2] - ENOUGH * losses[0]):
+                break
+            penalties.append(to_host(self.penalty(steps[-1] * wide)))
+            steps.append(2.0 * steps[-1] or 2.0**-6 / self.L)
+        values = np.array(losses[: len(penalties)])[:, None] + np.array(penalties)
+        best = np.array(steps)[np.argmin(values, axis=0)]
+        self.V += wide * rows.place(np.repeat(best, self.K)[None, :], rows.dtype)  # in the layout that U has
 
     @property
     def _curvature(self) -> float:
@@ -453,17 +532,25 @@ class MiniBatchDescent:
     def standardise(self, centred: Array) -> Array:
         """Rows less μ as z, in the same memory unless products have another type."""
         centred *= self.over
-        return self.xp.astype(centred, self.rows.X.dtype) if self.rows.half else centred
+        return self.narrowed(centred)
+
+    def narrowed(self, values: Array) -> Array:
+        """Values in the type of the products: 16 bits on a GPU where X has them."""
+        return self.xp.astype(values, self.rows.X.dtype) if self.rows.half else values
 
     def product(self, a: Array, b: Array) -> Array:
-        """a·b, where a has the type of the products; with sums of 32 bits or more."""
-        if not self.rows.half:
-            return a @ b
-        return self.xp.astype(a @ self.xp.astype(b, a.dtype), self.rows.dtype)
+        """a·b in 32 bits or more, where a has the type of the products."""
+        return wide_product(self.xp, a, self.narrowed(b), self.rows.dtype) if self.rows.half else a @ b
 
     def scores(self, z: Array, V: Array, c: Array) -> Array:
-        """The scores z·V + c; a sum of numbers of 16 and 32 bits has 32."""
-        return z @ self.xp.astype(V, z.dtype, copy=False) + c
+        """The scores z·V + c."""
+        f = self.product(z, V)
+        f += c
+        return f
+
+    def by_penalty(self, f: Array) -> Array:
+        """Scores (B, P·K) as (B, P, K)."""
+        return self.xp.reshape(f, (f.shape[0], self.P, self.K))
 
     def targets(self, y: Array) -> Array:
         """What the columns should say of these rows: codes (B, 1, 1) for softmax, else ±1 or numbers (B, 1, K)."""
@@ -475,10 +562,9 @@ class MiniBatchDescent:
         on = y != 0 if y.ndim == 2 else y[:, None] == self.classes[None, :]
         return 2.0 * xp.astype(on, dtype)[:, None, :] - 1.0
 
-    def losses(self, scores: Array, target: Array) -> tuple[Array, Array]:
-        """The loss of each row and penalty (B, P), and the slopes (B, P, K), of scores z·V + c (B, P·K)."""
+    def losses(self, f: Array, target: Array) -> tuple[Array, Array]:
+        """The loss of each row and penalty (B, P), and the slopes (B, P, K), of scores z·V + c (B, P, K)."""
         xp, width = self.xp, self.settings.width
-        f = xp.reshape(scores, (scores.shape[0], self.P, self.K))
         if self.softmax:
             return softmax(xp, f, target, self.classes)
         if self.loss.of == "residual":
@@ -512,7 +598,7 @@ class MiniBatchDescent:
     def _gradient(self, z: Array, f: Array, target: Array, share: Array | None) -> tuple[Array, Array, Array]:
         """Σ ℓ for each penalty, and its gradients in V and c, over these rows with the scores f."""
         xp = self.xp
-        loss, slopes = self.losses(f, target)
+        loss, slopes = self.losses(self.by_penalty(f), target)
         if share is not None:
             loss, slopes = loss * share[:, None], slopes * share[:, None, None]
         flat = xp.reshape(slopes, (slopes.shape[0], self.P * self.K))
@@ -581,8 +667,8 @@ class MiniBatchDescent:
         for begin, end, block in rows.blocks(self.P * self.K):
             f = self.scores(self.standardise(block - self.mu), V, c)
             truth = y[begin:end, ...]
-            hit = self._right(xp.reshape(f, (end - begin, self.P, self.K)), truth)
-            right += xp.sum(hit * share[begin:end, None], axis=0)
+            f = self.by_penalty(f)
+            right += xp.sum(self._right(f, truth) * share[begin:end, None], axis=0)
             loss += xp.sum(self.losses(f, self.targets(truth))[0] * share[begin:end, None], axis=0)
         if not bool(xp.all(xp.isfinite(loss))):
             find_bad_row(rows)
