@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import KernelPerceptron, KernelSVM
-from rosenblatt.learn.kernel.svm_dual import pair_step
+from rosenblatt.learn.kernel.pair_ascent import pair_step
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -15,6 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.examples import Dense, Examples
+from rosenblatt.learn.kernel.gaussian import gaussian
+from rosenblatt.learn.kernel.sparse_products import sparse_products
 from rosenblatt.learn.models import take
 
 Array = np.ndarray[Any, Any]
@@ -36,10 +38,9 @@ class Kernel:
         if callable(self.kind):
             values = self._called(A, B)
         else:
-            product = A @ B.T
-            values = np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
+            values = sparse_products(A, B) if sp.issparse(A) and sp.issparse(B) else np.ascontiguousarray(A @ B.T)
             self._apply(values, A, B)
-        if self.shift:
+        if self.shift and self.kind != "rbf":
             values += values.dtype.type(self.shift)
         return values
 
@@ -59,7 +60,7 @@ class Kernel:
         return values
 
     def _apply(self, values: Array, A: Any, B: Any) -> None:
-        """Turn dot products x·x′ into kernel values, in place."""
+        """Turn dot products x·x′ into kernel values, in place (RBF: with the shift)."""
         kind = values.dtype.type
         if self.kind == "poly":
             if self.gamma != 1.0:
@@ -71,12 +72,8 @@ class Kernel:
             elif self.degree != 1:
                 np.power(values, int(self.degree) if self.degree == int(self.degree) else self.degree, out=values)
         elif self.kind == "rbf":
-            values *= kind(-2)
-            values += _squares(A)[:, None].astype(values.dtype)
-            values += _squares(B)[None, :].astype(values.dtype)
-            np.maximum(values, 0, out=values)
-            values *= kind(-self.gamma)
-            np.exp(values, out=values)
+            a, b = (_squares(rows).astype(values.dtype) for rows in (A, B))
+            gaussian(values, a, b, float(self.gamma), float(self.shift))
 
     def diagonal(self, A: Any) -> Array:
         """K(x, x) of every row of A."""

@@ -7,11 +7,8 @@ The bias is part of the kernel, K̂ = K + 1, so that the dual has box constraint
 
 With β = yα the gradient is r = y − f. A round takes a working set: all rows if the kernel matrix fits into memory, else
 those that violate the optimality conditions most and half of the last ones. It ascends on the working set alone, two
-rows at a time, and then updates f of all rows by one matrix product. The first row of a pair is the one with the
-largest |r| that its box allows, the second the one with which the Newton step gains most (second-order selection: Fan,
-Chen and Lin, JMLR 6, 2005, there for a dual with an equality constraint). Pairs matter because of the 1 in K̂, which
-couples all rows: a step in one coordinate alone moves b for all of them. primal − dual bounds how far either is from
-the optimum.
+rows at a time (`pair_ascent`), and then updates f of all rows by one matrix product. primal − dual bounds how far
+either is from the optimum.
 """
 
 from __future__ import annotations
@@ -22,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import VALUES_AT_ONCE, Examples
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.kernel.functions import Kernel
+from rosenblatt.learn.kernel.pair_ascent import ascend_working_set
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
 from rosenblatt.learn.models import take
 from rosenblatt.learn.online.solver import whole_problem
@@ -35,88 +32,6 @@ Array = np.ndarray[Any, Any]
 WORKING = 512  # rows of a working set
 STEPS_PER_ROW = 40  # pairs at most, per row of the working set
 SLACK = 0.02  # part of the largest violation down to which a round ascends
-SINGULAR = 1e-12  # a determinant below this part of the product of its diagonal is rounding
-
-
-@compiled
-def beta_room(y: float, alpha: float, limit: float) -> tuple[float, float]:
-    """How far β = yα may move down (≤ 0) and up (≥ 0)."""
-    if y > 0.0:
-        return -alpha, limit - alpha
-    return alpha - limit, alpha
-
-
-@compiled
-def clipped(step: float, low: float, high: float) -> float:
-    """The step within its room."""
-    return min(max(step, low), high)
-
-
-@compiled
-def pair_step(a: float, b: float, c: float, r: float, s: float, box: tuple[float, float, float, float]) -> Any:
-    """The best (u, v) in a box: maximises ru + sv − ½(au² + 2cuv + bv²)."""
-    low, high, down, up = box
-    det = a * b - c * c
-    u, v = 0.0, 0.0
-    if det > SINGULAR * a * b:
-        u, v = (b * r - c * s) / det, (a * s - c * r) / det
-        if low <= u <= high and down <= v <= up:
-            return u, v
-    best, p, q = 0.0, 0.0, 0.0
-    for side in range(4):  # on each side of the box the problem has one variable
-        if side < 2:
-            u = low if side == 0 else high
-            v = clipped((s - c * u) / b, down, up) if b > 0.0 else 0.0
-        else:
-            v = down if side == 2 else up
-            u = clipped((r - c * v) / a, low, high) if a > 0.0 else 0.0
-        value = r * u + s * v - 0.5 * (a * u * u + 2.0 * c * u * v + b * v * v)
-        if value > best:
-            best, p, q = value, u, v
-    return p, q
-
-
-@compiled
-def ascend_working_set(G: Array, y: Array, alpha: Array, limit: Array, f: Array, slack: float, most: int) -> int:
-    """Take steps in pairs until no row violates its optimality condition by more than `slack`; how many.
-
-    G is the kernel matrix K̂ of the working set, f = ŵ·φ̂(x) its scores.
-    """
-    n = y.size
-    for step in range(most):
-        i, worst = -1, slack
-        for k in range(n):
-            r = y[k] - f[k]
-            low, high = beta_room(y[k], alpha[k], limit[k])
-            if abs(r) > worst and ((r > 0.0 and high > 0.0) or (r < 0.0 and low < 0.0)):
-                i, worst = k, abs(r)
-        if i < 0:
-            return step
-        a, r = G[i, i], y[i] - f[i]
-        row = G[i]
-        j, gain = -1, r * r / a if a > 0.0 else np.inf
-        for k in range(n):
-            b, c, s = G[k, k], row[k], y[k] - f[k]
-            det = a * b - c * c
-            if k != i and det > SINGULAR * a * b:
-                u, v = (b * r - c * s) / det, (a * s - c * r) / det
-                low, high = beta_room(y[k], alpha[k], limit[k])
-                if r * u > 0.0 and ((v > 0.0 and high > 0.0) or (v < 0.0 and low < 0.0)) and r * u + s * v > gain:
-                    j, gain = k, r * u + s * v
-        low, high = beta_room(y[i], alpha[i], limit[i])
-        if j < 0:
-            u = clipped(r / a, low, high) if a > 0.0 else (high if r > 0.0 else low)
-        else:
-            down, up = beta_room(y[j], alpha[j], limit[j])
-            u, v = pair_step(a, G[j, j], row[j], r, y[j] - f[j], (low, high, down, up))
-            alpha[j] = clipped(alpha[j] + y[j] * v, 0.0, limit[j])
-            other = G[j]
-            for k in range(n):
-                f[k] += v * other[k]
-        alpha[i] = clipped(alpha[i] + y[i] * u, 0.0, limit[i])
-        for k in range(n):
-            f[k] += u * row[k]
-    return most
 
 
 @dataclass

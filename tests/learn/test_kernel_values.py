@@ -1,0 +1,98 @@
+"""The compiled parts of kernels and of the kernel machine's ascent, against plain twins."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from rosenblatt.learn.kernel import pair_ascent
+from rosenblatt.learn.kernel.functions import Kernel
+from rosenblatt.learn.kernel.gaussian import gaussian
+from rosenblatt.learn.kernel.sparse_products import sparse_products
+
+
+@pytest.mark.parametrize(("dtype", "within"), [(np.float64, 1e-15), (np.float32, 1e-6)])
+def test_exponentials_are_right_to_the_last_bits(dtype, within):
+    distances2 = np.concatenate([np.linspace(0, 2, 999), np.geomspace(1e-12, 700, 1000)]).astype(dtype)
+    values = np.zeros((1, distances2.size), dtype)
+    gaussian(values, np.zeros(1, dtype), distances2, 1.0, 0.0)
+    assert np.allclose(
+        values[0], np.exp(-distances2.astype(np.float64)), rtol=within, atol=0 if within < 1e-9 else 1e-37
+    )
+    gaussian(shifted := np.zeros((1, distances2.size), dtype), np.zeros(1, dtype), distances2, 0.5, 1.0)
+    assert np.allclose(shifted[0], 1 + np.exp(-0.5 * distances2.astype(np.float64)), rtol=within, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_exponentials_at_the_edges():
+    a, b = np.zeros(1), np.array([0.0, 800.0, np.inf, np.nan, 1.0])
+    gaussian(values := np.array([[1.0, 0.0, 0.0, 0.0, np.nan]]), a, b, 1.0, 0.0)
+    assert values[0, 0] == 1.0  # rounding may make a squared distance negative
+    assert values[0, 1] < 1e-300
+    assert values[0, 2] == 0.0
+    assert np.isnan(values[0, 3:]).all()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_products_of_sparse_rows(dtype, wide):
+    A, B = (sp.random_array((n, 30), density=0.2, random_state=n, dtype=dtype, format="csr") for n in (17, 23))
+    if wide:
+        A.indices, A.indptr, B.indices, B.indptr = (
+            part.astype(np.int64) for part in (A.indices, A.indptr, B.indices, B.indptr)
+        )
+    found = sparse_products(A, B)
+    assert found.dtype == dtype
+    assert np.allclose(found, A.toarray() @ B.toarray().T, rtol=1e-6)
+    for kernel in (Kernel("rbf", gamma=0.7, shift=1.0), Kernel("poly", 2, 0.5, 1.0)):
+        assert np.allclose(kernel.block(A, B), kernel.block(A.toarray(), B.toarray()), rtol=1e-5)
+    assert sparse_products(A[:0], B).shape == (0, 23)
+
+
+def room(y, alpha, limit):
+    """Whether β = yα may go up, and down."""
+    return (alpha < limit, alpha > 0) if y > 0 else (alpha > 0, alpha < limit)
+
+
+def naive_ascent(G, y, alpha, limit, f, slack, most):
+    """Pairs chosen by trying every one; the step itself is that of `pair_step`, which has its own test."""
+    n = len(y)
+    for step in range(most):
+        r = y - f
+        free = [room(y[k], alpha[k], limit[k]) for k in range(n)]
+        violation = [max(r[k] if free[k][0] else 0, -r[k] if free[k][1] else 0) for k in range(n)]
+        i = int(np.argmax(violation))
+        if violation[i] <= slack:
+            return step
+        regular = G[i, i] * np.diag(G) - G[i] ** 2 > 1e-12 * G[i, i] * np.diag(G)
+        gains = np.zeros(n)
+        for k in np.flatnonzero(regular):
+            u, v = np.linalg.solve(G[np.ix_([i, k], [i, k])], r[[i, k]])
+            if r[i] * u > 0 and ((v > 0 and free[k][0]) or (v < 0 and free[k][1])):
+                gains[k] = r[i] * u + r[k] * v
+        j = int(np.argmax(gains))
+        box = [(-alpha[k], limit[k] - alpha[k]) if y[k] > 0 else (alpha[k] - limit[k], alpha[k]) for k in (i, j)]
+        u, v = float(np.clip(r[i] / G[i, i], *box[0])), 0.0
+        if gains[j] > r[i] ** 2 / G[i, i]:
+            u, v = pair_ascent.pair_step(G[i, i], G[j, j], G[i, j], r[i], r[j], (*box[0], *box[1]))
+        for k, move in ((i, u), (j, v)):
+            alpha[k] = np.clip(alpha[k] + y[k] * move, 0, limit[k])
+            f += move * G[k]
+    return most
+
+
+@pytest.mark.parametrize(("n", "most"), [(20, 300), (2 * pair_ascent.CHUNK + 7, 5)])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_ascent_in_pairs_takes_the_steps_of_its_plain_twin(seed, n, most):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[1] = X[0]  # a pair without a single best step
+    y, limit = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0), rng.choice([0.0, 0.5, 2.0], n, p=[0.1, 0.5, 0.4])
+    G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)) + 1
+    given = np.minimum(rng.random(n) * (rng.random(n) < 0.3), limit)
+    f = G @ (given * y)
+    for slack in (1e-3, 0.5):
+        mine, twin, f_mine, f_twin = given.copy(), given.copy(), f.copy(), f.copy()
+        steps = pair_ascent.ascend_working_set(G, y, mine, limit, f_mine, slack, most)
+        assert steps == naive_ascent(G, y, twin, limit, f_twin, slack, most)
+        assert np.allclose(mine, twin, atol=1e-9)
+        assert np.allclose(f_mine, G @ (mine * y), atol=1e-9)
