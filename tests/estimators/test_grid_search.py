@@ -143,6 +143,9 @@ def test_blocks_that_fit_memory_give_the_same(monkeypatch):
     parts = GridSearchCV(model, grid, cv=KFold(5), memory=6 * 3 * 16 * 7).fit(X, y)
     assert len(blocks) > 3
     assert max(blocks[1:]) <= 7
+    blocks.clear()
+    GridSearchCV(model, grid, cv=KFold(5), memory=6 * 16 * 23).fit(X, y)  # W has a multiple of 8 columns
+    assert max(blocks) * 3 <= 16
     np.testing.assert_array_equal(split_scores(whole), split_scores(parts))
 
 

@@ -25,6 +25,7 @@ from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
 from rosenblatt.estimators.second_order import AROW
+from rosenblatt.learn.lanes import WIDTH
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import AROW as SECOND
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squared_bias_feature
@@ -293,12 +294,8 @@ class SharedPass:
         average = any(column.average for column in self.columns.values())
         second = any(rule.code == SECOND for rule, _, _ in self.machines.values())
         size = self.data.rows.values.itemsize
-        each = (
-            self.data.n_features
-            * self.data.scheme.columns(self.data.classes)
-            * (size * (2 if second else 1) + (8 if average else 0))
-        )
-        room = max(1, self.limit // each)
+        column = self.data.n_features * (size * (2 if second else 1) + (8 if average else 0))
+        room = max(1, self.limit // (WIDTH * column) * WIDTH // self.data.scheme.columns(self.data.classes))
         keys = sorted(self.machines, key=lambda key: key[0])  # folds together: their rows are scored together
         count = math.ceil(len(keys) / room)
         for part in np.array_split(np.arange(len(keys)), count):

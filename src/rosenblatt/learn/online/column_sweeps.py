@@ -1,7 +1,8 @@
 """One pass over rows for many machines, whose planes are columns of one W: see `many_settings`.
 
 W is stored by feature, (d, columns). A visit computes the scores of all columns in one sweep over the row, asks each
-machine for its step (none where its fold holds the row out), and adds x·stepᵀ to contiguous runs of W.
+machine for its step (none where its fold holds the row out), and adds x·stepᵀ to contiguous runs of W. The number of
+columns is a multiple of 8 (`lanes`); the last ones may belong to no machine.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from numba.extending import register_jitable
 from rosenblatt.compiling import compiled, vectorised, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.compiled_loops import VisitTask
+from rosenblatt.learn.lanes import WIDTH, add_scaled, load, store, zeros
 from rosenblatt.learn.online.first_order import is_on, tie_stands
 from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
-from rosenblatt.learn.rows import LINE, ONE, Rows, dots_sparse, fetch_ahead, norm, prefetch
+from rosenblatt.learn.rows import FOUR, LINE, ONE, THREE, TWO, Rows, dots_sparse, fetch_ahead, norm, prefetch
 from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]
 SINGLE, PAIRWISE, BY_COLUMN = range(3)
+NONE, LANE = np.uint64(0), np.uint64(WIDTH)
 
 
 # -- W xᵀ and W += x·stepᵀ, with W stored by feature ------------------------------------------------------------------
@@ -42,7 +45,32 @@ def _scores_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
             scores[c] += a * p[c]
 
 
-column_scores = verb({Dense: _scores_dense, Sparse: dots_sparse})  # scores_c = w_c·x_i
+def _scores_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
+    """Four lanes at a time, then one: the scores stay in registers over the whole row."""
+    x, column = rows.values, rows.columns
+    begin, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    c, columns = NONE, np.uint64(scores.size)
+    while c + FOUR * LANE <= columns:
+        p = q = r = s = zeros(W)
+        for j in range(begin, end):
+            a, at = x[j], np.uint64(column[j]) * columns + c
+            p, q = add_scaled(p, a, load(W, at)), add_scaled(q, a, load(W, at + LANE))
+            r, s = add_scaled(r, a, load(W, at + TWO * LANE)), add_scaled(s, a, load(W, at + THREE * LANE))
+        store(scores, c, p)
+        store(scores, c + LANE, q)
+        store(scores, c + TWO * LANE, r)
+        store(scores, c + THREE * LANE, s)
+        c += FOUR * LANE
+    while c < columns:
+        p = zeros(W)
+        for j in range(begin, end):
+            p = add_scaled(p, x[j], load(W, np.uint64(column[j]) * columns + c))
+        store(scores, c, p)
+        c += LANE
+
+
+column_scores = verb({Dense: _scores_dense, Sparse: _scores_sparse})  # scores_c = w_c·x_i
+some_scores = verb({Dense: _scores_dense, Sparse: dots_sparse})  # the same for any number of columns
 
 
 def _squares_dense(rows: Rows, i: Any, S: Array, q: Array) -> None:
@@ -78,10 +106,24 @@ def _add_dense(rows: Rows, i: Any, steps: Array, W: Array) -> None:
 
 def _add_sparse(rows: Rows, i: Any, steps: Array, W: Array) -> None:
     x, column = rows.values, rows.columns
-    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
-        a, w = x[j], W[column[j]]
-        for c in range(steps.size):
-            w[c] += a * steps[c]
+    begin, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    c, columns = NONE, np.uint64(steps.size)
+    while c + FOUR * LANE <= columns:
+        p, q = load(steps, c), load(steps, c + LANE)
+        r, s = load(steps, c + TWO * LANE), load(steps, c + THREE * LANE)
+        for j in range(begin, end):
+            a, at = x[j], np.uint64(column[j]) * columns + c
+            store(W, at, add_scaled(load(W, at), a, p))
+            store(W, at + LANE, add_scaled(load(W, at + LANE), a, q))
+            store(W, at + TWO * LANE, add_scaled(load(W, at + TWO * LANE), a, r))
+            store(W, at + THREE * LANE, add_scaled(load(W, at + THREE * LANE), a, s))
+        c += FOUR * LANE
+    while c < columns:
+        p = load(steps, c)
+        for j in range(begin, end):
+            at = np.uint64(column[j]) * columns + c
+            store(W, at, add_scaled(load(W, at), x[j], p))
+        c += LANE
 
 
 add_columns = verb({Dense: _add_dense, Sparse: _add_sparse})  # w_c += step_c·x_i
@@ -138,7 +180,9 @@ class Settings(NamedTuple):
     eta: Array
     decay: Array
     bias: Array
-    cap: Array  # without weights and decay a step is fixed + min(cap, ℓ/(‖x‖² + bias + extra))
+    asked: Array  # (2, machines): low, high
+    enough: Array  # (2, machines): a larger margin violates nothing
+    cap: Array  # without weights and decay a step is fixed + min(cap, ℓ/(‖x‖² + extra))
     fixed: Array
     extra: Array
     class_weight: Array  # (machines, classes)
@@ -153,11 +197,13 @@ class Columns(NamedTuple):
     v: Array
     s: Array  # variances, for AROW
     sb: Array
-    scores: Array
+    scores: Array  # of a row, as steps, timed, q and shrinks: one per column of w
     steps: Array
     timed: Array
     q: Array
     shrinks: Array
+    margins: Array  # of a row, as sizes: one per machine
+    sizes: Array
     moves: Array  # updates of each column
     clock: Array  # visits of each machine
     violations: Array
@@ -252,55 +298,61 @@ def _second_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any,
 
 @vectorised
 def sweep_single(state: Columns, settings: Settings, task: VisitTask, pattern: Array, order: Array) -> None:
-    """`sweep_columns` for one plane per machine, first order, no weights and constant rates: steps without branches."""
+    """`sweep_columns` for one plane per machine, first order, no weights and constant rates.
+
+    Steps are made in short loops without branches: in one long loop over many arrays LLVM finds no vector code.
+    """
     rows, y, _ = task
-    w, b, u, v = state.w, state.b, state.u, state.v
-    scores, steps, timed, clock = state.scores, state.steps, state.timed, state.clock
-    low, high, bias, cap = settings.low, settings.high, settings.bias, settings.cap
-    fixed, extra, code, violations, updates = (
-        settings.fixed,
-        settings.extra,
-        settings.code,
+    w, b, u, v, scores, steps, timed = state.w, state.b, state.u, state.v, state.scores, state.steps, state.timed
+    margins, sizes, clock, violations, updates = (
+        state.margins,
+        state.sizes,
+        state.clock,
         state.violations,
         state.updates,
     )
-    n = np.uint64(order.size)
+    bias, cap, fixed, extra = settings.bias, settings.cap, settings.fixed, settings.extra
+    n, M = np.uint64(order.size), settings.code.size
     for t in range(n):
         fetch_ahead(rows, y, order, t)
         if t + ONE < n:
             fetch_weights(rows, order[t + ONE], w)
-        i = order[t]
-        use = state.use[pattern[i]]
+        i, use = order[t], state.use[pattern[t]]
         square = norm(rows, i)
-        side = 1.0 if y[i] == 1 else -1.0
+        on = 1 if y[i] == 1 else 0
+        side = 1.0 if on == 1 else -1.0
+        asked, enough = settings.asked[on], settings.enough[on]
         column_scores(rows, i, w, scores)
+        for m in range(M):
+            margins[m] = side * np.float64(scores[m] + b[m])
         changed = 0.0
-        for m in range(scores.size):
-            margin = side * np.float64(scores[m] + b[m])
-            lack = (high[m] if side > 0.0 else low[m]) - margin
-            size = fixed[m] + min(cap[m], lack / (square + bias[m] + extra[m]))
-            step = 0.0 if lack < 0.0 else use[m] * side * size
-            right = lack < 0.0 if code[m] == PERCEPTRON else margin > 0.0
-            violations[m] += 0.0 if right else use[m]
-            updates[m] += 0.0 if step == 0.0 else 1.0
-            changed += abs(step)
-            steps[m] = step
-            b[m] += step * bias[m]
-            timed[m] = clock[m] * step
-            clock[m] += use[m]
+        for m in range(M):
+            lack, share = asked[m] - margins[m], use[m] * side
+            size = fixed[m] + min(cap[m], lack / (square + extra[m]))
+            sizes[m] = share * (0.0 if lack < 0.0 else size)
+            changed += abs(sizes[m])
         if changed != 0.0:
+            for m in range(M):
+                updates[m] += 0.0 if sizes[m] == 0.0 else 1.0
+            for m in range(M):
+                steps[m] = sizes[m]
+                b[m] += sizes[m] * bias[m]
             add_columns(rows, i, steps, w)
             if v.size > 0:
-                for m in range(scores.size):
+                for m in range(M):
+                    timed[m] = clock[m] * sizes[m]
                     v[m] += timed[m] * bias[m]
                 add_columns(rows, i, timed, u)
+        for m in range(M):
+            violations[m] += use[m] * (0.0 if margins[m] > enough[m] else 1.0)
+            clock[m] += use[m]
 
 
 @compiled
 def sweep_columns(state: Columns, settings: Settings, task: VisitTask, pattern: Array, order: Array, mode: int) -> None:
-    """Visit rows in `order`; pattern[i] is the pattern of folds that learn from row i."""
+    """Visit rows in `order`; pattern[t] is the pattern of folds that learn from row order[t]."""
     rows, y, weights = task
-    M, columns = settings.code.size, state.scores.size
+    M, columns = settings.code.size, state.b.size
     K = columns // M
     second = state.s.size > 0
     for t in range(np.uint64(order.size)):
@@ -309,7 +361,7 @@ def sweep_columns(state: Columns, settings: Settings, task: VisitTask, pattern: 
         weight = weights[i] if weights.size > 0 else 1.0
         waiting = False
         for m in range(M):
-            state.left[m] = weight * settings.class_weight[m, y[i]] * state.use[pattern[i], m]
+            state.left[m] = weight * settings.class_weight[m, y[i]] * state.use[pattern[t], m]
             waiting |= state.left[m] > 0.0
         square = norm(rows, i)
         while waiting:
@@ -366,6 +418,6 @@ def score_columns(rows: Any, index: Array, W: Array, b: Array, out: Array) -> No
     """out_tc = w_c·x_i + b_c for i = index_t."""
     for t in range(index.size):
         scores = out[t]
-        column_scores(rows, index[t], W, scores)
+        some_scores(rows, index[t], W, scores)
         for c in range(scores.size):
             scores[c] += b[c]

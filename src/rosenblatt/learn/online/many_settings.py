@@ -15,6 +15,7 @@ import numpy as np
 from rosenblatt.data.examples import Dense, Sparse, shared_spans, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.evaluation import Problem, clean
+from rosenblatt.learn.lanes import WIDTH
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.column_sweeps import (
     BY_COLUMN,
@@ -66,20 +67,23 @@ class ManySettings:
         self.K = data.scheme.columns(data.classes)
         M, d, dtype = len(settings), data.n_features, data.rows.values.dtype
         C = M * self.K
+        width = -(-C // WIDTH) * WIDTH
         second = settings[0].rule.code == AROW
         none = np.zeros(0)
         self.state = Columns(
-            w=np.zeros((d, C), dtype),
+            w=np.zeros((d, width), dtype),
             b=np.zeros(C, dtype),
-            u=np.zeros((d, C) if average else (0, 0)),
+            u=np.zeros((d, width) if average else (0, 0)),
             v=np.zeros(C if average else 0),
-            s=np.ones((d, C) if second else (0, 0), dtype),
+            s=np.ones((d, width) if second else (0, 0), dtype),
             sb=np.repeat([float(one.rule.bias) for one in settings], self.K) if second else none,
-            scores=np.zeros(C, dtype),
-            steps=np.zeros(C, dtype),
-            timed=np.zeros(C),
-            q=np.zeros(C, dtype),
-            shrinks=np.zeros(C, dtype),
+            scores=np.zeros(width, dtype),
+            steps=np.zeros(width, dtype),
+            timed=np.zeros(width),
+            q=np.zeros(width, dtype),
+            shrinks=np.zeros(width, dtype),
+            margins=np.zeros(M),
+            sizes=np.zeros(M),
             moves=np.zeros(C),
             clock=np.zeros(M),
             violations=np.zeros(M),
@@ -91,11 +95,14 @@ class ManySettings:
         patterns, self.pattern = _patterns(data.member)
         self.patterns = patterns[:, [one.fold for one in settings]].astype(np.float64)
         rules = [one.rule for one in settings]
+        asked = np.array([[rule.low for rule in rules], [rule.high for rule in rules]])
         self.encoded = Settings(
             **{name: np.array([getattr(rule, name) for rule in rules]) for name in Settings._fields[:7]},
+            asked=asked,
+            enough=np.where([rule.code == PERCEPTRON for rule in rules], asked, 0.0),
             cap=np.array([{PERCEPTRON: 0.0, PA1: rule.C}.get(rule.code, np.inf) for rule in rules]),
             fixed=np.array([rule.eta if rule.code == PERCEPTRON else 0.0 for rule in rules]),
-            extra=np.array([0.5 / rule.C if rule.code == PA2 else float(rule.code == PERCEPTRON) for rule in rules]),
+            extra=np.array([rule.bias + (0.5 / rule.C if rule.code == PA2 else 0.0) for rule in rules]),
             class_weight=np.array([one.class_weight for one in settings]),
         )
         plain = data.weights.size == 0 and bool((self.encoded.class_weight == 1).all())
@@ -114,10 +121,11 @@ class ManySettings:
             state = self.state = state._replace(use=self.patterns * ~state.done)
             for begin, end in spans(self.order.size, values_per_row(data.rows) * state.scores.size):
                 piece = self.order.piece(self.epoch, begin, end)
+                pattern = self.pattern[piece]  # gathered: a row's pattern would be a cache miss
                 if self.quick:
-                    sweep_single(state, self.encoded, task, self.pattern, piece)
+                    sweep_single(state, self.encoded, task, pattern, piece)
                 else:
-                    sweep_columns(state, self.encoded, task, self.pattern, piece, MODES[data.scheme.name])
+                    sweep_columns(state, self.encoded, task, pattern, piece, MODES[data.scheme.name])
             self.epoch += 1
             for m in np.flatnonzero(~state.done & (state.violations == 0)):
                 state.done[m] = state.updates[m] == 0 or self._clean(int(m))

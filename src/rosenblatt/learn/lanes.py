@@ -1,0 +1,120 @@
+"""Eight neighbouring values of an array as one value, which a loop can keep in registers.
+
+LLVM turns a short inner loop into vector code too, but checks at each entry whether its arrays overlap, and reads and
+writes a sum that the outer loop carries at each turn. In plain Python lanes are an array of eight values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import intrinsic, models, overload, register_model
+
+Array = np.ndarray[Any, Any]
+WIDTH = 8
+FLAGS = ("reassoc", "contract", "nsz", "arcp")  # as in `compiling.OPTIONS`
+
+
+def zeros(array: Array) -> Array:
+    """Lanes of zeros, of the type of the array."""
+    return np.zeros(WIDTH, array.dtype)
+
+
+def load(array: Array, at: Any) -> Array:
+    """The lanes array.flat[at : at + 8]."""
+    return array.reshape(-1)[at : at + WIDTH].copy()
+
+
+def store(array: Array, at: Any, lanes: Array) -> None:
+    """array.flat[at : at + 8] = lanes."""
+    array.reshape(-1)[at : at + WIDTH] = lanes
+
+
+def add_scaled(lanes: Array, a: Any, others: Array) -> Array:
+    """The lanes plus a·others."""
+    return np.asarray(lanes + a * others, lanes.dtype)
+
+
+# -- compiled ----------------------------------------------------------------------------------------------------------
+
+
+class Lanes(types.Type):
+    """The type of lanes in compiled code."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Lanes({dtype})")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        from llvmlite import ir
+
+        each = manager.lookup(kind.dtype).get_value_type()
+        super().__init__(manager, kind, ir.VectorType(each, WIDTH))  # type: ignore[no-untyped-call]
+
+
+def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, kind: Any) -> Any:
+    """A pointer to the lanes of an array."""
+    data = context.make_array(array)(context, builder, value).data
+    return builder.bitcast(builder.gep(data, [at]), context.get_value_type(kind).as_pointer())
+
+
+@intrinsic
+def _zeros(_: Any, array: Any) -> Any:  # pragma: no cover
+    from llvmlite import ir
+
+    kind = Lanes(array.dtype)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(context.get_value_type(kind), None)
+
+    return kind(array), emit
+
+
+@intrinsic
+def _load(_: Any, array: Any, at: Any) -> Any:  # pragma: no cover
+    kind = Lanes(array.dtype)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _place(context, builder, array, args[0], args[1], kind)
+        return builder.load(place, align=array.dtype.bitwidth // 8)
+
+    return kind(array, at), emit
+
+
+@intrinsic
+def _store(_: Any, array: Any, at: Any, lanes: Any) -> Any:  # pragma: no cover
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _place(context, builder, array, args[0], args[1], lanes)
+        builder.store(args[2], place, align=array.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, at, lanes), emit
+
+
+@intrinsic
+def _add_scaled(_: Any, lanes: Any, a: Any, others: Any) -> Any:  # pragma: no cover
+    from llvmlite import ir
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole = context.get_value_type(lanes)
+        undefined, first = ir.Constant(whole, ir.Undefined), ir.IntType(32)
+        one = builder.insert_element(undefined, context.cast(builder, args[1], a, lanes.dtype), first(0))
+        each = builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(first, WIDTH), [first(0)] * WIDTH))
+        return builder.fadd(args[0], builder.fmul(each, args[2], flags=FLAGS), flags=FLAGS)
+
+    return lanes(lanes, a, others), emit
+
+
+overload(zeros, strict=False)(lambda array: lambda array: _zeros(array))  # type: ignore[call-arg]
+overload(load, strict=False)(lambda array, at: lambda array, at: _load(array, at))  # type: ignore[call-arg]
+overload(store, strict=False)(
+    lambda array, at, lanes: lambda array, at, lanes: _store(array, at, lanes)  # type: ignore[call-arg]
+)
+overload(add_scaled, strict=False)(
+    lambda lanes, a, others: lambda lanes, a, others: _add_scaled(lanes, a, others)  # type: ignore[call-arg]
+)
