@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV = .venv
 JOBS ?= 2
 # A file's tests run in one process: they share compiled functions, which two processes would both compile.
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+# The processes share the cores: further threads of BLAS would only wait for each other, and spin while they do.
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --compile -c constraints.txt

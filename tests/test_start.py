@@ -157,13 +157,15 @@ def test_every_compiled_source_is_part_of_the_cache_key(copied):
 @pytest.mark.compiled
 def test_an_index_that_names_classes_of_another_version_counts_as_empty(copied):
     path, cache = copied
-    fit = "import json, rosenblatt; rosenblatt.Perceptron().fit([[0.0], [1.0]], [0, 1]); print(json.dumps(1))"
-    python(fit, path=path, cache=cache)
-    indices = sorted(Path(cache).rglob("*sweep*.nbi"))
+    first = python(SCORES, path=path, cache=cache)
+    indices = sorted(Path(cache).rglob("*score_one*.nbi"))
     assert indices
     for index in indices:
-        index.write_bytes(index.read_bytes().replace(b"OnePlane", b"NoPlanes"))  # as long: only the name is another
-    python(fit, path=path, cache=cache)
+        written = index.read_bytes()
+        assert b"Dense" in written
+        index.write_bytes(written.replace(b"Dense", b"Sense"))  # as long: only the name is another
+    again = python(SCORES, path=path, cache=cache)
+    assert (again["scores"], again["hits"]) == (first["scores"], 0)
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------

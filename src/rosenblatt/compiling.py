@@ -19,12 +19,13 @@ from typing import Any, Literal, TypeVar
 import numba
 from numba import types as kinds
 from numba.core import caching, event
-from numba.extending import overload
+from numba.core.typing.templates import infer, infer_global, make_overload_template
 
 # Without nnan and ninf, because NaN and infinity must propagate. Without reference counting, because compiled code
 # allocates nothing, and counting the arrays of a named tuple at each call would cost more than a row's arithmetic.
-OPTIONS: Any = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "_nrt": False}
-EXACT: Any = {"_nrt": False}
+# Without entry points for C, which nothing calls.
+EXACT: Any = {"_nrt": False, "no_cfunc_wrapper": True}
+OPTIONS: Any = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, **EXACT}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -138,8 +139,27 @@ def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "al
         named = isinstance(first, kinds.BaseNamedTuple)
         return bodies.get(first.instance_class) if named else None
 
-    overload(choose, strict=False, inline=inline, jit_options=OPTIONS)(compiled_body)
+    options = {**OPTIONS, "no_cpython_wrapper": True, "nopython": True}
+    template: Any = make_overload_template(choose, compiled_body, options, False, inline)  # type: ignore[no-untyped-call]
+    if inline == "always":
+        template._get_jit_decorator = _typed_only
+    infer(template)  # type: ignore[no-untyped-call]
+    infer_global(choose, kinds.Function(template))  # type: ignore[no-untyped-call]
     return choose
+
+
+def _typed_only(template: Any) -> Callable[..., Any]:  # pragma: no cover
+    """Like `numba.jit`, for a function that is always inlined: numba would compile it on its own and never call it."""
+
+    def jit(**options: Any) -> Callable[..., Any]:
+        def dispatcher(function: Callable[..., Any]) -> Any:
+            made = numba.jit(**options)(function)
+            made._can_compile = False
+            return made
+
+        return dispatcher
+
+    return jit
 
 
 def exactly(function: F) -> F:
