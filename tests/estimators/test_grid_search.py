@@ -228,6 +228,18 @@ def test_unusual_folds(cv):
     same_as_peer(PA, {"C": [0.1, 1.0]}, X, y, cv)
 
 
+def test_folds_of_the_same_sums_are_told_apart(monkeypatch):
+    X, y = table()
+    held_out = [np.array([0, 4, 5]), np.array([1, 2, 6])]  # as many, of the same sum and sum of squares
+    cv = [(np.setdiff1d(np.arange(y.size), test), test) for test in held_out]
+    expected = split_scores(Peer(PA, {"C": [0.1, 1.0]}, cv=cv, refit=False).fit(X, y))
+    fitted = []
+    monkeypatch.setattr(PassiveAggressive, "fit", lambda *given, **how: fitted.append(given))
+    search = GridSearchCV(PA, {"C": [0.1, 1.0]}, cv=cv, refit=False).fit(X, y)
+    np.testing.assert_array_equal(split_scores(search), expected)
+    assert not fitted
+
+
 def test_labels_in_a_column():
     X, y = table()
     same_as_peer(PA, {"C": [0.1, 1.0]}, X, y[:, None])

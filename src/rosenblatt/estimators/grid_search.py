@@ -261,13 +261,12 @@ class SharedPass:
         plan, data = model._plan(), self.data
         try:
             model._scheme(data.classes, False)
-            for fold in range(len(self.splits)):
-                rows = np.flatnonzero(data.member[:, fold])
+            for fold, (rows, codes, complete) in enumerate(self.learned):
                 weights = data.weights[rows] if data.weights.size else None
-                shares = class_weights(model.class_weight, self.classes, data.codes[rows], weights)
+                shares = class_weights(model.class_weight, self.classes, codes, weights)
                 shares = np.ones(data.classes) if shares is None else shares
                 heaviest = shares.max() * data.weights.max(initial=1.0)
-                if not np.bincount(data.codes[rows], minlength=data.classes).all() or not 0 < heaviest <= HEAVIEST:
+                if not complete or not 0 < heaviest <= HEAVIEST:
                     continue
                 key = (fold, _encoded(plan, _bias(plan, data, rows)), tuple(shares.tolist()))
                 limit = model.max_epochs or default_epochs(_stored(data, rows), plan.keep)
@@ -278,9 +277,27 @@ class SharedPass:
             return  # its own fit tells what is wrong
 
     @functools.cached_property
-    def folds(self) -> dict[bytes, int]:
-        """Folds by their training rows."""
-        return {train.tobytes(): fold for fold, (train, _) in enumerate(self.splits)}
+    def learned(self) -> list[tuple[Array, Array, bool]]:
+        """The rows that each fold learns from, their codes, and whether all classes are among them."""
+        found = []
+        for fold in range(len(self.splits)):
+            rows = np.flatnonzero(self.data.member[:, fold])
+            codes = self.data.codes[rows]
+            found.append((rows, codes, bool(np.bincount(codes, minlength=self.data.classes).all())))
+        return found
+
+    @functools.cached_property
+    def folds(self) -> dict[tuple[int, ...], list[int]]:
+        """Folds by the sums of their training rows."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for fold, (train, _) in enumerate(self.splits):
+            found.setdefault(_sums(train), []).append(fold)
+        return found
+
+    def fold(self, rows: Array) -> int | None:
+        """The fold that learns from these rows."""
+        alike = self.folds.get(_sums(rows), ())
+        return next((fold for fold in alike if np.array_equal(rows, self.splits[fold][0])), None)
 
     def learn(self) -> None:
         """Train all machines."""
@@ -345,6 +362,11 @@ class SharedPass:
             for params in results["params"]
         ]
         results["mean_fit_time"] = results["mean_fit_time"] + share * np.array(counts) / len(self.splits)
+
+
+def _sums(rows: Array) -> tuple[int, ...]:
+    """What tells most sets of row numbers apart, sooner than their bytes."""
+    return rows.size, int(rows.sum()), int(rows @ rows)
 
 
 def _able(model: Any) -> bool:
@@ -412,7 +434,7 @@ class OneOfMany(BaseEstimator):
     def fit(self, rows: Array, y: Any, sample_weight: Any = None) -> OneOfMany:
         """Find the fold that learns from these rows; all rows, or settings outside the pass, are fitted."""
         shared = self.shared
-        self.fold = shared.folds.get(rows.tobytes())
+        self.fold = shared.fold(rows)
         if self.fold is not None and (scores := shared.scores(self.params, self.fold, 0)) is not None:
             if not all_finite(scores):
                 raise NotFiniteError("The score of a row overflowed", largest(shared.X))
@@ -435,7 +457,7 @@ class OneOfMany(BaseEstimator):
         """The scores of these rows, which are the test or the training rows of the fold."""
         if self.fold is None:
             return np.asarray(self.own.decision_function(self._rows(rows)))
-        part = 0 if rows.tobytes() == self.shared.splits[self.fold][1].tobytes() else 1
+        part = 0 if np.array_equal(rows, self.shared.splits[self.fold][1]) else 1
         found = self.shared.scores(self.params, self.fold, part)
         assert found is not None
         return found[:, 0] if found.shape[1] == 1 else found

@@ -92,7 +92,8 @@ class ManySettings:
             left=np.zeros(M),
             use=np.zeros((0, M)),
         )
-        patterns, self.pattern = _patterns(data.member)
+        patterns, which = _patterns(data.member)
+        self.pattern = which.astype(np.min_scalar_type(len(patterns)))  # small: read in random order
         self.patterns = patterns[:, [one.fold for one in settings]].astype(np.float64)
         rules = [one.rule for one in settings]
         asked = np.array([[rule.low for rule in rules], [rule.high for rule in rules]])
@@ -119,9 +120,9 @@ class ManySettings:
         while not state.done.all():
             state.violations[:] = state.updates[:] = 0.0
             state = self.state = state._replace(use=self.patterns * ~state.done)
-            for begin, end in spans(self.order.size, values_per_row(data.rows) * state.scores.size):
+            for begin, end in spans(self.order.size, values_per_row(data.rows) * state.scores.size / WIDTH):
                 piece = self.order.piece(self.epoch, begin, end)
-                pattern = self.pattern[piece]  # gathered: a row's pattern would be a cache miss
+                pattern = self.pattern[piece].astype(np.int64)  # gathered: a row's pattern would be a cache miss
                 if self.quick:
                     sweep_single(state, self.encoded, task, pattern, piece)
                 else:
