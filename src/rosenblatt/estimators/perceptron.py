@@ -201,9 +201,10 @@ class Perceptron(OnlineClassifier):
         )
 
     def _margins(self) -> tuple[float, float]:
-        given = [self.margin, self.margin] if isinstance(self.margin, Real) else self.margin
+        if isinstance(self.margin, Real) and 0 <= (margin := float(self.margin)) < np.inf:
+            return margin, margin
         try:
-            pair = np.asarray(given, dtype=np.float64)
+            pair = np.asarray(self.margin, dtype=np.float64)
         except (TypeError, ValueError):
             pair = np.empty(0)
         if pair.shape != (2,) or not np.isfinite(pair).all() or (pair < 0).any():

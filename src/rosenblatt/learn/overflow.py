@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,10 +54,12 @@ def check_state(state: Any) -> None:
 def _arrays(state: Any) -> Iterator[Array]:
     """The arrays of numbers in a state, its machines and their companions."""
     for value in vars(state).values():
-        if isinstance(value, np.ndarray) and value.size and value.dtype.kind == "f":
-            yield value
+        if isinstance(value, np.ndarray):
+            if value.size and value.dtype.kind == "f":
+                yield value
+            continue
         for part in value if isinstance(value, list) else (value,):
-            if is_dataclass(part):
+            if hasattr(part, "__dataclass_fields__"):
                 yield from _arrays(part)
 
 

@@ -259,7 +259,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _conclude(self, run: Training, report: Report) -> Report:
         """The report after a scan of all rows."""
-        return scanned(report, self._plan(), run.solver, run.source, self._kept)
+        plan = run.solver.plan if isinstance(run.solver, OnlineSolver) else self._plan()
+        return scanned(report, plan, run.solver, run.source, self._kept)
 
     def _complaint(self, report: Report) -> str:
         """What a user is warned of when the budget is spent."""

@@ -213,7 +213,7 @@ def scan_both(
 
 def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model) -> Report:
     """The report with what a scan of all rows says of planes or votes; a budget that sufficed ends otherwise."""
-    errors, margin = None, None
+    errors, margin, planes = None, None, []
     state, facts, outcome = solver.state, source.facts, report.outcome
     bounded = _bounded(plan, state)
     unsure = outcome == "budget" and solver.separates  # the last epoch may have got every row right
@@ -224,7 +224,8 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model
         if facts.classes is None:
             errors = scans[0].violations
         else:
-            margin = _margin(scans, kept)
+            planes = _lows(scans, kept)
+            margin = _margin(planes, kept)
             if kept.scheme != PAIRS:
                 errors = scans[0].errors
         clean = bool(lasts) if last is not None else not any(one.violations for one in scans)
@@ -237,7 +238,9 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model
         outcome = solver.finished
     bound, moved = None, None
     if bounded and outcome in ("separated", "early", "budget"):
-        bound = _bound(scans if state.keep == "last" else lasts, plan, solver, facts)
+        if state.keep != "last":
+            planes = _lows(lasts, state.last()) if lasts else []
+        bound = _bound(planes, plan, solver, facts)
         if plan.batch and bound is not None:
             moved = sum(int(machine.tally[Count.MISTAKES]) for machine in state.machines)
         if bound is not None and report.sharding is not None:
@@ -255,9 +258,8 @@ def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
     return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, shifts, strict=True)]
 
 
-def _margin(scans: list[Evaluation], planes: Planes) -> float:
+def _margin(found: list[Separator], planes: Planes) -> float:
     """The smallest geometric margin of all planes."""
-    found = _lows(scans, planes)
     each = [planes.coef] if len(found) == 1 else [planes.coef[k : k + 1] for k in range(len(found))]
     return min(_geometric(plane.low, _length(plane.norm2, coef)) for plane, coef in zip(found, each, strict=True))
 
@@ -287,15 +289,13 @@ def _bounded(plan: Plan, state: State) -> bool:
     )
 
 
-def _bound(scans: list[Evaluation], plan: Plan, solver: Any, facts: Facts) -> float | None:
+def _bound(planes: list[Separator], plan: Plan, solver: Any, facts: Facts) -> float | None:
     """The bounds of all planes of the last iterate, summed."""
-    if not scans:
+    if not planes:
         return None
     assert isinstance(plan.rule, PerceptronRule)
     assert isinstance(plan.rate, int | float)
-    state = solver.state
-    last, total = state.last(), 0.0
-    planes = _lows(scans, last)
+    state, total = solver.state, 0.0
     # A batch of rows M moves w by η|M|/N at most: what is bounded is Σ|M|, by N times as much.
     totals = state.scheme.totals(facts, solver.totals) if plan.batch else np.ones(1)
     for plane, count in zip(planes, np.broadcast_to(totals, len(planes)).tolist(), strict=True):
@@ -303,7 +303,7 @@ def _bound(scans: list[Evaluation], plan: Plan, solver: Any, facts: Facts) -> fl
             plane,
             state.radius2,
             bias=plan.bias,
-            classes=state.classes if last.scheme.joint else 2,
+            classes=state.classes if state.scheme.joint else 2,
             margin=max(plan.rule.low, plan.rule.high),
             rate=float(plan.rate),
         )

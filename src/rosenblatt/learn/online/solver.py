@@ -30,6 +30,8 @@ from rosenblatt.learn.schemes import PAIRS, Scheme
 Array = np.ndarray[Any, Any]
 MOST_WATCHED = 20_000  # repeated visits that a trace may record
 SMALLEST_STEP = 1 / 1024
+# What a tally counts anew in each pass. An array, because a list of enum members would be converted at each use.
+PER_PASS = np.array([Count.VIOLATIONS, Count.LOSS, Count.POSITION, Count.LEFT])
 MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
 VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # fewer for a vote, which stores every update
 
@@ -262,7 +264,7 @@ class OnlineSolver(LinearSolver):
             before = state.updates
             tasks = self._problems(examples) if self.tasks is None else self.tasks
             for k, (machine, problem) in enumerate(zip(state.machines, tasks, strict=True)):
-                machine.tally[[Count.VIOLATIONS, Count.LOSS, Count.POSITION, Count.LEFT]] = 0.0
+                machine.tally[PER_PASS] = 0.0
                 if problem.size:
                     self._join(k, _epoch(machine, problem, plan, state))
                     self.losses[k] += machine.tally[Count.LOSS]
