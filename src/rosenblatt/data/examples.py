@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,11 +57,24 @@ class Sparse(NamedTuple):
     starts: Array
 
 
+NARROW = ("float16", "bfloat16", "int8", "uint8")  # types of rows that are kept as they are, and widened in blocks
+
+
 def widened(dtype: Any) -> np.dtype[Any]:
     """The dtype in which values of this one, of NumPy or of another library, are computed with."""
     if dtype is DOUBLE or dtype is SINGLE:  # their names take longer to write than a row takes to learn
         return dtype
     return np.dtype(np.float64 if str(dtype).endswith("float64") else np.float32)
+
+
+def is_narrow(rows: Dense | Sparse) -> TypeGuard[Dense]:
+    """Whether compiled code cannot read the rows as they are."""
+    return isinstance(rows, Dense) and rows.values.dtype not in (np.float32, np.float64)
+
+
+def gathered(rows: Dense, index: Any) -> Dense:
+    """A copy of these rows that compiled code can read."""
+    return Dense(read_only(np.ascontiguousarray(rows.values[index], dtype=widened(rows.values.dtype))))
 
 
 @dataclass(frozen=True)
@@ -237,7 +250,9 @@ def shared_spans(total: int, per_row: float, columns: int = 1) -> Iterator[tuple
 
 
 def values_per_row(rows: Dense | Sparse) -> float:
-    """The mean number of stored values per row."""
+    """The mean number of stored values per row; of narrow rows as if more: pieces of them are copied, short ones."""
+    if is_narrow(rows):
+        return float(8 * rows.values.shape[1])
     count = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
     return float(rows.values.size / max(count, 1))
 
@@ -269,18 +284,24 @@ def radius2(rows: Dense | Sparse, index: Array) -> float:
     largest = 0.0
     for begin, end in spans(index.size, values_per_row(rows)):
         if isinstance(rows, Dense):
-            largest = max(largest, _largest_dense(rows.values, index[begin:end]))
+            here, values = index[begin:end], rows.values
+            if is_narrow(rows):
+                here, values = np.arange(end - begin, dtype=np.uint64), gathered(rows, here).values
+            largest = max(largest, _largest_dense(values, here))
         else:
             largest = max(largest, _largest_sparse(rows.values, rows.starts, index[begin:end]))
     return largest
 
 
 def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
-    """Encode X (float32 or float64; an array or CSR) as rows, with R²; refuse values that are not finite."""
+    """Encode X (float32 or float64; an array or CSR) as rows, with R²; refuse values that are not finite.
+
+    Arrays of narrower types stay as they are, whatever their layout.
+    """
     if sp.issparse(X):
         return _encode_sparse(X)
-    values = X
-    if not X.flags.c_contiguous:  # converted in blocks, so that Ctrl-C is handled promptly
+    values, narrow = X, is_narrow(Dense(X))
+    if not (X.flags.c_contiguous or narrow):  # converted in blocks, so that Ctrl-C is handled promptly
         values = np.empty(X.shape, X.dtype)
         for begin in range(0, X.shape[0], 1 << 12):
             values[begin : begin + (1 << 12)] = X[begin : begin + (1 << 12)]
@@ -288,9 +309,12 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
 
     def check(span: tuple[int, int]) -> float:
         begin, end = span
+        if narrow:
+            block = gathered(Dense(values), slice(begin, end)).values
+            return _refuse_nonfinite(_scan_dense(block, 0, end - begin), block, begin)
         return _refuse_nonfinite(_scan_dense(values, begin, end), values[begin:end], begin)
 
-    found = in_threads(check, shared_spans(*values.shape), values.size)
+    found = in_threads(check, shared_spans(values.shape[0], values_per_row(Dense(values))), values.size)
     return Dense(values), max(found, default=0.0)
 
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import column_or_1d, indexable
 
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, class_weights, radius2
+from rosenblatt.data.examples import Dense, class_weights, is_narrow, radius2
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
@@ -233,7 +233,13 @@ class SharedPass:
         weights = np.zeros(0) if examples.weights is None else examples.weights
         n, classes = examples.target.shape[0], 0 if examples.classes is None else int(examples.classes.size)
         scheme = SCHEMES["one" if classes == 2 else first.multiclass]
-        if examples.target.ndim == 2 or classes < 2 or scheme == PAIRS or weights.max(initial=1.0) > HEAVIEST:
+        if (
+            is_narrow(examples.rows)
+            or examples.target.ndim == 2
+            or classes < 2
+            or scheme == PAIRS
+            or weights.max(initial=1.0) > HEAVIEST
+        ):
             return None
         assert examples.classes is not None
         cv = check_cv(search.cv, y, classifier=is_classifier(base))

@@ -97,6 +97,10 @@ class ObjectiveLearner(OnlineLearner):
             patience=int(self.n_iter_no_change),
         )
 
+    @property
+    def _widens_rows(self) -> bool:  # type: ignore[override]
+        return self.solver == "stochastic"
+
     def _check_products(self) -> None:
         """Refuse what matrix products cannot do."""
         if self.learning_rate != "optimal":

@@ -247,6 +247,7 @@ scoring, n_iter_no_change, record_errors, class_weight, random_state
 
     wiring_: RandomWiring
     _needs_memory = "its units are wired and their thresholds drawn with all rows in view"
+    _widens_rows = False
     _parameter_constraints = MARK_I
     margin, update, bias_step = 0.0, "online", "unit"
 

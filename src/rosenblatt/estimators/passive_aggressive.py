@@ -88,6 +88,7 @@ class PassiveAggressive(OnlineClassifier):
     [1.0, -1.0]
     """
 
+    _widens_rows = True
     _parameter_constraints: dict[str, Any] = {**COMMON, **AGGRESSIVE}
 
     def __init__(
@@ -172,6 +173,7 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     array([3.])
     """
 
+    _widens_rows = True
     _parameter_constraints: dict[str, Any] = {
         **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight")},
         **AGGRESSIVE,

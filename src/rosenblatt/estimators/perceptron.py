@@ -146,6 +146,7 @@ class Perceptron(OnlineClassifier):
     keep: str
     record_errors: bool
 
+    _widens_rows = True
     _parameter_constraints: dict[str, Any] = {
         **COMMON,
         "learning_rate": [

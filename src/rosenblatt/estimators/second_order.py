@@ -88,6 +88,7 @@ class AROW(OnlineClassifier):
     array([[0.8]])
     """
 
+    _widens_rows = True
     _parameter_constraints: dict[str, Any] = {**SECOND, "r": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(
@@ -167,6 +168,7 @@ class SecondOrderPerceptron(OnlineClassifier):
     array([[0.5, 0.5]])
     """
 
+    _widens_rows = True
     _parameter_constraints: dict[str, Any] = {**SECOND, "a": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(

@@ -236,6 +236,7 @@ class_weight, warm_start, random_state
     batch_size: int
     project: bool
 
+    _widens_rows = False
     _parameter_constraints: dict[str, Any] = {
         **{name: LINEAR[name] for name in LINEAR if name in ("tol", "order") or name in COMMON},
         "alpha": [Interval(Real, 0, None, closed="neither")],

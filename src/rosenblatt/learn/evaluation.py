@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Sparse, shared_spans, spans, values_per_row
+from rosenblatt.data.examples import Dense, Sparse, gathered, is_narrow, shared_spans, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge
@@ -58,6 +58,14 @@ class Problem:
     def task(self) -> VisitTask:
         """The arguments of the compiled loop."""
         return VisitTask(self.rows, self.truth, self.weights)
+
+    def visit(self, piece: Array) -> tuple[VisitTask, Array]:
+        """The arguments of the compiled loop and the rows to visit; narrow rows are copied, widened, in this order."""
+        rows = self.rows
+        if not is_narrow(rows):
+            return self.task, piece
+        weights = self.weights[piece] if self.weights.size else self.weights
+        return VisitTask(gathered(rows, piece), self.truth[piece], weights), np.arange(piece.size, dtype=np.uint64)
 
     def mass(self, index: Array) -> Array:
         """The weights of these rows."""

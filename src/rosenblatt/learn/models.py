@@ -16,9 +16,12 @@ from rosenblatt.data.examples import (
     Dense,
     Sparse,
     as_signed,
+    gathered,
+    is_narrow,
     shared_spans,
     spans,
     values_per_row,
+    widened,
 )
 from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.schemes import Scheme
@@ -31,8 +34,8 @@ FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, processed per call
 def laid_out_for(coef: Array, rows: Dense | Sparse) -> Array:
     """Coefficients (K, d) in the layout that the loops need for such rows: see `rows`."""
     if coef.shape[0] == 1:
-        return np.ascontiguousarray(coef[0], dtype=rows.values.dtype)
-    return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=rows.values.dtype)
+        return np.ascontiguousarray(coef[0], dtype=widened(rows.values.dtype))
+    return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=widened(rows.values.dtype))
 
 
 @compiled
@@ -72,7 +75,7 @@ class Planes:
 
     def scorer(self, rows: Dense | Sparse) -> Callable[[Array], Array]:
         """`raw` for these rows, with the coefficients laid out once."""
-        K, dtype = self.coef.shape[0], rows.values.dtype
+        K, dtype = self.coef.shape[0], widened(rows.values.dtype)
         w, b = laid_out_for(self.coef, rows), self.intercept.astype(dtype)
         per_row, score = values_per_row(rows), score_one if K == 1 else score_many
 
@@ -81,7 +84,11 @@ class Planes:
 
             def fill(span: tuple[int, int]) -> None:
                 begin, end = span
-                score(rows, index[begin:end], w, b, out[begin:end])
+                if is_narrow(rows):
+                    here = np.arange(end - begin, dtype=np.uint64)
+                    score(gathered(rows, index[begin:end]), here, w, b, out[begin:end])
+                else:
+                    score(rows, index[begin:end], w, b, out[begin:end])
 
             in_threads(fill, shared_spans(index.size, per_row, K), index.size * per_row * K)
             return out
@@ -319,7 +326,7 @@ def stored(X: Any) -> int:
 def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
     """A copy of the rows in `index`, an array or CSR matrix."""
     if isinstance(rows, Dense):
-        return rows.values[index]
+        return rows.values[index].astype(widened(rows.values.dtype), copy=False)
     whole = sp.csr_matrix(
         (rows.values, as_signed(rows.columns), as_signed(rows.starts)),
         shape=(rows.starts.size - 1, n_features),

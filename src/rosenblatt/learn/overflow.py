@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples
+from rosenblatt.data.examples import Dense, Examples, widened
 from rosenblatt.learn.epochs import Source
 from rosenblatt.learn.models import take
 
@@ -70,7 +70,8 @@ def largest(X: Any, taking_part: Array | None = None) -> tuple[int, int, float]:
     found = (0, 0, 0.0)
     for begin in range(0, rows.size, ROWS_AT_ONCE):
         index = rows[begin : begin + ROWS_AT_ONCE]
-        part = sp.coo_array(X[index])
+        part = X[index]
+        part = sp.coo_array(part if sp.issparse(part) else part.astype(widened(part.dtype), copy=False))
         if part.nnz:
             at = int(np.argmax(np.abs(part.data)))
             if abs(part.data[at]) > abs(found[2]):

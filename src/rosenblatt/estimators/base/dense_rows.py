@@ -12,13 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn import get_config
-from sklearn.utils.validation import _check_feature_names, _check_n_features
 
 from rosenblatt.data.embeddings import StackedRows
-from rosenblatt.data.examples import Dense
+from rosenblatt.data.examples import NARROW, Dense
+from rosenblatt.estimators.base.validation import check_width
 from rosenblatt.learn.linear.minibatch import RowReader, longest, to_host, type_name
-
-NARROW = ("float16", "bfloat16", "int8", "uint8")
 
 
 def elsewhere(X: Any) -> bool:
@@ -43,8 +41,7 @@ def used_as_is(estimator: Any, X: Any, reset: bool) -> bool:
         raise ValueError(f"Expected 2D array, got an array of shape {tuple(X.shape)}: X must be rows × features.")
     if not kind.startswith(("float", "bfloat", "int", "uint")):
         raise ValueError(f"X must hold real numbers, found {kind}.")
-    _check_feature_names(estimator, X, reset=reset)
-    _check_n_features(estimator, X, reset=reset)
+    check_width(estimator, X, reset)
     return True
 
 

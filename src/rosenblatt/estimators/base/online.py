@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.examples import (
+    NARROW,
     Dense,
     Examples,
     Facts,
@@ -39,7 +40,7 @@ from rosenblatt.estimators.base.state_checks import (
     planes_now,
     protect,
 )
-from rosenblatt.estimators.base.validation import validated
+from rosenblatt.estimators.base.validation import check_width, validated
 from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
 from rosenblatt.learn.online.rules import squared_bias_feature
@@ -77,6 +78,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     _needs_memory: str | None = None  # why it needs all rows at once, if it does
     _needs_radius = False  # whether max‖x‖ must be known before the first step
     _takes_labels = True  # whether y may be an indicator of labels
+    _widens_rows = False  # whether rows of 16 and 8 bits are kept as they are, and widened in blocks
 
     def __init_subclass__(cls, **how: Any) -> None:
         """Answer parameters of other libraries by the names that they have here."""
@@ -158,7 +160,12 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     # -- encoding ----------------------------------------------------------------------------------------------------
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
-        """X, checked by scikit-learn's contract and ours."""
+        """X, checked by scikit-learn's contract and ours; narrow types are as their values in 32 bits."""
+        if dtype is None and type(X) in (np.ndarray, np.memmap) and X.dtype.name in NARROW:
+            if self._widens_rows and X.ndim == 2 and X.size:
+                check_width(self, X, reset)
+                return encode_rows(X)
+            dtype = np.float32
         X = validated(
             self,
             X,
@@ -184,7 +191,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         present = None
         if weights is not None and not weights.all():
             present = np.flatnonzero(weights).astype(np.uint64)
-            if isinstance(rows.values, np.ndarray) and rows.values.dtype in (np.float32, np.float64):
+            if isinstance(rows.values, np.ndarray):
                 reach = radius2(rows, present)  # of rows that are used as they are, that of all rows
         return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
 

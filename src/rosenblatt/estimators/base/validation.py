@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.sparse_checks import well_formed
@@ -22,6 +22,12 @@ def _plainly_valid(estimator: Any, X: Any, reset: bool, dtype: Any) -> bool:
     if reset:
         estimator.n_features_in_ = X.shape[1]
     return bool(known.get("n_features_in_") == X.shape[1])
+
+
+def check_width(estimator: Any, X: Any, reset: bool) -> None:
+    """Note the number of features, or refuse another one."""
+    _check_feature_names(estimator, X, reset=reset)
+    _check_n_features(estimator, X, reset=reset)
 
 
 def validated(estimator: Any, X: Any, *, reset: bool, dtype: Any, ensure_all_finite: bool, **settings: Any) -> Any:

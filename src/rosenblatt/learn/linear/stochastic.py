@@ -260,9 +260,10 @@ class StochasticPass:
         """Visit these rows, piece by piece."""
         tally, most = self.machine.tally, rows_per_call(problem.per_row * self.machine.intercept.size)
         for piece in pieces:
+            task, places = problem.visit(piece)
             tally[Count.POSITION] = 0.0
             while tally[Count.POSITION] < piece.size:
-                sweep(self.work, problem.task, piece, self.settings, tally, NO_LOG, most)
+                sweep(self.work, task, places, self.settings, tally, NO_LOG, most)
 
     def end(self) -> None:
         """Apply scale and penalty to all weights, after the last row."""

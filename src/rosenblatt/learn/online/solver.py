@@ -345,17 +345,18 @@ def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State
         most, repeats = 1, VisitLimit(problem.size, MOST_WATCHED)
     for begin, end in spans(order.size, problem.per_row * K):
         piece = visited(order, problem.present, state.epoch, begin, end)
+        task, places = problem.visit(piece)
         tally[Count.POSITION] = 0.0
         repeats.begin(piece.size)
         while tally[Count.POSITION] < piece.size:
             row = int(piece[int(tally[Count.POSITION])])
             visits = repeats.few(most)
-            left = sweep(arrays, problem.task, piece, rule, tally, log, visits)
+            left = sweep(arrays, task, places, rule, tally, log, visits)
             repeats.spend(visits - left)
             if plan.watch is not None:
                 plan.watch(machine, problem, row, state.epoch + 1)
             if tally[Count.LOGGED] and machine.votes is not None:
-                machine.votes.add(_drain(machine, problem.rows, log, rule.bias))
+                machine.votes.add(_drain(machine, task.rows, log, rule.bias))
             fresh = tally[Count.RUN] > 0 and not tally[Count.HELD] and not tally[Count.CHECKED]
             if machine.pocket is not None and fresh:
                 _try_pocket(machine, problem, plan, state)
@@ -449,12 +450,13 @@ def _gather(arrays: Any, machine: Machine, problem: Problem, plan: Plan, rule: E
         most, repeats = 1, VisitLimit(problem.size, MOST_WATCHED)
     for begin, end in spans(problem.size, problem.per_row * machine.intercept.size):
         piece = problem.index(begin, end)
+        task, places = problem.visit(piece)
         tally[Count.POSITION] = 0.0
         repeats.begin(piece.size)
         while tally[Count.POSITION] < piece.size:
             row, before = int(piece[int(tally[Count.POSITION])]), tally[Count.UPDATES]
             visits = repeats.few(most)
-            left = sweep(arrays, problem.task, piece, step, tally, NO_LOG, visits)
+            left = sweep(arrays, task, places, step, tally, NO_LOG, visits)
             repeats.spend(visits - left)
             if plan.watch is not None and tally[Count.UPDATES] > before and row not in rows[-1:]:
                 rows.append(row)
