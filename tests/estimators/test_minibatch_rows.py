@@ -1,12 +1,15 @@
 """Rows that are hard for a mini-batch solver: ordered by size, of unlike weights, far from 0, very large or small."""
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 
-from rosenblatt import LinearClassifier, LinearProbe, LinearRegressor
+from rosenblatt import LinearClassifier, LinearProbe, LinearRegressor, Perceptron
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +113,23 @@ def test_rows_of_torch_that_ask_for_a_gradient():
     descent = MiniBatchDescent(torch.asarray(X).requires_grad_(), torch.asarray(2.0 * y - 1.0), Settings("log", 1))
     descent.epoch()
     assert not descent.V.requires_grad
+
+
+def test_a_sparse_column_of_classes_is_a_column_of_classes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = (X[:, 0] > 0).astype(int)
+    for learner in (LinearProbe(random_state=0), Perceptron(random_state=0)):
+        expected = clone(learner).fit(X, y)
+        with pytest.warns(DataConversionWarning):
+            found = learner.fit(X, sp.csr_array(y[:, None]))
+        np.testing.assert_array_equal(found.coef_, expected.coef_)
+
+
+@pytest.mark.parametrize("kind", ["timestamp[s]", "bool", "string"])
+def test_arrow_lists_that_hold_no_numbers_are_refused(kind):
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    values = pa.array([0, 1, 2, 3] * 10).cast(pa.timestamp("s") if "time" in kind else pa.type_for_alias(kind))
+    X = pa.FixedSizeListArray.from_arrays(values, 2)
+    with pytest.raises(ValueError, match=f"Arrow lists of embeddings must hold numbers, found {re.escape(kind)}"):
+        LinearProbe().fit(X, np.arange(20) % 2)

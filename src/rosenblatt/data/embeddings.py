@@ -57,6 +57,9 @@ def stored_rows(X: Any, name: str | None = None) -> Any:
     chunks = X.chunks if isinstance(X, pa.ChunkedArray) else [X]
     if not pa.types.is_fixed_size_list(X.type):
         raise ValueError(f"Arrow rows must be lists of fixed size, one per row, found {X.type}.")
+    kind = X.type.value_type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise ValueError(f"Arrow lists of embeddings must hold numbers, found {kind}.")
     parts, first = [], 0
     for chunk in chunks:
         if len(chunk):

@@ -20,6 +20,7 @@ from rosenblatt.data.examples import (
     encode_labels,
     merge_labels,
 )
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import named_classes, one_epoch, warn
 from rosenblatt.estimators.base.given_weights import take_weights
 from rosenblatt.estimators.base.interruption import all_or_nothing
@@ -36,6 +37,8 @@ Array = np.ndarray[Any, Any]
 
 def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_weight: Any) -> tuple[Any, ...]:
     """Codes of the rows' classes or an indicator of labels, the classes, and the rows' weights, classes' included."""
+    if sp.issparse(y) and len(y.shape) == 2 and y.shape[1] == 1:
+        y = well_formed(y, "y").toarray()  # one column of classes, as in a dense y
     y = y if sp.issparse(y) else as_labels(y)
     if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
         indicator = encode_indicator(y)
