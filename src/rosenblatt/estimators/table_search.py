@@ -1,8 +1,9 @@
 """The search of `learner="auto"`: which learner, how strong, and numbers as they are, as splines or in random features.
 
-The settings of online learners are columns of one pass per fold, the penalties of the log loss columns of one descent.
-Each fold learns its own encodings, so that the out-of-fold scores of the setting that is chosen are honest. Of the
-settings whose accuracy is within one standard error of the best, the one with the lowest log loss is chosen.
+The settings of online learners in all folds are columns of one run, the penalties of the log loss columns of one
+descent. Columns of the table are encoded once, because no encoding looks at labels; no fold's learner sees the labels
+of its test rows. Settings race on one fold, of at most `RACE_ROWS` rows, and the better half goes on to all of them. Of
+the settings whose accuracy is within one standard error of the best, the one with the lowest log loss is chosen.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
 from sklearn.utils.parallel import _get_threadpool_controller
 
-from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
+from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
-from rosenblatt.estimators.base.calibration import by_class, calibrated
+from rosenblatt.estimators.base.calibration import calibrated_losses
 from rosenblatt.estimators.base.state_checks import is_number
 from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.second_order import AROW
-from rosenblatt.learn.linear.penalty_paths import logistic_path, ridge_path
+from rosenblatt.learn.linear.penalty_paths import PrincipalRows, logistic_columns, ridge_path
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import CONSTANT, AROWRule, PassiveAggressiveRule
 from rosenblatt.learn.orders import Shuffled
@@ -37,6 +38,9 @@ BUDGET = 3_000_000_000  # values visited, counted for each column
 DESCENT = 10  # visits that the descent of a penalty counts for: about so many passes take as long
 MOST_FEATURES, MOST_CELLS = 1_000, 4_000_000  # of rows whose penalties are tried all at once
 FOURIER_ROWS, FOURIER_COUNT = 10_000, 300
+RACE_ROWS = 2_000  # that show which settings are far behind
+MOST_SCORES = 2_000_000  # that a descent works on at a time
+ERRORS = 2.0  # of the difference in loss on the first fold, by which a setting is out of the race
 SEARCH_ROWS, CLASS_ROWS = 20_000, 20  # a search looks at so many rows at most, and at so many of each class at least
 clock = time.perf_counter
 
@@ -111,8 +115,8 @@ _FIRST = [
 ]
 _LOG = [TableSetting("log", strength) for strength in (0.3, 1.0, 3.0, 10.0, 30.0)]
 _AROW = [TableSetting("AROW", r) for r in (1.0, 10.0, 100.0)]
-# What is learned together, in the order in which a budget is spent. The first two are tried on all folds; others go on
-# after a first fold only if the loss in it is the lowest so far.
+# What is learned together, in the order in which a budget is spent. Some of the first two go on to all folds; others
+# only if their loss in the race is the lowest so far.
 GROUPS: list[list[TableSetting]] = [
     _FIRST,
     _LOG,
@@ -205,13 +209,37 @@ def in_form(setting: TableSetting, columns: list[ParsedColumn], fixed: frozenset
 
 
 @dataclass
-class FoldForm:
-    """One fold in one form: the encoded rows to learn from and to test on."""
+class TableForm:
+    """The rows of a table in one form, encoded once for all folds: no encoding looks at labels."""
 
-    X: Any
-    asked: Any
-    train: Array
-    test: Array
+    encodings: tuple[ColumnEncoding, ...]
+    plain: Any  # rows without random features
+    waves: FourierFeatures | None = None
+    mass: Array | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and features."""
+        n, d = self.plain.shape
+        return n, d + (0 if self.waves is None else self.waves.width)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether all penalties are tried at once."""
+        return at_once(*self.shape)
+
+    @cached_property
+    def X(self) -> Any:
+        """The rows as CSR."""
+        return self.plain if self.waves is None else self.waves.beside(self.plain)
+
+    @cached_property
+    def principal(self) -> PrincipalRows:
+        """The rows along their principal axes."""
+        dense = self.plain.toarray()
+        if self.waves is not None:
+            dense = np.hstack([dense, self.waves.values(dense)])
+        return PrincipalRows.of(dense, self.mass, np.float32)
 
 
 @dataclass
@@ -224,8 +252,10 @@ class TableSearch:
     trials: list[Trial] = field(default_factory=list)
     scores: dict[TableSetting, Array] = field(default_factory=dict)
     spent: float = 0.0
+    starts: dict[TableSetting, Array] = field(default_factory=dict)  # planes of logistic regressions
     _lowest: float = np.inf  # loss in the first fold
-    _forms: dict[tuple[bool, float, int], FoldForm] = field(default_factory=dict)
+    _forms: dict[tuple[bool, float], TableForm] = field(default_factory=dict)
+    _lost: set[tuple[bool, float]] = field(default_factory=set)  # forms with which no learner improved
 
     def run(self) -> TableSearch:
         """Try as many groups of settings as the budget, or the time, allows."""
@@ -235,7 +265,6 @@ class TableSearch:
             for k, group in enumerate(GROUPS if self.rows.classes else NUMBER_GROUPS):
                 if not self._over(deadline) and self._applies(group[0]):
                     self._try(group, k < 2, deadline)
-        self._forms.clear()
         return self
 
     def _over(self, deadline: float) -> bool:
@@ -250,10 +279,10 @@ class TableSearch:
         return int(self.rows.folds.max(initial=-1)) + 1
 
     def _applies(self, setting: TableSetting) -> bool:
-        if not self.folds:
+        if not self.folds or (setting.splines, setting.fourier) in self._lost:
             return False
         if setting.fourier:
-            return self.few and 0 < self._fold(replace(setting, fourier=0.0), 0).X.shape[1] <= MOST_FEATURES
+            return self.few and 0 < self.form(replace(setting, fourier=0.0)).shape[1] <= MOST_FEATURES
         return not setting.splines or any(
             one is not other for one, other in zip(self._columns(setting), self.rows.columns, strict=True)
         )
@@ -261,104 +290,151 @@ class TableSearch:
     def _columns(self, setting: TableSetting) -> list[ParsedColumn]:
         return in_form(setting, self.rows.columns, self.rows.fixed)
 
-    def _cost(self, group: Sequence[TableSetting], at: FoldForm) -> float:
-        """Values visited in a fold by all columns."""
+    def _cost(self, group: Sequence[TableSetting], form: TableForm, folds: int) -> float:
+        """Values visited in so many folds by all columns."""
         planes = self.rows.classes if self.rows.classes > 2 else 1
         if group[0].learner in ("log", "squared"):
-            values = at.X.shape[0] * at.X.shape[1] if at_once(*at.X.shape) else at.X.nnz
-            return DESCENT * float(values) * planes * len(group)
+            n, d = form.shape
+            values = n * d if form.is_small else form.X.nnz
+            return DESCENT * float(values) * planes * len(group) * folds
         machines = len({replace(one, keep="last") for one in group}) * (2 if group[0].learner == "AROW" else 1)
-        return passes(at.X.shape[0]) * float(at.X.nnz) * planes * machines
+        return passes(form.shape[0]) * float(form.X.nnz) * planes * machines * folds
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _try(self, group: list[TableSetting], sure: bool, deadline: float) -> None:
-        """Learn the settings of a group on all folds, unless the budget ends or the first fold disappoints."""
-        n, K = self.rows.target.size, self.rows.classes
-        found = np.zeros((len(group), n, K) if K > 2 else (len(group), n))
-        for fold in range(self.folds):
-            at = self._fold(group[0], fold)
-            self.spent += self._cost(group, at)
-            if self._over(deadline):
-                return
-            found[:, at.test] = self._fold_scores(group, at)
-            if fold == 0:
-                lowest = min(self._losses(scores, at.test)[1] for scores in found)
-                if not (sure or lowest < self._lowest):
-                    return
-                self._lowest = min(lowest, self._lowest)
+        """Race the settings of a group on one fold; learn those that are not far behind on all folds."""
+        n, K, racer = self.rows.target.size, self.rows.classes, self._racer
+        self.spent += racer._cost(group, racer.form(group[0]), 1)
+        if self._over(deadline):
+            return
+        first = np.flatnonzero(racer.rows.folds == 0)
+        raced = racer._fold_scores(group, racer.form(group[0]), [0])[0]
+        losses = racer._row_losses(raced, first)[1]
+        lowest = float(racer._mean(losses, first).min())
+        if not (sure or lowest < self._lowest):
+            self._lost.add((group[0].splines, group[0].fourier))
+            return
+        self._lowest = min(lowest, self._lowest)
+        kept = racer._in_the_race(losses, first)
+        group = [group[k] for k in kept]
+        others = list(range(int(racer is self), self.folds))
+        self.spent += self._cost(group, self.form(group[0]), len(others))
+        if self._over(deadline):
+            return
+        scores = np.zeros((len(group), n, K) if K > 2 else (len(group), n))
+        if racer is self:
+            scores[:, first] = raced[kept]
+        for fold, part in zip(others, self._fold_scores(group, self.form(group[0]), others), strict=True):
+            scores[:, self.rows.folds == fold] = part
         tested = np.flatnonzero(self.rows.folds >= 0)
-        for setting, scores in zip(group, found, strict=True):
-            self.scores[setting] = scores
-            self.trials.append(Trial(setting, *self._losses(scores, tested)))
+        self.scores |= dict(zip(group, scores, strict=True))
+        self.trials += map(Trial, group, *self._losses(scores[:, tested], tested))
 
-    def _fold(self, setting: TableSetting, fold: int) -> FoldForm:
-        key = (setting.splines, setting.fourier, fold)
+    @cached_property
+    def _racer(self) -> TableSearch:
+        """The search of so many rows as show which settings are far behind."""
+        n, seed = self.rows.target.size, self.rows.seed
+        if n <= RACE_ROWS:
+            return self
+        chosen = np.sort(np.random.default_rng(seed).permutation(n)[:RACE_ROWS])
+        return TableSearch(self.rows.take(chosen), self.few)
+
+    def _in_the_race(self, losses: Array, rows: Array) -> list[int]:
+        """The better half of the settings, less those whose loss is above the lowest by several standard errors."""
+        order = np.argsort(self._mean(losses, rows), kind="stable")
+        above = losses - losses[order[0]]
+        mean = self._mean(above, rows)
+        error = np.sqrt(self._mean((above - mean[:, None]) ** 2, rows) / rows.size)
+        half = order[: (order.size + 1) // 2]
+        return sorted(half[~(mean[half] > ERRORS * error[half])].tolist())
+
+    def form(self, setting: TableSetting) -> TableForm:
+        """The table in the form of a setting."""
+        key = (setting.splines, setting.fourier)
         if key not in self._forms:
-            self._forms[key] = self._encoded(setting, fold)
+            self._forms[key] = self._encoded(setting)
         return self._forms[key]
 
-    def _encoded(self, setting: TableSetting, fold: int) -> FoldForm:
-        folds = self.rows.folds
-        train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+    def _encoded(self, setting: TableSetting) -> TableForm:
         if setting.fourier:
-            plain = self._fold(replace(setting, fourier=0.0), fold)
+            plain = self.form(replace(setting, fourier=0.0))
             waves = fourier_features(setting, plain.X, self.rows.seed)
             assert waves is not None
-            return FoldForm(waves.beside(plain.X), waves.beside(plain.asked), train, test)
+            return replace(plain, waves=waves)
         columns = self._columns(setting)
-        seen = [column.take(train) for column in columns]
-        encodings = tuple(learned(column) for column in seen)
-        asked = encoded(encodings, [column.take(test) for column in columns], test.size)
-        return FoldForm(encoded(encodings, seen, train.size), asked, train, test)
+        encodings = tuple(learned(column) for column in columns)
+        n = self.rows.target.size
+        return TableForm(encodings, encoded(encodings, columns, n), mass=self.rows.mass(np.arange(n)))
 
-    def _fold_scores(self, group: list[TableSetting], at: FoldForm) -> Array:
-        """The scores of the rows that the fold holds out, (settings, rows) or (settings, rows, classes)."""
-        if not at.X.shape[1]:
-            shape = (len(group), at.test.size)
-            return np.zeros(shape if self.rows.classes <= 2 else (*shape, self.rows.classes))
-        if group[0].learner not in ("log", "squared"):
-            return self._online(group, at)
-        return self._at_once(group, at) if at_once(*at.X.shape) else self._one_by_one(group, at)
+    def _fold_scores(self, group: list[TableSetting], form: TableForm, folds: list[int]) -> list[Array]:
+        """The scores of the rows that each fold holds out, (settings, rows) or (settings, rows, classes)."""
+        K, learner = self.rows.classes, group[0].learner
+        if not form.shape[1]:
+            sizes = [int((self.rows.folds == fold).sum()) for fold in folds]
+            return [np.zeros((len(group), size, K) if K > 2 else (len(group), size)) for size in sizes]
+        if learner not in ("log", "squared"):
+            return self._online(group, form, folds)
+        if learner == "log" and form.is_small:
+            return self._at_once(group, form, folds)
+        return [self._fold_alone(group, form, fold) for fold in folds]
 
-    def _at_once(self, group: list[TableSetting], at: FoldForm) -> Array:
-        rows = self.rows
-        strengths = np.array([one.strength for one in group])
-        coef, b = penalty_path(at.X, rows.target[at.train], rows.classes, strengths, rows.mass(at.train))
-        return self._by_setting(at.asked @ coef.reshape(-1, coef.shape[2]).T + b.ravel(), len(group))
+    def _at_once(self, group: list[TableSetting], form: TableForm, folds: list[int]) -> list[Array]:
+        """Logistic regressions of all settings and folds together."""
+        rows, n, S = self.rows, self.rows.target.size, len(group)
+        principal, found = form.principal, list[Array]()
+        planes = rows.classes if rows.classes > 2 else 1
+        together = max(1, MOST_SCORES // (n * S * planes))
+        for part in (folds[k : k + together] for k in range(0, len(folds), together)):
+            member = rows.folds != np.repeat(part, S)[:, None]
+            alphas = np.array([one.strength for one in group] * len(part)) / np.count_nonzero(member, axis=1)
+            # Every fold begins at 0: the planes of another one have seen the labels of its rows.
+            W = logistic_columns(principal, rows.target, rows.classes, alphas, member)
+            self.starts |= {one: W[:, k] for k, one in enumerate(group)}
+            for k, fold in enumerate(part):
+                scores = W[:, k * S : k * S + S] @ principal.Z[rows.folds == fold].T  # (planes, settings, rows)
+                found.append(scores[0] if planes == 1 else np.moveaxis(scores, 0, 2))
+        return found
 
-    def _one_by_one(self, group: list[TableSetting], at: FoldForm) -> Array:
-        rows, found = self.rows, []
-        mass = rows.mass(at.train)
+    def _fold_alone(self, group: list[TableSetting], form: TableForm, fold: int) -> Array:
+        """The scores of one fold by learners of the others."""
+        rows, train, test = self.rows, np.flatnonzero(self.rows.folds != fold), np.flatnonzero(self.rows.folds == fold)
+        X, target, mass, found = form.X[train], rows.target[train], rows.mass(train), []
+        if form.is_small:
+            coef, b = ridge_path(X.toarray(), target, np.array([one.strength for one in group]) / train.size, mass)
+            return self._by_setting(form.X[test] @ coef.reshape(-1, coef.shape[2]).T + b.ravel(), len(group))
         for one in group:
-            model = one.estimator(*at.X.shape).set_params(random_state=rows.seed)
+            model = one.estimator(*X.shape).set_params(random_state=rows.seed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # passes are limited on purpose
-                model.fit(at.X, rows.target[at.train], sample_weight=mass)
-            found.append((model.decision_function if rows.classes else model.predict)(at.asked))
+                model.fit(X, target, sample_weight=mass)
+            found.append((model.decision_function if rows.classes else model.predict)(form.X[test]))
         return np.array(found)
 
-    def _online(self, group: list[TableSetting], at: FoldForm) -> Array:
-        rows = self.rows
+    def _online(self, group: list[TableSetting], form: TableForm, folds: list[int]) -> list[Array]:
+        """Online learners: every setting in every fold is a machine of one run."""
+        rows, n = self.rows, self.rows.target.size
         keys = list(dict.fromkeys(replace(one, keep="last") for one in group))
-        truth = rows.target[at.train]
-        weights = None if rows.weights is None else rows.weights[at.train]
-        examples = PassiveAggressive()._examples(at.X, truth, weights, reset=True)
+        examples = PassiveAggressive()._examples(form.X, rows.target, rows.weights, reset=True)
         scheme = TWO if rows.classes == 2 else JOINT
-        member = np.ones((truth.size, 1), dtype=bool)
+        member = rows.folds[:, None] != np.array(folds)
         given = np.zeros(0) if examples.weights is None else examples.weights
-        data = FoldRows(examples.rows, examples.target, given, member, at.X.shape[1], rows.classes, scheme)
-        shares, limit = tuple(rows.class_weights.tolist()), passes(truth.size)
-        settings = [Setting(_rule(key), 0, shares, limit) for key in keys]
-        run = ManySettings(data, settings, Shuffled(truth.size, rows.seed), any(one.keep == "average" for one in group))
+        data = FoldRows(examples.rows, examples.target, given, member, form.X.shape[1], rows.classes, scheme)
+        shares, limit = tuple(rows.class_weights.tolist()), passes(n)
+        settings = [Setting(_rule(key), fold, shares, limit) for fold in range(len(folds)) for key in keys]
+        run = ManySettings(data, settings, Shuffled(n, rows.seed), any(one.keep == "average" for one in group))
         for _ in run.epochs():
             pass
-        found = {
-            keep: self._by_setting(at.asked @ coef + b, len(keys))
-            for keep in {one.keep for one in group}
-            for coef, b in [run.weights(np.arange(len(keys)), keep == "average")]
-        }
-        return np.array([found[one.keep][keys.index(replace(one, keep="last"))] for one in group])
+        found = []
+        for k in range(len(folds)):
+            asked, machines = form.X[np.flatnonzero(~member[:, k])], np.arange(len(keys)) + k * len(keys)
+            by_keep = {
+                keep: self._by_setting(asked @ coef + b, len(keys))
+                for keep in {one.keep for one in group}
+                for coef, b in [run.weights(machines, keep == "average")]
+            }
+            found.append(np.array([by_keep[one.keep][keys.index(replace(one, keep="last"))] for one in group]))
+        return found
 
     def _by_setting(self, scores: Array, count: int) -> Array:
         """Scores of planes side by side, (rows, planes), as (settings, rows) or (settings, rows, classes)."""
@@ -367,20 +443,41 @@ class TableSearch:
 
     # -- choosing ------------------------------------------------------------------------------------------------------
 
-    def _losses(self, scores: Array, rows: Array) -> tuple[float, float]:
-        """The accuracy and the log loss of scores on these rows, calibrated on them; or R² and the squared error."""
-        table, scores = self.rows, scores[rows]
-        if not np.isfinite(scores).all():
-            return -np.inf, np.inf
-        target, weights = table.target[rows], None if table.weights is None else table.weights[rows]
+    def _mean(self, values: Array, rows: Array) -> Array:
+        """The mean over these rows, by weight, of each line of values."""
+        weights = None if self.rows.weights is None else self.rows.weights[rows]
+        found: Array = np.average(values, axis=1, weights=weights)
+        return found
+
+    def _row_losses(self, scores: Array, rows: Array) -> tuple[Array, Array]:
+        """Whether these rows are right, and their log loss, by each setting, calibrated on them; or squared errors."""
+        table, target = self.rows, self.rows.target[rows]
+        finite: Array = np.all(np.isfinite(scores).reshape(scores.shape[0], -1), axis=1, keepdims=True)
+        scores = np.where(np.isfinite(scores), scores, 0.0)
         if not table.classes:
-            error = float(np.average((scores - target) ** 2, weights=weights))
-            spread = float(np.average((target - np.average(target, weights=weights)) ** 2, weights=weights))
-            return 1 - error / spread if spread else 0.0, error
-        found = calibrated(scores, target, table.classes, table.mass(rows))
-        logs = log_softmax(found.scale * by_class(scores) + found.shifts, axis=1)
-        right = float(np.average(logs.argmax(axis=1) == target, weights=weights))
-        return right, -float(np.average(logs[np.arange(target.size), target], weights=weights))
+            return finite, np.where(finite, (scores - target) ** 2, np.inf)
+        right, losses = calibrated_losses(scores, target, table.classes, table.mass(rows))
+        return right & finite, np.where(finite, losses, np.inf)
+
+    def _losses(self, scores: Array, rows: Array) -> tuple[list[float], list[float]]:
+        """The accuracy and the log loss of each setting on these rows, calibrated on them; or R² and squared error."""
+        right, losses = self._row_losses(scores, rows)
+        loss = self._mean(losses, rows)
+        if self.rows.classes:
+            return self._mean(right, rows).tolist(), loss.tolist()
+        target = self.rows.target[rows][None]
+        spread = float(self._mean((target - self._mean(target, rows)) ** 2, rows)[0])
+        return (1 - loss / spread if spread else 0.0 * loss).tolist(), loss.tolist()
+
+    def planes(self, setting: TableSetting) -> tuple[Array, Array] | None:
+        """The weights and biases of a logistic regression of all rows, close to its minimum."""
+        if setting not in self.starts:
+            return None
+        rows, principal = self.rows, self.form(setting).principal
+        alphas, start = np.array([setting.strength / rows.target.size]), self.starts[setting][:, None]
+        W = logistic_columns(principal, rows.target, rows.classes, alphas, None, start, tol=5e-4, iterations=300)
+        coef, intercept = principal.planes(W.astype(np.float64))
+        return coef[0], intercept[0]
 
     def ranked(self) -> list[Trial]:
         """The trials within one standard error of the best score, the lowest loss first."""
@@ -393,16 +490,6 @@ class TableSearch:
 def fourier_features(setting: TableSetting, X: Any, seed: int) -> FourierFeatures | None:
     """The random features of a setting for rows such as these."""
     return FourierFeatures.drawn(X, setting.fourier, FOURIER_COUNT, seed) if setting.fourier else None
-
-
-def penalty_path(
-    X: Any, target: Array, classes: int, strengths: Array, weights: Array | None = None, **accuracy: Any
-) -> tuple[Array, Array]:
-    """The planes (penalties, planes, d) and biases of the log loss, or of least squares, for each penalty."""
-    alphas = strengths / X.shape[0]
-    if classes:
-        return logistic_path(X.toarray(), target, classes, alphas, weights, **accuracy)
-    return ridge_path(X.toarray(), target, alphas, weights)
 
 
 def _rule(setting: TableSetting) -> Any:

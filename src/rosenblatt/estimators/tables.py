@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer, log_loss, roc_auc_score
+from sklearn.metrics import get_scorer
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -50,8 +50,9 @@ class TableClassifier(ClassifierMixin, TableModel):
     """Classes of the rows of a raw table: encoding, learning, honest scores and calibrated probabilities.
 
     Columns become numbers by `TableEncoder`. A linear learner is scored out of fold, with encoders that are learned
-    anew in each fold, and the out-of-fold scores calibrate `predict_proba`: by Platt's sigmoid with his smoothed
-    targets, for several classes by one scale and a shift per class. `predict` is the most probable class.
+    anew in each fold (by "auto" once, without labels), and the out-of-fold scores calibrate `predict_proba`: by
+    Platt's sigmoid with his smoothed targets, for several classes by one scale and a shift per class. `predict` is the
+    most probable class.
 
     Parameters
     ----------
@@ -247,20 +248,20 @@ class TableClassifier(ClassifierMixin, TableModel):
         present = np.unique(target)
         area = None
         if self.classes_.size == 2 and present.size == 2:
-            area = float(roc_auc_score(target, probabilities[:, 1], sample_weight=weights))
+            area = area_under_curve(target == 1, probabilities[:, 1], weights)
         elif present.size > 2:
-            each = [roc_auc_score(target == k, probabilities[:, k], sample_weight=weights) for k in present]
-            area = float(np.mean(each))
+            area = float(np.mean([area_under_curve(target == k, probabilities[:, k], weights) for k in present]))
         others: tuple[tuple[str, float], ...] = ()
         if self.scoring is not None:
             answers = OutOfFold(self.classes_, probabilities, unseen.scores)
             others = ((_name_of(self.scoring), _measure(self.scoring, answers, self.classes_[target], weights)),)
         rows = target.size if weights is None else weights.sum() ** 2 / (weights**2).sum()  # Kish's effective size
-        every = np.arange(self.classes_.size)
+        smallest = np.finfo(np.float64).eps
+        own = np.clip(probabilities[np.arange(target.size), target], smallest, 1 - smallest)
         return {
             "score": accuracy,
             "interval": NORMAL_95 * float(np.sqrt(accuracy * (1 - accuracy) / rows)),
-            "log_loss": float(log_loss(target, probabilities, labels=every, sample_weight=weights)),
+            "log_loss": float(np.average(-np.log(own), weights=weights)),
             "area": area,
             "other_scores": others,
         }
@@ -517,6 +518,15 @@ class TableRegressor(RegressorMixin, TableModel):
         if "summary_" in vars(self):
             must(isinstance(vars(self).get("target_"), TargetScale), "the scale of the target")
             must(is_number(self.target_.mean) and is_number(self.target_.deviation), "numbers")
+
+
+def area_under_curve(positive: Array, scores: Array, weights: Array | None = None) -> float:
+    """The probability, by weight, that the score of a positive row is above that of another one; equal ones count ½."""
+    _, place = np.unique(scores, return_inverse=True)
+    mass = np.ones(scores.size) if weights is None else weights
+    ours, others = (np.bincount(place, mass * one) for one in (positive, ~positive))
+    below = np.cumsum(others) - 0.5 * others
+    return float(ours @ below / (ours.sum() * others.sum()))
 
 
 def _name_of(scoring: Any) -> str:

@@ -40,8 +40,15 @@ class FourierFeatures:
         """The number of features."""
         return int(self.phases.size)
 
+    def values(self, X: Any) -> Array:
+        """These features of rows."""
+        waves = X @ self.frequencies
+        waves += self.phases
+        np.cos(waves, out=waves)
+        waves *= self.scale
+        found: Array = waves
+        return found
+
     def beside(self, X: Any) -> Any:
         """The rows with these features after their own, as CSR."""
-        waves = np.cos(X @ self.frequencies + self.phases)
-        waves *= self.scale
-        return sp.hstack([X, sp.csr_matrix(waves)], format="csr")
+        return sp.hstack([X, sp.csr_matrix(self.values(X))], format="csr")

@@ -33,10 +33,8 @@ from rosenblatt.estimators.table_search import (
     TableRows,
     TableSearch,
     TableSetting,
-    at_once,
     fourier_features,
     in_form,
-    penalty_path,
 )
 
 Array = np.ndarray[Any, Any]
@@ -181,15 +179,20 @@ class TableModel(BaseEstimator):
         """Score each fold by a model of the others, then learn from all rows."""
         folds, notes = self._folds(target, rng)
         tested = np.flatnonzero(folds >= 0)
-        scores = self._search(columns, target, weights, folds)
-        used = self._in_form(columns)
-        if scores is None:
+        search = self._search(columns, target, weights, folds)
+        if search is None:
+            used = self._in_form(columns)
             scores = self._out_of_fold(used, target, weights, folds)
-        self.encoder_._learn(used)
-        X = encoded(self.encoder_.columns_, used, target.size)
-        self.fourier_ = self._new_fourier(X)
-        X = X if self.fourier_ is None else self.fourier_.beside(X)
-        self.learner_ = self._learn(X, target, weights)
+            self.encoder_._learn(used)
+            X = encoded(self.encoder_.columns_, used, target.size)
+            self.fourier_ = self._new_fourier(X)
+            X = X if self.fourier_ is None else self.fourier_.beside(X)
+            self.learner_ = self._learn(X, target, weights)
+        else:
+            assert self.setting_ is not None
+            scores, form = self._from_learning(search.scores[self.setting_]), search.form(self.setting_)
+            self.encoder_.columns_, self.fourier_, X = form.encodings, form.waves, form.X
+            self.learner_ = self._learn(X, target, weights, search.planes(self.setting_))
         mass = None if weights is None else weights[tested]
         asked = columns if tested.size == target.size else [column.take(tested) for column in columns]
         unseen = UnseenRows(scores[tested], target[tested], folds[tested], mass, asked)
@@ -216,8 +219,10 @@ class TableModel(BaseEstimator):
             columns, target, weights, folds, self._class_count() or 0, self._class_shares(), fixed, self._seed
         )
 
-    def _search(self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array) -> Array | None:
-        """Choose a setting; its out-of-fold scores, if all rows took part."""
+    def _search(
+        self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array
+    ) -> TableSearch | None:
+        """Choose a setting; the search, if all rows took part."""
         if self.setting_ is None or not columns:
             return None
         table = self._table_rows(columns, self._for_learning(target), weights, folds)
@@ -236,7 +241,7 @@ class TableModel(BaseEstimator):
             "runners_up": tuple((str(one.setting), one.score, one.loss * unit) for one in found[1 : 1 + RUNNERS_UP]),
             "searched_rows": 0 if whole else sample.target.size,
         }
-        return self._from_learning(search.scores[self.setting_]) if whole else None
+        return search if whole else None
 
     def _in_form(self, columns: list[ParsedColumn]) -> list[ParsedColumn]:
         """The columns in the form that the setting asks for."""
@@ -333,14 +338,19 @@ class TableModel(BaseEstimator):
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: Any, target: Array, weights: Array | None = None) -> Any:
-        """A learner of these rows; None where there is no column to learn from."""
+    def _learn(
+        self, X: Any, target: Array, weights: Array | None = None, start: tuple[Array, Array] | None = None
+    ) -> Any:
+        """A learner of these rows, which may begin with these planes; None where there is no column to learn from."""
         if not X.shape[1]:
             return None
-        truth, given = self._for_learning(target), {} if weights is None else {"sample_weight": weights}
+        truth, given = self._for_learning(target), dict[str, Any]()
+        if weights is not None:
+            given["sample_weight"] = weights
         learner = self._new_learner(*X.shape)
-        if self.setting_ is not None and getattr(learner, "solver", "") == "batch" and at_once(*X.shape):
-            given |= self._start(X, truth, weights)
+        if start is not None:
+            given |= {"coef_init": start[0], "intercept_init": start[1]}
+            learner.set_params(max_epochs=1)  # close to the minimum, a step confirms it
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # passes are limited on purpose
             return learner.fit(X, truth, **given)
@@ -356,16 +366,6 @@ class TableModel(BaseEstimator):
         if "random_state" in learner.get_params() and learner.get_params()["random_state"] is None:
             learner.set_params(random_state=self._seed)
         return learner
-
-    def _start(self, X: Any, truth: Array, weights: Array | None) -> dict[str, Array]:
-        """Where a batch solver begins, close to where it ends."""
-        assert self.setting_ is not None
-        K, shares = self._class_count() or 0, self._class_shares()
-        if K and (shares != 1).any():
-            weights = shares[truth] * (1.0 if weights is None else weights)
-        strengths = np.array([self.setting_.strength])
-        coef, intercept = penalty_path(X, truth, K, strengths, weights, tol=3e-4, iterations=300)
-        return {"coef_init": coef[0] if K else coef[0, 0], "intercept_init": intercept[0]}
 
     def _out_of_fold(self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array) -> Array:
         """The score of each row by a model that has seen neither it nor its fold, not even to encode columns."""
@@ -484,11 +484,14 @@ def labels(y: Any) -> Array:
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(f"y has {y.shape[1]} columns, several labels per row: fit one model for each column.")
     y = column_or_1d(y, warn=True)
-    missing = np.array([is_missing(one) for one in y.tolist()]) if y.dtype.kind in "Of" else np.zeros(0)
+    each = y.tolist() if y.dtype.kind in "Of" else []
+    if each and all(type(one) is str for one in each):
+        return np.array(each)
+    missing = np.array([is_missing(one) for one in each])
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"y contains NaN or None, a missing label, at row {row}: leave out rows without a label.")
-    each = y.tolist() if y.dtype.kind == "O" else []
+    each = each if y.dtype.kind == "O" else []
     alike = any(all(isinstance(one, kind) for one in each) for kind in (str, bool | np.bool_, Real))
     found: Array = np.array(each) if each and alike else y
     return found

@@ -8,13 +8,14 @@ is a division. The log loss
 has in this basis, with eigenvalues λ_j, a Hessian of at most cλ_j + α in direction j: c = 1/4 for two classes, 1/2 for
 softmax (Böhning 1992). Measured in these units every direction has a curvature of at most 1, so that accelerated
 gradient steps of size 1 converge without a line search, however correlated the features are. Momentum that points
-uphill is reset (O'Donoghue and Candès 2015). An iteration is two matrix products for all penalties.
+uphill is reset (O'Donoghue and Candès 2015). An iteration is two matrix products for all penalties and folds.
 
 D. Böhning, "Multinomial logistic regression algorithm", Ann. Inst. Statist. Math. 44, 1992.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,52 +25,86 @@ from scipy.special import expit
 Array = np.ndarray[Any, Any]
 
 
-def logistic_path(
-    X: Array,
+@dataclass(frozen=True)
+class PrincipalRows:
+    """Rows along the principal axes of their features, with a last column of ones for the bias."""
+
+    Z: Array  # (n, axes + 1)
+    eigenvalues: Array
+    V: Array  # (d, axes)
+    mean: Array
+    share: Array  # of each row in the sum of weights
+
+    @classmethod
+    def of(cls, X: Array, weights: Array | None = None, dtype: Any = np.float64) -> PrincipalRows:
+        """Dense rows and what each counts for; `dtype` is that of the descent."""
+        share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
+        mean = share @ X
+        Y = X - mean
+        eigenvalues, V = _principal_axes(Y * np.sqrt(share)[:, None])
+        Z = np.ones((X.shape[0], V.shape[1] + 1), dtype)
+        Z[:, :-1] = Y @ V
+        return cls(Z, eigenvalues, V, mean, share)
+
+    def planes(self, W: Array) -> tuple[Array, Array]:
+        """The weights (columns, planes, d) and biases (columns, planes) of `W` (planes, columns, axes + 1)."""
+        coef = W[..., :-1].swapaxes(0, 1) @ self.V.T
+        return coef, W[..., -1].T - coef @ self.mean
+
+
+def logistic_columns(
+    rows: PrincipalRows,
     codes: Array,
     classes: int,
     alphas: Array,
-    weights: Array | None = None,
+    member: Array | None = None,
+    start: Array | None = None,
     *,
     tol: float = 2e-3,
     iterations: int = 100,
-) -> tuple[Array, Array]:
-    """The weights (penalties, planes, d) and biases (penalties, planes) for each penalty; two classes have one plane.
+) -> Array:
+    """The weights (planes, columns, axes + 1) of columns that have a penalty and rows of their own each.
 
+    `member` (columns, n) says which rows a column learns from: all if None. Their covariance is at most that of all
+    rows divided by their share of the weights, so that all columns share the axes. `start` is where they begin.
     Iterations end when no step is longer than tol, in the units above.
     """
-    n, d = X.shape
+    Z, dtype = rows.Z, rows.Z.dtype
     planes, curve, A = (1, 0.25, alphas.size) if classes == 2 else (classes, 0.5, alphas.size)
-    share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
-    mean = share @ X
-    Z = X - mean
-    eigenvalues, V = _principal_axes(Z * np.sqrt(share)[:, None])
-    Z = Z @ V
-    d = V.shape[1]
-    alpha = alphas[None, :, None]
-    unit = 1.0 / np.sqrt(curve * eigenvalues[:, None, None] + alpha)  # (d, A, 1)
-    by_bias = 1.0 / np.sqrt(curve)
-    truth = (codes == 1)[:, None, None] if planes == 1 else (codes[:, None] == np.arange(classes))[:, None, :]
-    here = ahead = np.zeros((d + 1, A, planes))
-    t = np.ones(A)
+    part = np.ones(A) if member is None else member @ rows.share
+    share = (rows.share if member is None else member * (rows.share / part[:, None])).astype(dtype)
+    penalty = np.repeat(alphas[:, None], Z.shape[1], axis=1)
+    penalty[:, -1] = 0.0  # of the bias
+    unit = (1.0 / np.sqrt(curve * np.append(rows.eigenvalues, 1.0) / part[:, None] + penalty)).astype(dtype)
+    penalty = penalty.astype(dtype)
+    truth = (codes == 1 if planes == 1 else codes == np.arange(classes)[:, None])[..., None, :].astype(dtype)
+    here = np.zeros((planes, A, Z.shape[1]), dtype) if start is None else (start / unit).astype(dtype)
+    ahead, t = here, np.ones(A, dtype)
     for _ in range(iterations):
-        W = ahead[:-1] * unit
-        scores = (Z @ W.reshape(d, A * planes)).reshape(n, A, planes) + by_bias * ahead[-1]
-        slopes = (expit(scores) if planes == 1 else _softmax(scores)) - truth
-        slopes *= share[:, None, None]
-        gradient = np.empty_like(ahead)
-        gradient[:-1] = unit * ((Z.T @ slopes.reshape(n, A * planes)).reshape(W.shape) + alpha * W)
-        gradient[-1] = by_bias * slopes.sum(axis=0)
+        W = ahead * unit
+        slopes = (W.reshape(-1, Z.shape[1]) @ Z.T).reshape(planes, A, -1)
+        slopes = expit(slopes, out=slopes) if planes == 1 else _softmax(slopes)
+        slopes -= truth
+        slopes *= share
+        gradient = unit * ((slopes.reshape(planes * A, -1) @ Z).reshape(W.shape) + penalty * W)
         new = ahead - gradient
-        uphill = (gradient * (new - here)).sum(axis=(0, 2)) > 0
-        following = np.where(uphill, 1.0, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2)))
-        far = np.where(uphill, 0.0, (t - 1.0) / following)[:, None]
-        here, ahead, t = new, new + far * (new - here), following
-        if np.einsum("dap,dap->a", gradient, gradient).max() <= tol**2:
+        move = new - here
+        uphill = np.einsum("pad,pad->a", gradient, move) > 0
+        following = np.where(uphill, 1.0, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2))).astype(dtype)
+        here, ahead = new, new + np.where(uphill, 0.0, (t - 1.0) / following).astype(dtype)[:, None] * move
+        t = following
+        if np.einsum("pad,pad->a", gradient, gradient).max() <= tol**2:
             break
-    coef = np.einsum("jd,dap->apj", V, here[:-1] * unit)
-    intercept: Array = by_bias * here[-1] - coef @ mean
-    return coef, intercept
+    found: Array = here * unit
+    return found
+
+
+def logistic_path(
+    X: Array, codes: Array, classes: int, alphas: Array, weights: Array | None = None, **accuracy: Any
+) -> tuple[Array, Array]:
+    """The weights (penalties, planes, d) and biases (penalties, planes); two classes have one plane."""
+    rows = PrincipalRows.of(X, weights)
+    return rows.planes(logistic_columns(rows, codes, classes, alphas, **accuracy))
 
 
 def ridge_path(X: Array, y: Array, alphas: Array, weights: Array | None = None) -> tuple[Array, Array]:
@@ -84,9 +119,10 @@ def ridge_path(X: Array, y: Array, alphas: Array, weights: Array | None = None) 
 
 
 def _softmax(scores: Array) -> Array:
-    scores -= scores.max(axis=2, keepdims=True)
+    """The probabilities of classes, which are along the first axis, in place."""
+    scores -= scores.max(axis=0)
     np.exp(scores, out=scores)
-    scores /= scores.sum(axis=2, keepdims=True)
+    scores /= scores.sum(axis=0)
     return scores
 
 
@@ -94,8 +130,8 @@ def _principal_axes(Y: Array) -> tuple[Array, Array]:
     """The eigenvalues of YᵀY and their eigenvectors; of more features than rows, those whose eigenvalue is not 0."""
     n, d = Y.shape
     if d <= n:
-        eigenvalues, V = eigh(Y.T @ Y, check_finite=False)
+        eigenvalues, V = eigh(Y.T @ Y, driver="evd", check_finite=False)
         return np.maximum(eigenvalues, 0.0), V
-    eigenvalues, U = eigh(Y @ Y.T, check_finite=False)
+    eigenvalues, U = eigh(Y @ Y.T, driver="evd", check_finite=False)
     kept = eigenvalues > 1e-12 * eigenvalues[-1]
     return eigenvalues[kept], Y.T @ (U[:, kept] / np.sqrt(eigenvalues[kept]))

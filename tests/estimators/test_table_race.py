@@ -1,0 +1,177 @@
+"""The race of learner="auto": rows encoded once, folds that learn together and apart, and settings that drop out."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import log_softmax
+from sklearn.metrics import log_loss, roc_auc_score
+
+from rosenblatt import TableClassifier
+from rosenblatt.estimators import table_search
+from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
+from rosenblatt.estimators.table_search import TableSearch
+from rosenblatt.estimators.tables import area_under_curve
+from rosenblatt.learn.linear.penalty_paths import PrincipalRows, logistic_columns, logistic_path
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    """The searches that were made, of few passes and features."""
+    kept = []
+    ranked = TableSearch.ranked
+    monkeypatch.setattr(TableSearch, "ranked", lambda self: kept.append(self) or ranked(self))
+    monkeypatch.setattr(table_search, "PASSES", 2)
+    monkeypatch.setattr(table_search, "FOURIER_COUNT", 30)
+    return kept
+
+
+def steps(n=120, seed=0):
+    """A table whose label depends on whether a number is near 0."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return pd.DataFrame({"x": x, "z": rng.normal(size=n)}), np.where(np.abs(x) < 0.7, "in", "out")
+
+
+# -- losses ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_of_many_learners_are_those_of_each_alone(classes, weighted):
+    rng = np.random.default_rng(classes)
+    y = rng.integers(0, classes, 150)
+    signal = np.array([-1.0, 0.0, 0.5, 4.0, 40.0])[:, None, None]  # worse than chance, none, …, almost separated
+    scores = (
+        signal * np.eye(classes)[y] + rng.normal(size=(5, 150, classes)) * np.array([1, 1e-3, 1, 2, 9])[:, None, None]
+    )
+    scores = scores[..., 1] - scores[..., 0] if classes == 2 else scores
+    weights = rng.choice([0.0, 1.0, 2.0], 150) if weighted else None
+    right, losses = calibrated_losses(scores, y, classes, weights)
+    for k in range(5):
+        found = calibrated(scores[k], y, classes, weights)
+        logs = log_softmax(found.scale * by_class(scores[k]) + found.shifts, axis=1)
+        assert np.average(losses[k], weights=weights) == pytest.approx(
+            -np.average(logs[np.arange(150), y], weights=weights), abs=1e-6
+        )
+        assert (right[k] == (logs.argmax(axis=1) == y)).mean() > 0.98
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_area_under_the_curve_is_that_of_scikit_learn(weighted):
+    rng = np.random.default_rng(0)
+    truth, scores = rng.random(200) < 0.3, rng.integers(0, 9, 200) / 9  # with equal scores
+    weights = rng.random(200) if weighted else None
+    assert area_under_curve(truth, scores, weights) == pytest.approx(
+        roc_auc_score(truth, scores, sample_weight=weights), abs=1e-12
+    )
+
+
+def test_the_log_loss_of_the_summary_is_that_of_scikit_learn(monkeypatch):
+    kept = []
+    honest = TableClassifier._honest
+    monkeypatch.setattr(TableClassifier, "_honest", lambda self, *args: kept.append(args) or honest(self, *args))
+    frame, y = steps()
+    weights = np.random.default_rng(0).random(y.size) + 0.1
+    summary = TableClassifier(random_state=0).fit(frame, y, weights).summary_
+    ((probabilities, unseen),) = kept
+    assert summary.log_loss == pytest.approx(log_loss(unseen.target, probabilities, sample_weight=unseen.weights))
+    assert summary.area == pytest.approx(
+        roc_auc_score(unseen.target, probabilities[:, 1], sample_weight=unseen.weights)
+    )
+
+
+# -- folds -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_columns_with_rows_of_their_own_learn_from_these_alone(classes):
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(60, 4)) + 1, rng.integers(0, classes, 60), rng.random(60) + 0.5
+    member, alphas = rng.random((3, 60)) < [[0.5], [0.8], [0.9]], np.array([0.01, 0.1, 1.0])
+    accuracy = {"tol": 1e-8, "iterations": 10_000}
+    rows = PrincipalRows.of(X, weights)
+    coef, intercept = rows.planes(logistic_columns(rows, y, classes, alphas, member, **accuracy))
+    for k, mine in enumerate(member):
+        alone, bias = logistic_path(X[mine], y[mine], classes, alphas[k : k + 1], weights[mine], **accuracy)
+        assert coef[k] == pytest.approx(alone[0], abs=1e-6)
+        own, other = (one - one.mean() * (classes > 2) for one in (intercept[k], bias[0]))
+        assert own == pytest.approx(other, abs=1e-6)
+
+
+@pytest.mark.parametrize("group", [0, 1, 3])
+def test_no_fold_has_seen_the_labels_of_its_rows(searches, monkeypatch, group):
+    frame, y = steps(60)
+    TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    (search,) = searches
+    settings, found = table_search.GROUPS[group], []
+    for target in (search.rows.target, np.where(search.rows.folds == 1, 1, search.rows.target)):
+        other = TableSearch(replace(search.rows, target=target), True)
+        other._fold_scores(settings, other.form(settings[0]), [0])
+        found.append(other._fold_scores(settings, other.form(settings[0]), [1])[0])
+    assert np.array_equal(*found)
+    assert np.ptp(found[0]) > 0
+
+
+def test_a_table_is_encoded_once_in_each_form(searches, monkeypatch):
+    calls = []
+    encoded = table_search.encoded
+    monkeypatch.setattr(table_search, "encoded", lambda *args: calls.append(args) or encoded(*args))
+    frame, y = steps()
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    assert len(calls) == 2  # numbers as they are, and as splines
+    assert model.setting_.splines or model.setting_.fourier
+    assert np.array_equal(
+        model.predict_proba(frame), TableClassifier(learner="auto", random_state=0).fit(frame, y).predict_proba(frame)
+    )
+
+
+# -- the race ----------------------------------------------------------------------------------------------------------
+
+
+def test_settings_far_behind_drop_out(searches):
+    frame, y = steps()
+    TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    (search,) = searches
+    noise = np.where(np.arange(40) % 2, 1.0, -1.0) * np.arange(1, 7)[:, None]  # of mean 0
+    losses = 1 + 0.1 * noise + np.array([0.0, 0.01, 3.0, 0.02, 4.0, 5.0])[:, None]
+    assert search._in_the_race(losses, np.arange(40)) == [0, 1, 3]
+    losses[3] += 1.0
+    assert search._in_the_race(losses, np.arange(40)) == [0, 1]
+    assert search._in_the_race(losses[[3]], np.arange(40)) == [0]
+
+
+def test_a_form_that_lost_is_not_tried_with_other_learners(searches, monkeypatch):
+    tried = []
+    attempt = TableSearch._try
+    monkeypatch.setattr(
+        TableSearch, "_try", lambda self, group, *args: tried.append(group[0]) or attempt(self, group, *args)
+    )
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3))
+    TableClassifier(learner="auto", random_state=0).fit(X, X.sum(axis=1) + rng.logistic(size=300) > 0)
+    (search,) = searches
+    assert (True, 0.0) in search._lost
+    assert [one.learner for one in tried if one.splines] == ["log"]
+
+
+def test_more_rows_than_race(searches, monkeypatch):
+    monkeypatch.setattr(table_search, "RACE_ROWS", 100)
+    frame, y = steps(200)
+    model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    (search,) = searches
+    assert search._racer.rows.target.size == 100
+    assert model.setting_.splines or model.setting_.fourier
+    assert all(scores.shape[0] == 200 for scores in search.scores.values())
+    assert search.spent > search._racer.spent == 0
+    assert model.summary_.searched_rows == 0
+    assert model.summary_.score > 0.85
