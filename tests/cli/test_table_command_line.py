@@ -236,3 +236,17 @@ def test_train_searches_for_seconds(churn, monkeypatch):
     code, _, errors = run("train", churn, "--label", "churned", "--seconds", "2", "--learner", "averaged")
     assert code == 2
     assert "--seconds" in errors
+
+
+def test_train_searches_in_a_way_that_every_run_repeats(churn, monkeypatch):
+    monkeypatch.setattr("rosenblatt.estimators.table_search.PASSES", 2)
+    found = []
+    for name in ("one", "other"):
+        code, _, errors = run("train", churn, "--label", "churned", "--learner", "auto", "-o", churn.parent / name)
+        assert (code, errors) == (0, "")
+        found.append(load(churn.parent / name))
+    assert all(model.learner == "auto" and model.seconds is None and model.summary_.tried for model in found)
+    assert found[0].setting_ == found[1].setting_
+    code, _, errors = run("train", churn, "--label", "churned", "--learner", "auto", "--epochs", "3")
+    assert code == 2
+    assert "--learner auto is for tables, without options of a single learner" in errors

@@ -138,12 +138,14 @@ def test_a_table_is_encoded_once_in_each_form(searches, monkeypatch):
 # -- the race ----------------------------------------------------------------------------------------------------------
 
 
-def test_settings_far_behind_drop_out(searches):
+def test_settings_far_behind_drop_out(searches, monkeypatch):
     frame, y = steps()
     TableClassifier(learner="auto", random_state=0).fit(frame, y)
     (search,) = searches
     noise = np.where(np.arange(40) % 2, 1.0, -1.0) * np.arange(1, 7)[:, None]  # of mean 0
     losses = 1 + 0.1 * noise + np.array([0.0, 0.01, 3.0, 0.02, 4.0, 5.0])[:, None]
+    assert search._in_the_race(losses, np.arange(40)) == list(range(6))  # so few rows decide nothing
+    monkeypatch.setattr(table_search, "FEW_TO_RACE", 40)
     assert search._in_the_race(losses, np.arange(40)) == [0, 1, 3]
     losses[3] += 1.0
     assert search._in_the_race(losses, np.arange(40)) == [0, 1]
@@ -166,12 +168,40 @@ def test_a_form_that_lost_is_not_tried_with_other_learners(searches, monkeypatch
 
 def test_more_rows_than_race(searches, monkeypatch):
     monkeypatch.setattr(table_search, "RACE_ROWS", 100)
+    monkeypatch.setattr(table_search, "FEW_TO_RACE", 10)
     frame, y = steps(200)
     model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
     (search,) = searches
     assert search._racer.rows.target.size == 100
     assert model.setting_.splines or model.setting_.fourier
     assert all(scores.shape[0] == 200 for scores in search.scores.values())
-    assert search.spent > search._racer.spent == 0
+    assert len(search.trials) < sum(map(len, table_search.GROUPS)) / 2
     assert model.summary_.searched_rows == 0
     assert model.summary_.score > 0.85
+
+
+# -- no search ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "budget", "seconds", "reason"),
+    [
+        (3, 10**9, None, "there are too few rows for folds"),
+        (40, 0, None, "its budget ends before"),
+        (40, 10**9, 1e-9, "its seconds end before"),
+    ],
+)
+def test_a_search_that_tried_nothing_says_why(searches, monkeypatch, rows, budget, seconds, reason):
+    monkeypatch.setattr(table_search, "BUDGET", budget)
+    frame, y = steps(rows)
+    y[0], y[1:] = "in", np.where(np.arange(rows - 1) % 2 if rows > 3 else True, "out", "in")
+    model = TableClassifier(learner="auto", seconds=seconds, random_state=0).fit(frame, y)
+    assert model.summary_.tried == 0
+    assert f'learner="auto" tried no setting, because {reason}: the default is taken' in str(model.summary_)
+    fixed = TableClassifier(random_state=0).fit(frame, y)
+    assert "tried no setting" not in str(fixed.summary_)
+
+
+def test_a_search_without_columns_says_so():
+    model = TableClassifier(learner="auto", random_state=0).fit(np.ones((20, 1)), np.arange(20) % 2)
+    assert 'learner="auto" tried no setting, because no column can be used' in str(model.summary_)

@@ -42,11 +42,6 @@ def waves(n=120, classes=2, seed=0, missing=False):
     return pd.DataFrame({"x": x, "z": rng.normal(size=n), "name": name}), y
 
 
-def half(group):
-    """How many settings go on after the first fold."""
-    return (len(group) + 1) // 2
-
-
 # -- penalties at once -------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +235,7 @@ def test_groups_end_where_the_budget_does(budget, monkeypatch):
     monkeypatch.setattr(TableSearch, "_cost", lambda self, *args: spent.append(cost(self, *args)) or spent[-1])
     TableClassifier(learner="auto", random_state=0).fit(frame, y)
     monkeypatch.setattr(table_search, "BUDGET", sum(spent[:3]))
-    assert TableClassifier(learner="auto", random_state=0).fit(frame, y).summary_.tried == half(table_search.GROUPS[0])
+    assert TableClassifier(learner="auto", random_state=0).fit(frame, y).summary_.tried == len(table_search.GROUPS[0])
 
 
 def test_seconds_end_the_search_whatever_the_budget(monkeypatch):
@@ -253,7 +248,7 @@ def test_seconds_end_the_search_whatever_the_budget(monkeypatch):
 
     monkeypatch.setattr(table_search, "PASSES", 2)
     monkeypatch.setattr(table_search, "clock", clock)
-    first, second = map(half, table_search.GROUPS[:2])
+    first, second = map(len, table_search.GROUPS[:2])
     tried = [TableClassifier(learner="auto", seconds=s, random_state=0).fit(frame, y).summary_.tried for s in (1, 5, 8)]
     assert tried == [0, first, first + second]
 
@@ -307,7 +302,7 @@ def test_folds_without_rows_in_the_sample(budget, monkeypatch):
     frame, y = waves()
     summary = TableClassifier(learner="auto", cv=50, random_state=0).fit(frame, y).summary_
     assert summary.folds > summary.searched_rows
-    assert summary.tried == sum(map(half, table_search.GROUPS))
+    assert summary.tried == sum(map(len, table_search.GROUPS))
 
 
 @pytest.mark.parametrize("weights", [[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]])

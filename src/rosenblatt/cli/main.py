@@ -64,6 +64,7 @@ class Learner(StrEnum):
     KERNEL = "kernel"
     KERNEL_SVM = "kernel-svm"
     MARK_I = "mark-i"
+    AUTO = "auto"  # for tables: a search
 
 
 ESTIMATORS = {
@@ -199,8 +200,9 @@ def train(
     learner: Annotated[
         Learner | None,
         typer.Option(
-            help="Train this one learner. Default: tables and text get a model with encoded columns, out-of-fold "
-            "scores and probabilities; svmlight files, and runs with options of a single learner, get averaged."
+            help="Train this one learner; auto: search learners and their settings for a table. Default: tables and "
+            "text get a model with encoded columns, out-of-fold scores and probabilities; svmlight files, and runs "
+            "with options of a single learner, get averaged."
         ),
     ] = None,
     task: Annotated[
@@ -215,7 +217,7 @@ def train(
         typer.Option(
             min=0.001,
             help="Tables: search learners and their settings for so long; another run may choose others. Default: "
-            "one learner, without a search.",
+            "one learner, without a search; with --learner auto a search that every run repeats.",
         ),
     ] = None,
     template: Annotated[
@@ -315,13 +317,14 @@ def train(
     plain = plain and (categorical, ngrams, mixing) == ("onehot", "1,1", "uniform")
     with ExitStack() as copies:
         files: Any = source
-        if learner is None and plain:
+        if learner in (None, Learner.AUTO) and plain:
             files = copies.enter_context(spooled(source, stdin=False))  # telling the format must not use up a pipe
             if _is_table(files, settings):
                 settings |= {"memory": memory, "checkpoint": checkpoint, "resume": resume}
                 said = None if task is None else task.value
                 with _interruptible(checkpoint):
-                    model = train_table(files, column or [], said, seed, seconds, settings)
+                    search = learner is Learner.AUTO or seconds is not None
+                    model = train_table(files, column or [], said, seed, search, seconds, settings)
                 if files is not source:
                     model.summary_ = replace(model.summary_, source=Path(source).name)
                 _report_table(model, output, test, as_json)
@@ -330,6 +333,8 @@ def train(
             raise ValueError(
                 "--task, --column and --seconds are for tables that are trained without --learner and its options."
             )
+        if learner is Learner.AUTO:
+            raise ValueError("--learner auto is for tables, without options of a single learner: leave those out.")
         learner = learner or Learner.AVERAGED
         model = _estimator(learner, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
         if learner in IN_MEMORY:

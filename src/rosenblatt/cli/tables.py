@@ -35,10 +35,16 @@ def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
 
 
 def train_table(
-    source: Any, columns: Sequence[str], task: str | None, seed: int, seconds: float | None, settings: dict[str, Any]
+    source: Any,
+    columns: Sequence[str],
+    task: str | None,
+    seed: int,
+    search: bool,
+    seconds: float | None,
+    settings: dict[str, Any],
 ) -> Any:
-    """A model of the table in a file."""
-    learner = None if seconds is None else "auto"
+    """A model of the table in a file, after a search if one is asked for."""
+    learner = "auto" if search else None
     parameters = {"columns": column_kinds(columns), "random_state": seed, "learner": learner, "seconds": seconds}
     return fit_table(parameters, source, task, **settings)
 

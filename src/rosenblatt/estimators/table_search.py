@@ -2,7 +2,7 @@
 
 The settings of online learners in all folds are columns of one run, the penalties of the log loss columns of one
 descent. Columns of the table are encoded once, because no encoding looks at labels; no fold's learner sees the labels
-of its test rows. Settings race on one fold, of at most `RACE_ROWS` rows, and the better half goes on to all of them. Of
+of its test rows. Settings race on one fold of at most `RACE_ROWS` rows, and the better half goes on to all folds. Of
 the settings whose accuracy is within one standard error of the best, the one with the lowest log loss is chosen.
 """
 
@@ -38,7 +38,7 @@ BUDGET = 3_000_000_000  # values visited, counted for each column
 DESCENT = 10  # visits that the descent of a penalty counts for: about so many passes take as long
 MOST_FEATURES, MOST_CELLS = 1_000, 4_000_000  # of rows whose penalties are tried all at once
 FOURIER_ROWS, FOURIER_COUNT = 10_000, 300
-RACE_ROWS = 2_000  # that show which settings are far behind
+RACE_ROWS, FEW_TO_RACE = 2_000, 200  # rows that show which settings are far behind; test rows that do not
 MOST_SCORES = 2_000_000  # that a descent works on at a time
 ERRORS = 2.0  # of the difference in loss on the first fold, by which a setting is out of the race
 SEARCH_ROWS, CLASS_ROWS = 20_000, 20  # a search looks at so many rows at most, and at so many of each class at least
@@ -341,7 +341,12 @@ class TableSearch:
         return TableSearch(self.rows.take(chosen), self.few)
 
     def _in_the_race(self, losses: Array, rows: Array) -> list[int]:
-        """The better half of the settings, less those whose loss is above the lowest by several standard errors."""
+        """The better half of the settings, less those whose loss is above the lowest by several standard errors.
+
+        A few test rows tell too little: then all of them.
+        """
+        if rows.size < FEW_TO_RACE:
+            return list(range(len(losses)))
         order = np.argsort(self._mean(losses, rows), kind="stable")
         above = losses - losses[order[0]]
         mean = self._mean(above, rows)

@@ -141,7 +141,7 @@ class TableModel(BaseEstimator):
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self.encoder_ = TableEncoder(columns={**(kinds or {}), **(self.columns or {})} or None)
         self.setting_, self.fourier_ = self._default_setting if isinstance(self.learner, str) else None, None
-        self._searched = dict[str, Any]()
+        self._searched, self._unsearched = dict[str, Any](), "no column can be used"
         self.__dict__.pop("reading_", None)  # of the file that an earlier fit read
         return rng
 
@@ -209,6 +209,7 @@ class TableModel(BaseEstimator):
         table = self._table_rows(columns, target, weights, np.full(target.size, -1))
         table = table if numbers is None else table.sample(numbers)
         K = self._class_count()
+        self._unsearched = "a class has no row in the sample that is searched"
         if K is None or np.unique(table.target).size == K:
             folds = self._folds(table.target, rng)[0]
             self._search(table.columns, table.target, table.weights, folds)
@@ -230,6 +231,9 @@ class TableModel(BaseEstimator):
         search = TableSearch(sample, not self._large and target.size <= FOURIER_ROWS, self.seconds).run()
         found = search.ranked()
         if not found:
+            self._unsearched = "its budget ends before" if self.seconds is None else "its seconds end before"
+            if not search.folds:
+                self._unsearched = "there are too few rows for folds"
             return None
         self.setting_ = found[0].setting
         best = max(search.trials, key=lambda one: one.score)
@@ -264,10 +268,12 @@ class TableModel(BaseEstimator):
         self._calibrate(unseen if unseen.target.size else self._seen(training))
         notes += [f"column {name!r}: {note}" for name, note in self.encoder_._notes.items()]
         notes += list(self._suspicious(unseen))
+        if self.setting_ is not None and not self._searched:
+            notes.append(f'learner="auto" tried no setting, because {self._unsearched}: the default is taken')
         summary = self._summarise(unseen, training, counts)
         summary = replace(summary, weights=self._weights(training), seconds=time.perf_counter() - began)
         self.summary_ = replace(summary, warnings=(*notes, *summary.warnings))
-        del self._searched
+        del self._searched, self._unsearched
         self._warn()
         return self
 
