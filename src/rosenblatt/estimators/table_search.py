@@ -480,7 +480,7 @@ class TableSearch:
             return None
         rows, principal = self.rows, self.form(setting).principal
         alphas, start = np.array([setting.strength / rows.target.size]), self.starts[setting][:, None]
-        W = logistic_columns(principal, rows.target, rows.classes, alphas, None, start, tol=5e-4, iterations=300)
+        W = logistic_columns(principal, rows.target, rows.classes, alphas, None, start, tol=3e-4, iterations=300)
         coef, intercept = principal.planes(W.astype(np.float64))
         return coef[0], intercept[0]
 
