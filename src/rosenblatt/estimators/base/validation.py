@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.sparse_checks import well_formed
 
 
-def _plainly_valid(estimator: Any, X: Any, reset: bool, dtype: Any) -> bool:
+def _plainly_valid(estimator: Any, X: Any, reset: bool, dtype: Any, accept_sparse: Any = False) -> bool:
     """Whether `validate_data` would return X as it is: for one row it takes longer than all the rest of a call."""
-    plain = type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
-    if not plain or X.dtype not in (dtype if isinstance(dtype, list) else [dtype]):
+    plain = type(X) is np.ndarray and X.flags.c_contiguous
+    if accept_sparse == "csr" and type(X) in (sp.csr_matrix, sp.csr_array):  # `encode_rows` looks at its arrays
+        plain = type(X.data) is np.ndarray
+    if not plain or X.ndim != 2 or min(X.shape) == 0 or X.dtype not in (dtype if isinstance(dtype, list) else [dtype]):
         return False
     known = vars(estimator)
     if "feature_names_in_" in known:  # scikit-learn forgets them, or warns
@@ -32,7 +35,7 @@ def check_width(estimator: Any, X: Any, reset: bool) -> None:
 
 def validated(estimator: Any, X: Any, *, reset: bool, dtype: Any, ensure_all_finite: bool, **settings: Any) -> Any:
     """`validate_data`, for tables that can be read; its error for complex numbers holds the whole array."""
-    if not ensure_all_finite and _plainly_valid(estimator, X, reset, dtype):
+    if not ensure_all_finite and _plainly_valid(estimator, X, reset, dtype, settings.get("accept_sparse")):
         return X
     check_buffers(X, "X")
     if getattr(X, "format", "csr") != "csr":  # CSR is not converted, and `encode_rows` looks at all of it

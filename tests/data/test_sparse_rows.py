@@ -1,0 +1,39 @@
+"""CSR rows that need no conversion skip scikit-learn's validation; what it says of them is said all the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from rosenblatt import Perceptron
+
+DENSE = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0], [3.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
+Y = [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array])
+def test_sparse_rows_are_checked_as_others_are(form, dtype):
+    X = form(DENSE.astype(dtype))
+    model = Perceptron(random_state=0).fit(X, Y)
+    assert model.n_features_in_ == 3
+    assert model.coef_.dtype == dtype
+    for call in (model.predict, lambda rows: model.partial_fit(rows, Y)):
+        with pytest.raises(ValueError, match="X has 2 features, but Perceptron is expecting 3 features"):
+            call(X[:, :2])
+    with pytest.raises(ValueError, match="0 sample"):
+        Perceptron().fit(X[:0], [])
+    with pytest.raises(ValueError, match="0 feature"):
+        Perceptron().fit(X[:, :0], Y)
+    broken = X.copy()
+    broken.data[2] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 1, column 1"):
+        Perceptron().fit(broken, Y)
+
+
+def test_sparse_rows_have_no_names():
+    model = Perceptron(random_state=0).fit(pd.DataFrame(DENSE, columns=["a", "b", "c"]), Y)
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(sp.csr_array(DENSE))
+    model.fit(sp.csr_array(DENSE), Y)
+    assert not hasattr(model, "feature_names_in_")
