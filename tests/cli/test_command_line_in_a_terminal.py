@@ -47,7 +47,7 @@ def test_in_a_terminal(folder):
         "-o",
         str(folder / "m"),
     ]
-    child = pexpect.spawn(sys.executable, arguments, timeout=60, encoding="utf-8", dimensions=(40, 120))
+    child = pexpect.spawn(sys.executable, arguments, timeout=600, encoding="utf-8", dimensions=(40, 120))
     child.expect("epoch 1: .* mistakes, loss .* rows/s")
     child.expect("separated|budget")
     child.expect(pexpect.EOF)
@@ -69,7 +69,7 @@ def test_ctrl_c_in_a_terminal(folder):
     child = pexpect.spawn(
         sys.executable,
         arguments(folder / "point"),
-        timeout=60,
+        timeout=600,
         encoding="utf-8",
         codec_errors="replace",
         dimensions=(40, 120),

@@ -293,6 +293,6 @@ except ValueError as error:
     sys.exit(2)
 """
     for _ in range(2):
-        run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60)
+        run = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=600)
         assert run.returncode == 2, run.stderr
         assert "line 3: expected 2 columns, found 1" in run.stdout

@@ -34,7 +34,7 @@ def piped(tmp_path, monkeypatch):
 
     yield pipe
     for writer in writers:
-        writer.join(timeout=30)
+        writer.join(timeout=300)
         assert not writer.is_alive()
     assert list((tmp_path / "caches").iterdir()) == []
 

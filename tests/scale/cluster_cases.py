@@ -51,7 +51,7 @@ def steady(client):
 
 def ready(client, workers=2):
     """Wait until workers are there; a nanny that has given up is replaced, as any deployment would."""
-    for patience in (10, 30, 30):
+    for patience in (10, 30, 60, 120):
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             if len(steady(client)) >= workers:

@@ -52,8 +52,8 @@ def test_one_two_and_three_worker_processes_give_the_same_bits(files, two):
     try:
         for workers in (1, 3):
             two.cluster.scale(workers)
-            two.wait_for_workers(workers, timeout=30)
-            deadline = time.monotonic() + 30
+            two.wait_for_workers(workers, timeout=120)
+            deadline = time.monotonic() + 120
             while len(two.nthreads()) != workers and time.monotonic() < deadline:
                 time.sleep(0.05)
             assert len(two.nthreads()) == workers

@@ -37,7 +37,7 @@ from rosenblatt.scale import dask_cluster as cluster
 
 def command(*words):
     return subprocess.run(
-        [sys.executable, "-m", "rosenblatt.cli.main", *words], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "rosenblatt.cli.main", *words], capture_output=True, text=True, timeout=600
     )
 
 
@@ -84,8 +84,8 @@ def listening(process):
 def test_workers_of_this_machine_answer_nobody_else():
     """Whoever talks to a scheduler, or to a worker, runs code as its user: others on this machine must not."""
     before, refused = set(listening(psutil.Process())), "(?i)closed|reset|certificate|timed out"
-    quick = {"distributed.comm.timeouts.connect": "2s", "distributed.worker.memory.target": False}
-    with dask.config.set(quick), cluster.connected(workers=1) as client:
+    steady, quick = {"distributed.worker.memory.target": False}, {"distributed.comm.timeouts.connect": "2s"}
+    with dask.config.set(steady), cluster.connected(workers=1) as client, dask.config.set(quick):
         assert len(client.nthreads()) == 1
         assert client.scheduler.address.startswith("tls://127.0.0.1:")
         assert all(name.startswith("tls://127.0.0.1:") for name in client.nthreads())

@@ -40,17 +40,29 @@ from rosenblatt.scale import dask_cluster as cluster
 from rosenblatt.scale import sharded_source as mixed
 from rosenblatt.scale.shards import HeldShard
 
+
+def noted(monkeypatch, name):
+    """The calls of a method of `Round`, which does what it did."""
+    method, calls = getattr(cluster.Round, name), []
+
+    def called(self, *args):
+        calls.append(args)
+        return method(self, *args)
+
+    monkeypatch.setattr(cluster.Round, name, called)
+    return calls
+
+
 # -- what goes wrong -------------------------------------------------------------------------------------------------
 
 
-def test_a_corrupt_and_a_missing_shard_are_named(tmp_path, inside):
+def test_a_corrupt_and_a_missing_shard_are_named(tmp_path, inside, monkeypatch):
     source = write(tmp_path, *rows())
-    engine = cluster.Cluster(inside)
+    engine, late, model = cluster.Cluster(inside), noted(monkeypatch, "_late"), learner()
     (tmp_path / "part-3.svm").write_text("1 1:1\n0 2:x\n")
-    model, began = learner(), time.monotonic()
     with pytest.raises(FileError, match=r"part-3\.svm, line 2"):
         fit(model, source, client=inside)
-    assert time.monotonic() - began < 30
+    assert not late  # the error itself ended the run
     assert not hasattr(model, "coef_")
     write(tmp_path, *rows())
     with pytest.raises(FileError, match=r"missing\.svm.*no such file"):
@@ -164,16 +176,15 @@ def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch, marked):
 
 
 def test_a_shard_that_is_always_late_ends_the_run(files, inside, monkeypatch):
-    freed = threading.Event()
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *args: freed.wait(30))
+    freed, ended = threading.Event(), []
+    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *args: ended.append(freed.wait(120)))
     monkeypatch.setattr(cluster, "TICK", 0.05)
-    began = time.monotonic()
     try:
         with pytest.raises(TimeoutError, match=r"part-\d\.svm: 3 attempts"):
             fit(learner(), files, client=inside, deadline=0.3)
+        assert not ended
     finally:
         freed.set()
-    assert time.monotonic() - began < 15
 
 
 def test_rows_that_a_worker_lost_are_made_again(inside):
@@ -253,15 +264,15 @@ def killing(client, moments):
 
 
 @needs_processes
-def test_deaths_at_twenty_random_moments_change_no_bit(files, two):
-    """In each run one worker dies, then both, while they learn; it ends within its deadline, with the same bits."""
+def test_deaths_at_twenty_random_moments_change_no_bit(files, two, monkeypatch):
+    """In each run one worker dies, then both, while they learn; no shard is late, and the bits are the same."""
+    late = noted(monkeypatch, "_late")
     here, rng, deaths = fit(learner(20), files, shards=SHARDS), random.Random(1), 0
     for _ in range(10):
         ready(two)
-        began = time.monotonic()
         thread, killed = killing(two, [(rng.uniform(0.0, 0.3), 1), (rng.uniform(0.0, 0.3), 2)])
-        there = fit(learner(20), files, client=two, deadline=60)
-        assert time.monotonic() - began < 60
+        there = fit(learner(20), files, client=two, deadline=300)
+        assert not late
         thread.join()
         same(here, there)
         deaths += len(killed)
@@ -351,14 +362,14 @@ def test_all_workers_go_and_others_come(files, monkeypatch):
     with dask.config.set(SETTINGS), start(2, processes=False) as local, Client(local) as client:
 
         def replaced():
-            gone.wait(30)
+            gone.wait(120)
             local.scale(0)
             time.sleep(0.5)
             local.scale(2)
 
         thread = threading.Thread(target=replaced)
         thread.start()
-        for step in mixed.training(there := learner(), files, client=client, deadline=20):
+        for step in mixed.training(there := learner(), files, client=client, deadline=120):
             if step.record is not None and step.epoch == 1:
                 local.scale(0)
                 while client.nthreads():
