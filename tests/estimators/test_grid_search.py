@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import rosenblatt
 from rosenblatt import AROW, AveragedPerceptron, GridSearchCV, PassiveAggressive, Perceptron
 from rosenblatt.estimators import grid_search
+from rosenblatt.learn.online.column_sweeps import WIDEST
 
 GRIDS = [
     (Perceptron, {"margin": [0.0, 1.0, (1.0, 3.0)], "learning_rate": [1.0, 2.0, "1/t"], "keep": ["last", "average"]}),
@@ -82,6 +83,14 @@ def test_every_column_is_a_fit_of_its_own(learner, grid, classes, kind):
     best = clone(search.estimator).set_params(**search.best_params_).fit(X, y)
     np.testing.assert_array_equal(search.best_estimator_.coef_, best.coef_)
     np.testing.assert_array_equal(search.predict(X), best.predict(X))
+
+
+def test_more_columns_than_are_kept_in_registers():
+    X, y = table(3, n=40, kind="sparse")
+    model, grid = PassiveAggressive(order="cyclic", max_epochs=1), {"C": np.geomspace(0.01, 1.0, 30).tolist()}
+    search = GridSearchCV(model, grid, cv=KFold(3), refit=False).fit(X, y)
+    assert search.one_pass_ * 3 > WIDEST
+    np.testing.assert_array_equal(split_scores(search), columns_of(search, X, y))
 
 
 @pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])

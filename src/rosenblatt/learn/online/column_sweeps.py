@@ -24,6 +24,7 @@ from rosenblatt.learn.tie_rule import rival
 Array = np.ndarray[Any, Any]
 SINGLE, PAIRWISE, BY_COLUMN = range(3)
 NONE, LANE = np.uint64(0), np.uint64(WIDTH)
+WIDEST = 256  # more columns are read row by row of W: the hardware prefetches a long row
 
 
 # -- W xᵀ and W += x·stepᵀ, with W stored by feature ------------------------------------------------------------------
@@ -45,11 +46,17 @@ def _scores_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
             scores[c] += a * p[c]
 
 
+some_scores = verb({Dense: _scores_dense, Sparse: dots_sparse})  # scores_c = w_c·x_i for any number of columns
+
+
 def _scores_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
     """Four lanes at a time, then one: the scores stay in registers over the whole row."""
     x, column = rows.values, rows.columns
     begin, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     c, columns = NONE, np.uint64(scores.size)
+    if scores.size > WIDEST:
+        some_scores(rows, i, W, scores)
+        return
     while c + FOUR * LANE <= columns:
         p = q = r = s = zeros(W)
         for j in range(begin, end):
@@ -70,7 +77,6 @@ def _scores_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
 
 
 column_scores = verb({Dense: _scores_dense, Sparse: _scores_sparse})  # scores_c = w_c·x_i
-some_scores = verb({Dense: _scores_dense, Sparse: dots_sparse})  # the same for any number of columns
 
 
 def _squares_dense(rows: Rows, i: Any, S: Array, q: Array) -> None:
@@ -104,10 +110,24 @@ def _add_dense(rows: Rows, i: Any, steps: Array, W: Array) -> None:
             w[c] += a * steps[c]
 
 
+def _add_wide_sparse(rows: Rows, i: Any, steps: Array, W: Array) -> None:
+    x, column = rows.values, rows.columns
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        a, w = x[j], W[column[j]]
+        for c in range(steps.size):
+            w[c] += a * steps[c]
+
+
+add_wide = verb({Sparse: _add_wide_sparse})
+
+
 def _add_sparse(rows: Rows, i: Any, steps: Array, W: Array) -> None:
     x, column = rows.values, rows.columns
     begin, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
     c, columns = NONE, np.uint64(steps.size)
+    if steps.size > WIDEST:
+        add_wide(rows, i, steps, W)
+        return
     while c + FOUR * LANE <= columns:
         p, q = load(steps, c), load(steps, c + LANE)
         r, s = load(steps, c + TWO * LANE), load(steps, c + THREE * LANE)
