@@ -133,3 +133,54 @@ def test_arrow_lists_that_hold_no_numbers_are_refused(kind):
     X = pa.FixedSizeListArray.from_arrays(values, 2)
     with pytest.raises(ValueError, match=f"Arrow lists of embeddings must hold numbers, found {re.escape(kind)}"):
         LinearProbe().fit(X, np.arange(20) % 2)
+
+
+# -- steps that must not overshoot -----------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.standard_normal((600, 6))
+NUMBERS = ROWS @ np.arange(6.0) + 0.1 * RNG.standard_normal(600)
+THREE = (ROWS @ RNG.standard_normal((6, 3))).argmax(axis=1)
+RARE = (RNG.random(600) < 0.2).astype(int)
+ONE_HEAVY = np.where(np.arange(600) == 1, 1e5, 1.0)
+THREE_HEAVY = np.where((np.arange(600) > 4) & (np.arange(600) < 8), 1.0, 1e-30)
+
+
+def excess(model, X, y, weights=None):
+    """By how much F is above its minimum."""
+    model = model.set_params(solver="minibatch", random_state=0).fit(X, y, sample_weight=weights)
+    exact = clone(model).set_params(solver="batch", tol=1e-8, max_epochs=20_000).fit(X, y, sample_weight=weights)
+    return model.report_.objective - exact.report_.objective
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "y", "weights", "most"),
+    [
+        (LinearRegressor(alpha=1e-4), ROWS * 1e-3, NUMBERS, None, 0.02),
+        (LinearRegressor(alpha=100.0), ROWS, NUMBERS, None, 0.02),
+        (LinearRegressor(), ROWS * 0.0, NUMBERS, None, 0.02),
+        (LinearClassifier(alpha=1e4), ROWS, RARE, None, 1e-3),
+        (LinearClassifier(alpha=1e-4), ROWS * 1e-3, RARE, None, 1e-3),
+        (LinearClassifier(), ROWS * 0.0, THREE, None, 1e-3),
+        (LinearRegressor(alpha=1e-4), ROWS, NUMBERS, ONE_HEAVY, 1e-3),
+        (LinearClassifier(alpha=1e-4), ROWS, THREE, ONE_HEAVY, 0.1),
+        (LinearClassifier(alpha=1e-4), ROWS, THREE, THREE_HEAVY, 0.1),
+        (LinearClassifier(loss="exponential"), ROWS, THREE, None, 0.02),
+    ],
+)
+def test_intercepts_heavy_rows_and_steep_losses_do_not_diverge(model, X, y, weights, most):
+    """The curvature of an intercept is not that of small features, and a sample may lack the rows that count most."""
+    assert excess(model, X, y, weights) < most
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nothing_to_learn_is_no_reason_to_warn(dtype):
+    model = LinearRegressor(solver="minibatch", random_state=0).fit(ROWS.astype(dtype), np.full(600, 3.0))
+    assert model.report_.objective == 0.0
+    assert model.predict(ROWS[:1].astype(dtype)) == pytest.approx(3.0)
+
+
+def test_very_small_single_precision_features_without_a_penalty():
+    X = (ROWS * 1e-20).astype(np.float32)
+    assert LinearClassifier(solver="minibatch", alpha=0.0, random_state=0).fit(X, THREE).score(X, THREE) > 0.95

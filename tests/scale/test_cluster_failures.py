@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -277,6 +278,26 @@ def test_deaths_at_twenty_random_moments_change_no_bit(files, two, monkeypatch):
         same(here, there)
         deaths += len(killed)
     assert deaths >= 20
+
+
+@needs_processes
+def test_a_worker_dies_after_every_worker_was_late(two, tmp_path, monkeypatch):
+    """What was bound to the worker that died is sent to another at once, not at the deadline."""
+
+    class DiesOnce:
+        def __call__(self, shard, store):
+            mark = tmp_path / "died"
+            if not mark.exists():
+                mark.touch()
+                os._exit(1)
+            return 7
+
+    ready(two)
+    monkeypatch.setattr(cluster, "accepted", lambda *args: None)
+    engine, began = cluster.Cluster(two, deadline=600.0), time.monotonic()
+    engine.slow = set(engine.threads())
+    assert list(engine.round(DiesOnce(), [SimpleNamespace(name="rows")], None)) == [7]
+    assert time.monotonic() - began < 300
 
 
 DRIVER = """

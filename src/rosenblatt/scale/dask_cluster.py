@@ -20,7 +20,8 @@ import statistics
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -378,14 +379,17 @@ class Round:
         status = flight.future.status
         if status == "finished":
             self.ready.add(i)
-            if self.cluster.slow:  # a worker that finishes a task is at work again
-                self.cluster.slow.difference_update(
-                    *self.cluster._ask(self.cluster.client.who_has, flight.future).values()
-                )
+            self._trust(flight.future)
         elif status == "error":
             self._failed(i, flight.future.exception(timeout=SHORTEST_DEADLINE))
         else:
             self._failed(i, FutureCancelledError(flight.future.key, "the cluster forgot it"))
+
+    def _trust(self, future: Any) -> None:
+        """A worker that has finished a task is no longer slow."""
+        if self.cluster.slow:
+            with suppress(CancelledError):  # cancelled by the cluster just now: fetching it will tell
+                self.cluster.slow.difference_update(*self.cluster._ask(self.cluster.client.who_has, future).values())
 
     def _check_deadlines(self) -> None:
         if self.cluster.client.status not in ("running", "connecting"):
@@ -426,6 +430,7 @@ class Round:
             raise ConnectionError(f"{name}: the workers that processed it died {DEATHS} times.")
         flight.home = alive[i % len(alive)]
         self.cluster.sent_again += 1
+        self.sent = None  # the weights may have been bound to the worker that died
         self._drop(i)
         self._launch(i)
 

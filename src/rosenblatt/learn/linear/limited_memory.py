@@ -55,7 +55,9 @@ class LimitedMemory:
     def _metric(self, q: Array) -> Array:
         """The start of H: M for the weights, 1 for the intercepts, over their curvatures."""
         descent = self.descent
-        return self.xp.concat([descent.divided(q[:-1, :]) / float(descent.steepness[0]), q[-1:, :] / descent.L], axis=0)
+        return self.xp.concat(
+            [descent.divided(q[:-1, :]) / float(descent.steepness[0]), q[-1:, :] / descent.of_intercepts], axis=0
+        )
 
     def direction(self) -> Array:
         """−H∇F, by the two loops of Nocedal."""

@@ -52,6 +52,7 @@ RUN_BYTES = 1 << 14  # of a run of rows read from a file
 SMALLEST_BATCH, BATCH, DEVICE_BATCH = 16, 512, 16384  # on a device a step costs its host as much as 10,000 rows
 UNBOUNDED_SLOPES = ("squared", "squared_hinge", "exponential")
 MOST_SCORES = 1 << 28  # of a batch, on a device: 1 GB
+MOST_NARROW = 2.0**14  # of a value in 16 bits that enters a sum
 BLOCK_VALUES, DEVICE_BLOCK_VALUES = 1 << 18, 1 << 24  # of the rows that are widened at once, where all are read
 
 
@@ -349,6 +350,7 @@ class MiniBatchDescent:
         rows, self.K, self.P = self.rows, settings.columns, len(settings.alphas)
         self.softmax = settings.loss == "softmax"
         self.loss = ARRAY_LOSSES["log" if self.softmax else settings.loss]
+        self.damped = settings.loss == "exponential"
         self.mass, self.weights, self.y = 1.0, None, rows.used(y)
         if weights is not None:
             self.weights = xp.astype(rows.used(weights), rows.dtype, copy=False)
@@ -415,14 +417,28 @@ class MiniBatchDescent:
         self.found = found
         square = float(np.vdot(Z, Z)) / size
         self.L = self._curvature * found.largest
+        self.of_intercepts = self._curvature
         if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
             self.L = min(self.L, 2.0 / self.K * found.largest + 0.5 * square / self.batch)
+            self.of_intercepts = min(0.5, 2.0 * float(self.xp.max(sums[:, -1])) / rows.n)
+        self._allow_for_heavy_rows()
         self._place()
         own, every = self._slopes_at_zero()
         unit, towards, of_all = (
             rows.place(each * self.inverse, rows.dtype) for each in (unit, shift - self.mean, average - self.mean)
         )
         return own * (sums[:, :-1] * unit + sums[:, -1:] * towards) / rows.n + every * of_all
+
+    def _allow_for_heavy_rows(self) -> None:
+        """A batch that holds a row of large weight curves more than the others, which may all lack it."""
+        if self.weights is not None:
+            shares = to_host(self.weights).astype(np.float64) / self.mass
+            heavy = np.sort(np.argsort(-shares, kind="stable")[:SAMPLE])
+            Z = (to_host(self.rows.at(self.rows.place(heavy))) - self.mean) * self.inverse
+            lengths = np.einsum("ij,ij->i", Z, Z)
+            self.L = max(self.L, self._curvature * float((shares[heavy] * lengths).max()) / (4.0 * self.batch))
+            self.of_intercepts = max(self.of_intercepts, self._curvature * float(shares.max()) / self.batch)
+        self.of_intercepts = max(self.of_intercepts, self.L)
 
     def _slopes_at_zero(self) -> tuple[float, float]:
         """Where all scores are 0 the slope of a column is own·[its class] + every; of a single column, as summed."""
@@ -448,6 +464,8 @@ class MiniBatchDescent:
             return np.column_stack([of_classes @ block, np.bincount(y, one, self.K).astype(block.dtype)])
         else:
             factors = xp.astype(y[None, :] == columns, block.dtype) * one
+        if self.rows.half:  # a value far larger than those of the sample must not become infinite
+            block = xp.clip(block, -MOST_NARROW, MOST_NARROW)
         sums = self.product(self.narrowed(factors), block)
         return xp.concat([sums, xp.sum(factors, axis=1, keepdims=True)], axis=1)
 
@@ -468,6 +486,8 @@ class MiniBatchDescent:
         while True:
             loss = self.losses(steps[-1] * f[:, None, :], y)[0][:, 0] * share
             losses.append(float(xp.mean(loss)))
+            if not 0.0 < losses[0] < np.inf:  # nothing to lower, in these rows
+                return
             if not losses[-1] < np.inf or (len(steps) > 8 and losses[-1] > losses[-2] - ENOUGH * losses[0]):
                 break
             penalties.append(to_host(self.penalty(steps[-1] * wide)))
@@ -490,7 +510,8 @@ class MiniBatchDescent:
         self.steepness = (self.L + worst)[:: self.K]
         self.eta = place(((1.0 - MOMENTUM) / (self.L + worst))[None, :], rows.dtype)
         self.smooth = place(smooth[None, :], rows.dtype)
-        self.by_feature = place(self.l2[:, None], rows.dtype)
+        # Without a smooth penalty the units of the features may be too small for their squares.
+        self.by_feature = place(self.l2[:, None] if smooth.any() else np.zeros((rows.d, 1)), rows.dtype)
         self.sharp = None
         if settings.l1_ratio > 0.0:
             self.sharp = place(np.sqrt(self.l2)[:, None] * (alphas * settings.l1_ratio / self.s), rows.dtype)
@@ -586,7 +607,7 @@ class MiniBatchDescent:
             z = self.standardise(block)
             share = None if self.weights is None else xp.take(self.weights, index) / self.mass
             target = self.targets(take(xp, self.y, index))
-            loss, G, g = self._gradient(z, self.scores(z, self.V, self.c), target, share)
+            loss, G, g = self._gradient(z, self.scores(z, self.V, self.c), target, share, self.damped)
             total += loss
             self._move(G / (end - begin), g / (end - begin), max(1.0 - self.step / steps, 0.0))
             self.step += 1
@@ -595,13 +616,20 @@ class MiniBatchDescent:
         self.epochs += 1
         return self.kappa * total / rows.n
 
-    def _gradient(self, z: Array, f: Array, target: Array, share: Array | None) -> tuple[Array, Array, Array]:
-        """Σ ℓ for each penalty, and its gradients in V and c, over these rows with the scores f."""
+    def _gradient(
+        self, z: Array, f: Array, target: Array, share: Array | None, damped: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Σ ℓ for each penalty, and its gradients in V and c, over these rows with the scores f.
+
+        If `damped`, a column whose mean slope exceeds 1 is divided by it: e^−m curves as much as it falls.
+        """
         xp = self.xp
         loss, slopes = self.losses(self.by_penalty(f), target)
         if share is not None:
             loss, slopes = loss * share[:, None], slopes * share[:, None, None]
         flat = xp.reshape(slopes, (slopes.shape[0], self.P * self.K))
+        if damped:
+            flat = flat / xp.clip(xp.mean(xp.abs(flat), axis=0, keepdims=True), 1.0, None)
         return xp.sum(loss, axis=0), self.product(z.T, flat), xp.sum(flat, axis=0, keepdims=True)
 
     def _move(self, G: Array, g: Array, fall: float) -> None:
@@ -615,7 +643,7 @@ class MiniBatchDescent:
         if self.settings.intercept:
             self.u *= MOMENTUM
             self.u += g
-            self.c -= ((1.0 - MOMENTUM) / self.L * fall) * self.u  # which no penalty curves
+            self.c -= ((1.0 - MOMENTUM) / self.of_intercepts * fall) * self.u  # which no penalty curves
 
     def _add_to_mean(self) -> None:
         if self.sum_V is None:
@@ -733,7 +761,9 @@ class MiniBatchDescent:
         xp = self.xp
         inner = xp.sum(xp.reshape(G * self.divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
         shifts = xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
-        found: Host = self.kappa * (to_host(inner).astype(np.float64) / self.steepness + to_host(shifts) / self.L)
+        found: Host = self.kappa * (
+            to_host(inner).astype(np.float64) / self.steepness + to_host(shifts) / self.of_intercepts
+        )
         return found
 
     def divided(self, G: Array) -> Array:
