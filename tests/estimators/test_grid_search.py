@@ -374,3 +374,20 @@ def test_scores_that_overflow_name_the_largest_value():
     row, column = np.unravel_index(np.abs(X).argmax(), X.shape)
     with pytest.raises(ValueError, match=f"overflowed.* at row {row}, column {column}. Scale the features"):
         search.fit(X * 1e300, (X[:, 0] > 0).astype(int))
+
+
+@pytest.mark.parametrize("variant", ["PA", "PA-II"])
+def test_a_row_that_no_fold_uses_cannot_spoil_them(variant):
+    """Its score overflows, and 0 times infinity is NaN."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(41, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[20], y[20] = 1e308, 0
+    cv = [(np.delete(np.arange(30), 20), np.arange(30, 41))]
+    model = PassiveAggressive(order="cyclic", max_epochs=3, variant=variant)
+    ours, theirs = (
+        search(model, {"C": [0.1, 1.0]}, cv=cv, refit=False, error_score="raise").fit(X, y)
+        for search in (GridSearchCV, Peer)
+    )
+    assert ours.one_pass_ == 2
+    assert ours.cv_results_["split0_test_score"].tolist() == theirs.cv_results_["split0_test_score"].tolist()

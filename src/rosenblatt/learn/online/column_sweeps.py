@@ -233,7 +233,7 @@ class Columns(NamedTuple):
     use: Array  # (patterns, machines): 1 where a machine learns from rows of a pattern of folds, else 0
 
 
-@register_jitable(inline="always")  # a call would pass seventeen arrays
+@register_jitable(inline="always")  # a call would pass all of their arrays
 def _first_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any, y: Array, i: Any, q: float) -> bool:
     """The step of machine m for row i, of its share of a visit; returns whether there is one."""
     begin = m * K
@@ -347,9 +347,9 @@ def sweep_single(state: Columns, settings: Settings, task: VisitTask, pattern: A
             margins[m] = side * np.float64(scores[m] + b[m])
         changed = 0.0
         for m in range(M):
-            lack, share = asked[m] - margins[m], use[m] * side
+            lack = asked[m] - margins[m]
             size = fixed[m] + min(cap[m], lack / (square + extra[m]))
-            sizes[m] = share * (0.0 if lack < 0.0 else size)
+            sizes[m] = 0.0 if (lack < 0.0) | (use[m] == 0.0) else side * size  # not a product: 0·∞ is NaN
             changed += abs(sizes[m])
         if changed != 0.0:
             for m in range(M):
