@@ -121,8 +121,9 @@ def test_dtype_is_kept(estimator, task, form):
         assert np.allclose(answers(model, form(X.astype(other))), answers(model, form(X.astype(dtype))), atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint16, bool, object])
+@pytest.mark.parametrize("kind", [np.int64, np.int16, np.uint16, bool, object])
 def test_whole_numbers_are_learned_from_as_doubles(kind):
+    """Of 16 bits and more; those of 8 bits, which embeddings are made of, as floats of 32 (`test_narrow_rows`)."""
     X, y = draw("binary")
     X = np.abs(X).clip(0, 1)
     model = Perceptron(max_epochs=3, random_state=0).fit(X.astype(kind), y)
