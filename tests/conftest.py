@@ -11,6 +11,13 @@ from from_files import dump_svmlight_file, rows
 collect_ignore = ["warm.py"]  # has no examples, and fits a model when it is imported
 
 
+def pytest_collection_modifyitems(items):
+    """Examples are short: a budget that was spent is no news there."""
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _ctrl_c():
     """Ctrl-C reaches Python: a shell that starts the tests in the background has it ignored."""

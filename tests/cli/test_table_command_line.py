@@ -9,6 +9,13 @@ from command_line_cases import run
 
 from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit, load, predict, score
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+    "ignore:Column:UserWarning",
+    "ignore:Classes with fewer rows:UserWarning",
+    "ignore:The model is no better:UserWarning",
+)
+
 
 @pytest.fixture
 def churn(tmp_path):

@@ -11,7 +11,9 @@ from rosenblatt import (
     Perceptron,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
+)
 
 # -- y ---------------------------------------------------------------------------------------------------------------
 

@@ -123,8 +123,9 @@ def test_of_two_errors_the_first_is_named():
 @pytest.mark.parametrize("zero_based", [True, False])
 @pytest.mark.parametrize("comment", [None, "made here"])
 def test_svmlight_is_what_scikit_learn_reads(tmp_path, zero_based, comment):
-    X = sp.random(300, 50, 0.1, format="csr", random_state=0)
+    X = sp.random(300, 50, 0.1, format="lil", random_state=0)
     X[0, 0] = 1.5
+    X = X.tocsr()
     path = str(tmp_path / "rows.svm")
     dump_svmlight_file(X, np.arange(300) % 5 - 2.5, path, zero_based=zero_based, comment=comment)
     ours, theirs = read(path), load_svmlight_file(path)

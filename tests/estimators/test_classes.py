@@ -21,7 +21,9 @@ from rosenblatt import (
     VotedPerceptron,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
+)
 PROPERTY = settings(max_examples=25, deadline=None, derandomize=True)
 
 

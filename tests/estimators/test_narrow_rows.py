@@ -10,6 +10,8 @@ import rosenblatt
 from rosenblatt import Perceptron
 from rosenblatt.estimators.linear import LinearClassifier
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 LEARNERS = [
     ("Perceptron", {}),
     ("Perceptron", {"order": "first"}),

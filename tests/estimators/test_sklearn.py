@@ -23,7 +23,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from family import CLASSIFIERS, ESTIMATORS, answers, same_model, target_for
 from rosenblatt import AveragedPerceptron, PassiveAggressiveRegressor, Perceptron, VotedPerceptron
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
+)
 
 
 def order_dependent(estimator):

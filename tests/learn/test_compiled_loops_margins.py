@@ -38,7 +38,9 @@ from rosenblatt import (
     SecondOrderPerceptron,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
+)
 
 # -- passive-aggressive ----------------------------------------------------------------------------------------------
 

@@ -12,7 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from rosenblatt import KernelPerceptron, KernelSVM
 from rosenblatt.learn.kernel.pair_ascent import pair_step
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
+)
 
 
 def quadratic_program(G, y, limit):

@@ -60,7 +60,7 @@ def _shares(found: WidestPlane, X: Any, sides: Array) -> Array:
         shares[rows] = np.array(found.weights) * sides[rows]
         v = np.asarray(shares[rows] @ X[rows], dtype=np.float64).ravel()
         length = math.hypot(*v)  # which neither overflows nor underflows
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             shares *= math.hypot(*found.coef) / length if length else 0.0
     return shares
 
