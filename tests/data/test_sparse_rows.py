@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from rosenblatt import Perceptron
+from rosenblatt import MaxMargin, Perceptron
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0], [3.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
 Y = [1, 0, 1, 0]
@@ -37,3 +37,11 @@ def test_sparse_rows_have_no_names():
         model.predict(sp.csr_array(DENSE))
     model.fit(sp.csr_array(DENSE), Y)
     assert not hasattr(model, "feature_names_in_")
+
+
+def test_rows_of_weight_0_are_checked_before_they_are_left_out():
+    """SciPy reads wherever the arrays say when it takes the other rows."""
+    X = sp.csr_matrix(DENSE)
+    X.indptr[4] = 60
+    with pytest.raises(ValueError, match="not a valid CSR matrix"):
+        MaxMargin().fit(X, Y, sample_weight=[1, 1, 1, 0])

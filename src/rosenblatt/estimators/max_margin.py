@@ -23,6 +23,7 @@ from rosenblatt.data.examples import (
     encode_rows,
     encode_weights,
 )
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import warn
 from rosenblatt.estimators.base.interruption import all_or_nothing
 from rosenblatt.estimators.base.report import Report
@@ -183,7 +184,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         weights = encode_weights(sample_weight, X.shape[0])
         weights = np.ones(X.shape[0]) if weights is None else weights
         if not weights.all():
-            X, y = X[weights > 0], y[weights > 0]
+            X, y = well_formed(X)[weights > 0], y[weights > 0]
         rows, radius2 = encode_rows(X)
         classes = distinct(y)
         check_labels(y, classes)
