@@ -9,7 +9,7 @@ import pytest
 from scipy.special import log_softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
-from rosenblatt import TableClassifier
+from rosenblatt import TableClassifier, TableRegressor
 from rosenblatt.estimators import table_search
 from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
 from rosenblatt.estimators.table_search import TableSearch
@@ -178,6 +178,78 @@ def test_more_rows_than_race(searches, monkeypatch):
     assert len(search.trials) < sum(map(len, table_search.GROUPS)) / 2
     assert model.summary_.searched_rows == 0
     assert model.summary_.score > 0.85
+
+
+# -- classes and folds that the race may miss --------------------------------------------------------------------------
+
+
+def rare(seed=0, n=200):
+    """A table whose first class has one row."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    y = np.where(x > 0, 2, 1)
+    y[0] = 0
+    return pd.DataFrame({"x": x, "z": rng.normal(size=n)}), y
+
+
+@pytest.mark.parametrize("features", [1_000, 1])  # all penalties at once, and one by one
+def test_learners_of_the_race_know_every_class(searches, monkeypatch, features):
+    monkeypatch.setattr(table_search, "RACE_ROWS", 100)
+    monkeypatch.setattr(table_search, "FEW_TO_RACE", 5)
+    monkeypatch.setattr(table_search, "MOST_FEATURES", features)
+    monkeypatch.setattr(table_search, "GROUPS", [table_search.GROUPS[0][:2], table_search.GROUPS[1][2:3]])
+    for seed in range(3):
+        TableClassifier(learner="auto", random_state=seed).fit(*rare())
+    for search in searches:
+        racer = search._racer
+        assert 100 <= racer.rows.target.size < 150
+        assert set(racer.rows.target[racer.rows.folds != 0].tolist()) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("group", [0, 1, 6])
+@pytest.mark.parametrize("features", [1_000, 1])
+@pytest.mark.parametrize("codes", [(1, 2), (0, 2)])
+def test_scores_of_a_class_without_rows_are_in_its_own_column(searches, monkeypatch, group, features, codes):
+    monkeypatch.setattr(table_search, "MOST_FEATURES", features)
+    settings = table_search.GROUPS[group][:2]
+    monkeypatch.setattr(table_search, "GROUPS", [])
+    frame, y = rare(n=80)
+    TableClassifier(learner="auto", random_state=0).fit(frame, y)
+    rows = searches[0].rows
+    left = rows.take(np.flatnonzero(rows.target > 0))
+    target = np.array(codes)[left.target - 1]
+    search = TableSearch(replace(left, target=target), False)
+    scores = search._fold_scores(settings, search.form(settings[0]), [0])[0]
+    test = np.flatnonzero(left.folds == 0)
+    assert scores.shape == (2, test.size, 3)
+    assert (scores.argmax(axis=2) == target[test]).mean() > 0.85
+
+
+@pytest.mark.parametrize("model", [TableClassifier, TableRegressor])
+def test_a_first_fold_with_few_rows_in_the_race_is_raced_whole(searches, monkeypatch, model):
+    monkeypatch.setattr(table_search, "RACE_ROWS", 20)
+    monkeypatch.setattr(table_search, "GROUPS", [table_search.GROUPS[1]])
+    frame, y = steps(80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model(learner="auto", cv=40, random_state=3).fit(frame, y if model is TableClassifier else frame.x)
+    (search,) = searches
+    assert search._racer is search
+    assert np.isfinite(search._lowest)
+    assert len(search.trials) >= 4
+
+
+def test_a_loss_that_is_not_a_number_never_leads(searches, monkeypatch):
+    real = TableSearch._mean
+    monkeypatch.setattr(
+        TableSearch,
+        "_mean",
+        lambda self, *args: np.r_[np.nan, real(self, *args)[1:]] if len(args[0]) == 5 else real(self, *args),
+    )
+    TableClassifier(learner="auto", random_state=0).fit(*steps())
+    (search,) = searches
+    assert np.isfinite(search._lowest)
+    assert any(one.setting.splines for one in search.trials)
 
 
 # -- no search ---------------------------------------------------------------------------------------------------------

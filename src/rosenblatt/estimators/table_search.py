@@ -21,7 +21,7 @@ from sklearn.utils.parallel import _get_threadpool_controller
 from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
-from rosenblatt.estimators.base.calibration import calibrated_losses
+from rosenblatt.estimators.base.calibration import by_class, calibrated_losses
 from rosenblatt.estimators.base.state_checks import is_number
 from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
@@ -311,7 +311,7 @@ class TableSearch:
         first = np.flatnonzero(racer.rows.folds == 0)
         raced = racer._fold_scores(group, racer.form(group[0]), [0])[0]
         losses = racer._row_losses(raced, first)[1]
-        lowest = float(racer._mean(losses, first).min())
+        lowest = float(np.fmin.reduce(racer._mean(losses, first), initial=np.inf))  # a loss that is NaN never leads
         if not (sure or lowest < self._lowest):
             self._lost.add((group[0].splines, group[0].fourier))
             return
@@ -333,12 +333,20 @@ class TableSearch:
 
     @cached_property
     def _racer(self) -> TableSearch:
-        """The search of so many rows as show which settings are far behind."""
+        """The search of so many rows as show which settings are far behind; of all, if its test rows are too few."""
         n, seed = self.rows.target.size, self.rows.seed
         if n <= RACE_ROWS:
             return self
-        chosen = np.sort(np.random.default_rng(seed).permutation(n)[:RACE_ROWS])
-        return TableSearch(self.rows.take(chosen), self.few)
+        chosen, folds = np.zeros(n, bool), self.rows.folds
+        chosen[np.random.default_rng(seed).permutation(n)[:RACE_ROWS]] = True
+        least = max(1, min(CLASS_ROWS, RACE_ROWS // max(self.rows.classes, 1)))
+        for k in range(self.rows.classes):  # learners of the race must know every class
+            training = np.flatnonzero((self.rows.target == k) & (folds != 0))
+            if np.count_nonzero(chosen[training]) < least:
+                chosen[training[:least]] = True
+        if np.count_nonzero(folds[chosen] == 0) < FEW_TO_RACE:
+            return self
+        return TableSearch(self.rows.take(np.flatnonzero(chosen)), self.few)
 
     def _in_the_race(self, losses: Array, rows: Array) -> list[int]:
         """The better half of the settings, less those whose loss is above the lowest by several standard errors.
@@ -413,14 +421,25 @@ class TableSearch:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # passes are limited on purpose
                 model.fit(X, target, sample_weight=mass)
-            found.append((model.decision_function if rows.classes else model.predict)(form.X[test]))
+            found.append(self._of_all_classes(model, form.X[test]) if rows.classes else model.predict(form.X[test]))
         return np.array(found)
+
+    def _of_all_classes(self, model: Any, X: Any) -> Array:
+        """The scores of all classes: one that the model has not seen has the lowest score in each row."""
+        scores: Array = model.decision_function(X)
+        if model.classes_.size == self.rows.classes:
+            return scores
+        scores = by_class(scores)
+        spread = np.repeat(scores.min(axis=1)[:, None], self.rows.classes, axis=1)
+        spread[:, model.classes_] = scores
+        return spread
 
     def _online(self, group: list[TableSetting], form: TableForm, folds: list[int]) -> list[Array]:
         """Online learners: every setting in every fold is a machine of one run."""
         rows, n = self.rows, self.rows.target.size
         keys = list(dict.fromkeys(replace(one, keep="last") for one in group))
-        examples = PassiveAggressive()._examples(form.X, rows.target, rows.weights, reset=True)
+        known = np.arange(rows.classes)  # also those that have no row here
+        examples = PassiveAggressive()._examples(form.X, rows.target, rows.weights, reset=True, known=known)
         scheme = TWO if rows.classes == 2 else JOINT
         member = rows.folds[:, None] != np.array(folds)
         given = np.zeros(0) if examples.weights is None else examples.weights
