@@ -108,6 +108,20 @@ def test_columns_with_rows_of_their_own_learn_from_these_alone(classes):
         assert own == pytest.approx(other, abs=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_labels_of_one_column_do_not_decide_how_far_another_goes(classes):
+    rng = np.random.default_rng(0)
+    X, fold = rng.normal(size=(60, 4)), np.arange(60) % 3
+    y, alphas, member = (X[:, 0] > 0).astype(int), np.full(3, 1e-3), fold != np.arange(3)[:, None]
+    rows = PrincipalRows.of(X)
+    found = [
+        logistic_columns(rows, np.where(fold == 1, labels, y), classes, alphas, member)[:, 1]
+        for labels in (y, 1 - y, np.zeros_like(y))
+    ]
+    assert np.ptp(found[0]) > 0
+    assert np.allclose(found[1:], found[0], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("group", [0, 1, 3])
 def test_no_fold_has_seen_the_labels_of_its_rows(searches, monkeypatch, group):
     frame, y = steps(60)

@@ -67,7 +67,8 @@ def logistic_columns(
 
     `member` (columns, n) says which rows a column learns from: all if None. Their covariance is at most that of all
     rows divided by their share of the weights, so that all columns share the axes. `start` is where they begin.
-    Iterations end when no step is longer than tol, in the units above.
+    A column stays where it is after a step no longer than tol, in the units above: the rows of one column do not decide
+    how far another one goes.
     """
     Z, dtype = rows.Z, rows.Z.dtype
     planes, curve, A = (1, 0.25, alphas.size) if classes == 2 else (classes, 0.5, alphas.size)
@@ -79,7 +80,7 @@ def logistic_columns(
     penalty = penalty.astype(dtype)
     truth = (codes == 1 if planes == 1 else codes == np.arange(classes)[:, None])[..., None, :].astype(dtype)
     here = np.zeros((planes, A, Z.shape[1]), dtype) if start is None else (start / unit).astype(dtype)
-    ahead, t = here, np.ones(A, dtype)
+    ahead, t, done = here, np.ones(A, dtype), np.zeros(A, bool)
     for _ in range(iterations):
         W = ahead * unit
         slopes = (W.reshape(-1, Z.shape[1]) @ Z.T).reshape(planes, A, -1)
@@ -91,9 +92,12 @@ def logistic_columns(
         move = new - here
         uphill = np.einsum("pad,pad->a", gradient, move) > 0
         following = np.where(uphill, 1.0, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2))).astype(dtype)
-        here, ahead = new, new + np.where(uphill, 0.0, (t - 1.0) / following).astype(dtype)[:, None] * move
+        new = np.where(done[:, None], here, new)
+        pull = np.where(uphill | done, 0.0, (t - 1.0) / following).astype(dtype)
+        here, ahead = new, new + pull[:, None] * move
         t = following
-        if np.einsum("pad,pad->a", gradient, gradient).max() <= tol**2:
+        done |= np.einsum("pad,pad->a", gradient, gradient) <= tol**2
+        if done.all():
             break
     found: Array = here * unit
     return found
