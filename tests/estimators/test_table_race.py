@@ -191,6 +191,8 @@ def test_more_rows_than_race(searches, monkeypatch):
     assert all(scores.shape[0] == 200 for scores in search.scores.values())
     assert len(search.trials) < sum(map(len, table_search.GROUPS)) / 2
     assert model.summary_.searched_rows == 0
+    assert f"; {len(search.trials)} of {model.summary_.raced} settings on all folds" in str(model.summary_)
+    assert model.summary_.raced >= 2 * len(search.trials) - len(table_search.GROUPS)
     assert model.summary_.score > 0.85
 
 

@@ -252,6 +252,7 @@ class TableSearch:
     trials: list[Trial] = field(default_factory=list)
     scores: dict[TableSetting, Array] = field(default_factory=dict)
     spent: float = 0.0
+    raced: int = 0  # settings tried on one fold at least
     starts: dict[TableSetting, Array] = field(default_factory=dict)  # planes of logistic regressions
     _lowest: float = np.inf  # loss in the first fold
     _forms: dict[tuple[bool, float], TableForm] = field(default_factory=dict)
@@ -310,6 +311,7 @@ class TableSearch:
             return
         first = np.flatnonzero(racer.rows.folds == 0)
         raced = racer._fold_scores(group, racer.form(group[0]), [0])[0]
+        self.raced += len(group)
         losses = racer._row_losses(raced, first)[1]
         lowest = float(np.fmin.reduce(racer._mean(losses, first), initial=np.inf))  # a loss that is NaN never leads
         if not (sure or lowest < self._lowest):

@@ -240,6 +240,7 @@ class TableModel(BaseEstimator):
         whole, unit = sample is table and not self._large, self._loss_unit()
         self._searched = {
             "tried": len(search.trials),
+            "raced": search.raced,
             "near": len(found),
             "best_score": best.score,
             "runners_up": tuple((str(one.setting), one.score, one.loss * unit) for one in found[1 : 1 + RUNNERS_UP]),

@@ -56,6 +56,8 @@ class TableSummary:
     tried : int
         How many settings the search of `learner="auto"` tried on all folds; 0: the table is beyond its budget, or
         another learner was given.
+    raced : int
+        How many settings were tried on one fold at least.
     near, best_score : int, float or None
         Of the settings that were tried, the number within one standard error of the best score, and that score.
     runners_up : tuple of (str, float, float)
@@ -99,6 +101,7 @@ class TableSummary:
     best_score: float | None = None
     runners_up: tuple[tuple[str, float, float], ...] = ()
     searched_rows: int = 0
+    raced: int = 0
 
     def __str__(self) -> str:
         lines = [self._table(), f"  {self._columns()}"]
@@ -146,6 +149,7 @@ class TableSummary:
                 f"the lowest log loss of the settings ({self.near} of {self.tried}{sample}) within one standard error "
             )
             text += f"of the best accuracy, {self.best_score:.3f}"
+        text += f"; {self.tried} of {self.raced} settings on all folds" if self.raced > self.tried else ""
         after = [f"{name} ({loss} {lost:.3g}, {self.measure} {score:.3f})" for name, score, lost in self.runners_up]
         return f"{text}; then {'; '.join(after[:CLOSEST])}" if after else text
 
