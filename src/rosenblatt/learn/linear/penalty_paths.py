@@ -63,10 +63,11 @@ def logistic_columns(
     tol: float = 2e-3,
     iterations: int = 100,
 ) -> Array:
-    """The weights (planes, columns, axes + 1) of columns that have a penalty and rows of their own each.
+    """The weights (planes, columns, axes + 1) of columns, each with its own penalty and its own rows.
 
-    `member` (columns, n) says which rows a column learns from: all if None. Their covariance is at most that of all
-    rows divided by their share of the weights, so that all columns share the axes. `start` is where they begin.
+    `member` (columns, n) is True for the rows that each column learns from; None means all of them. Their covariance
+    is at most that of all rows divided by their share of the weights, so that all columns share the axes. `start` is
+    where they begin.
     A column stays where it is after a step no longer than tol, in the units above: the rows of one column do not decide
     how far another one goes.
     """
