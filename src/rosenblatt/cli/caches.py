@@ -23,7 +23,7 @@ def listing(files: Sequence[CacheFile], removed: bool) -> str:
     return "\n".join([*lines, f"removed {count}, {total}" if removed else f"{count}, {total}"])
 
 
-def as_dict(files: Sequence[CacheFile]) -> dict[str, Any]:
+def caches_as_dict(files: Sequence[CacheFile]) -> dict[str, Any]:
     """The same for JSON."""
     each = [{"name": one.path.name, "bytes": one.bytes, "sources": one.sources, "state": one.state} for one in files]
     return {"folder": str(cache_folder()), "caches": each}

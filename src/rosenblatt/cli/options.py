@@ -1,0 +1,120 @@
+"""The options that several commands share, and the settings of `rosenblatt.read` that they stand for."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+class Learner(StrEnum):
+    """The learners that can be trained from files."""
+
+    PERCEPTRON = "perceptron"
+    AVERAGED = "averaged"
+    PAUM = "paum"
+    PASSIVE_AGGRESSIVE = "passive-aggressive"
+    REGRESSOR = "regressor"
+    AROW = "arow"
+    SECOND_ORDER = "second-order"
+    LINEAR = "linear"
+    LOGISTIC = "logistic"
+    LINEAR_REGRESSOR = "linear-regressor"
+    LINEAR_SVM = "linear-svm"
+    PEGASOS = "pegasos"
+    NETWORK = "network"
+    HIERARCHICAL = "hierarchical"
+    VOTED = "voted"
+    KERNEL = "kernel"
+    KERNEL_SVM = "kernel-svm"
+    MARK_I = "mark-i"
+    AUTO = "auto"  # for tables: a search
+
+
+class Task(StrEnum):
+    """What is predicted: classes or numbers."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
+
+
+class Format(StrEnum):
+    """The file formats that can be read."""
+
+    SVMLIGHT = "svmlight"
+    CSV = "csv"
+    TSV = "tsv"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+    TEXT = "text"
+
+
+Source = Annotated[str, typer.Argument(help='A file, a pattern such as "part-*.svm", or - for standard input.')]
+Model = Annotated[Path, typer.Argument(help="A model file.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an output file that rosenblatt did not write.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FormatOption = Annotated[Format | None, typer.Option(help="The file format, if the file name does not tell.")]
+LabelOption = Annotated[
+    str | None, typer.Option(help="Tables: the label column, by name or, if no column has that name, by number from 0.")
+]
+FeaturesOption = Annotated[int | None, typer.Option(min=1, help="The number of features, if known.")]
+ZeroBased = Annotated[
+    bool | None, typer.Option("--zero-based/--one-based", help="svmlight: the first index, if known.")
+]
+Header = Annotated[
+    bool, typer.Option("--header/--no-header", help="CSV, TSV: whether the first line names the columns.")
+]
+Categorical = Annotated[str, typer.Option(help="Tables: one-hot encode text values (onehot) or hash them (hash).")]
+Ngrams = Annotated[str, typer.Option(help='Text: the range of word n-grams, such as "1,2".')]
+
+
+def _use_cache_folder(folder: Path | None) -> Path | None:
+    """Workers that this process starts use the same folder."""
+    if folder is not None:
+        os.environ["ROSENBLATT_CACHE"] = os.path.abspath(folder)
+    return folder
+
+
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache-dir",
+        callback=_use_cache_folder,
+        help="The folder for caches of large files. Default: ROSENBLATT_CACHE, or else in the user's cache folder.",
+    ),
+]
+
+
+def reading_settings(
+    format: Format | None,
+    label: str | None,
+    features: int | None,
+    zero: bool | None,
+    header: bool,
+    names: str,
+    grams: str,
+) -> dict[str, Any]:
+    """Keyword arguments for `rosenblatt.read` from the command line's options; only those that are not the defaults."""
+    settings: dict[str, Any] = {}
+    if format is not None:
+        settings["format"] = format.value
+    if label is not None:
+        settings["label"] = label
+    if features is not None:
+        settings["n_features"] = features
+    if zero is not None:
+        settings["zero_based"] = zero
+    if not header:
+        settings["header"] = False
+    if names != "onehot":
+        settings["categorical"] = names
+    if grams != "1,1":
+        try:
+            low, high = (int(part) for part in grams.split(","))
+        except ValueError:
+            raise ValueError(f'--ngrams takes two integers, such as "1,2", not {grams!r}.') from None
+        settings["ngrams"] = (low, high)
+    return settings
