@@ -278,13 +278,13 @@ def test_no_thread_that_reads_outlives_python(tmp_path):
     script = """
 import sys, time
 from rosenblatt.data.formats import reading
-from rosenblatt.data.formats import tables
+from rosenblatt.data.formats import table_batches, tables
 
-def slow(self, size=-1, read=tables._FeedHandle.read):
+def slow(self, size=-1, read=table_batches._FeedHandle.read):
     time.sleep(0.05)
     return read(self, size)
 
-tables._FeedHandle.read = slow
+table_batches._FeedHandle.read = slow
 how = reading.Reading("csv", layout=tables.Layout((tables.Column("a"),), None, ""))
 try:
     reading.read(sys.argv[1], like=how)

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from rosenblatt import FileError, read
-from rosenblatt.data.formats import tables
+from rosenblatt.data.formats import table_batches
 from rosenblatt.data.formats.reading import make_reading, with_layout
 from written import ROWS, TABLE, written
 
@@ -161,7 +161,7 @@ def test_names_that_end_with_nul(tmp_path):
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 def test_a_table_that_is_cut_short_lets_go_of_its_file(tmp_path, monkeypatch, pack):
-    held, leave = [], tables._ArrowFeed.__exit__
+    held, leave = [], table_batches._ArrowFeed.__exit__
 
     def left(feed, *about):
         try:
@@ -169,8 +169,8 @@ def test_a_table_that_is_cut_short_lets_go_of_its_file(tmp_path, monkeypatch, pa
         finally:
             held.append(feed._held() is not None)
 
-    monkeypatch.setattr(tables._ArrowFeed, "__exit__", left)
-    monkeypatch.setattr(tables, "MAX_WAIT", 1.0)
+    monkeypatch.setattr(table_batches._ArrowFeed, "__exit__", left)
+    monkeypatch.setattr(table_batches, "MAX_WAIT", 1.0)
     data = pack(b"a,label\n" + b"".join(b"%d.5,%d\n" % (k * k, k % 2) for k in range(9000)))
     path = written(tmp_path, data, "t.csv.gz" if pack is gzip.compress else "t.csv.zst")
     read(path)

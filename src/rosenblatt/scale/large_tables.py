@@ -41,7 +41,7 @@ from rosenblatt.data.formats.byte_sources import (
     open_bytes,
 )
 from rosenblatt.data.formats.reading import MAX_LABELS, Reading, RowBlock, csr_from_arrays
-from rosenblatt.data.formats.tables import arrow_errors_as_file_errors, import_pyarrow
+from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors, import_pyarrow
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators import table_search
 from rosenblatt.estimators.base import table_model

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import tables
 from rosenblatt.data.formats.byte_sources import (
     STDIN,
     expand_paths,
@@ -24,6 +23,7 @@ from rosenblatt.data.formats.byte_sources import (
     refuse_overwriting_inputs,
 )
 from rosenblatt.data.formats.reading import Reading, RowBlock, encode_target, format_family, make_reading, with_layout
+from rosenblatt.data.formats.table_batches import import_pyarrow
 from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.estimators.base.state_checks import is_count, must
 from rosenblatt.scale.sharded_source import groups_of, is_arrays, is_collection, make_engine
@@ -82,7 +82,7 @@ class WritePredictions:
     def __call__(self, shard: Shard, store: Store) -> tuple[str, int]:
         """The file and the number of its rows."""
         model, path, rows = pickle.loads(self.model), self.paths[shard.name], 0
-        pa = tables.import_pyarrow(path)
+        pa = import_pyarrow(path)
         with replace_atomically(path) as file:
             writer = None
             for piece in _pieces(shard, model, self.how, store):

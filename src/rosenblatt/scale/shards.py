@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples, as_labels, check_no_trailing_nul, encode_rows
-from rosenblatt.data.formats import tables
+from rosenblatt.data.formats import table_batches, tables
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, file_stamps
 from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlock, row_blocks
 from rosenblatt.data.sparse_checks import well_formed
@@ -96,10 +96,10 @@ class FileShard:
     part: int = 0
     parts: int = 1
 
-    def batches(self, how: Reading) -> Iterator[tables.Batch]:
+    def batches(self, how: Reading) -> Iterator[table_batches.Batch]:
         """The tables, batch by batch."""
         for path in self.paths:
-            yield from tables.batches(path, how.format, CHUNK_BYTES, how.header)
+            yield from table_batches.batches(path, how.format, CHUNK_BYTES, how.header)
 
     def contents(self, how: Reading, store: Store) -> Contents:
         """The contents of the files; their cache is made if needed."""
@@ -156,16 +156,16 @@ class HeldShard:
         X, y = made if isinstance(made, tuple) else (made, None)
         return RowBlock(_rows_of(X, self.name), None if y is None else _labels_of(y, self.name, X.shape[0]))
 
-    def batches(self, how: Reading) -> Iterator[tables.Batch]:
+    def batches(self, how: Reading) -> Iterator[table_batches.Batch]:
         """The partition of a frame, as a table."""
         frame = self.recipe()
-        with tables.arrow_errors_as_file_errors(self.name):
-            table = tables.import_pyarrow(self.name).Table.from_pandas(frame, preserve_index=False)
+        with table_batches.arrow_errors_as_file_errors(self.name):
+            table = table_batches.import_pyarrow(self.name).Table.from_pandas(frame, preserve_index=False)
             table.validate(full=True)  # before its offsets are used
             table = table.combine_chunks()
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}
         columns = {name: c.chunk(0) if hasattr(c, "chunk") else c for name, c in columns.items()}
-        yield tables.Batch(self.name, 1, columns, table.num_rows, False)
+        yield table_batches.Batch(self.name, 1, columns, table.num_rows, False)
 
     def contents(self, how: Reading, store: Store) -> Contents:
         """The contents of the rows."""

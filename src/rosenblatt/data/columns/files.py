@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rosenblatt.data.columns.frames import Table
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import tables
+from rosenblatt.data.formats import table_batches, tables
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, line_chunks
 from rosenblatt.data.formats.reading import Reading
 
@@ -23,7 +23,7 @@ def table_parts(source: Any, how: Reading, size: int = CHUNK_BYTES) -> Iterator[
         if how.format == "text":
             yield from _text_parts(path, how.labelled, size)
         else:
-            for batch in tables.batches(path, how.format, size, how.header):
+            for batch in table_batches.batches(path, how.format, size, how.header):
                 if batch.rows:
                     yield Table(dict(batch.columns), batch.rows, batch=batch, path=path)
 

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import svmlight, tables, text
+from rosenblatt.data.formats import svmlight, table_batches, tables, text
 from rosenblatt.data.formats.byte_sources import (
     CHUNK_BYTES,
     FORMATS,
@@ -207,7 +207,7 @@ def parse_tasks(source: Any, how: Reading, size: int = CHUNK_BYTES, longest: int
                 yield partial(_run_unless_changed, partial(parse, path, how, chunk), path, before)
         else:
             assert how.layout is not None
-            for batch in tables.batches(path, how.format, size, how.header):
+            for batch in table_batches.batches(path, how.format, size, how.header):
                 yield partial(_run_unless_changed, partial(_table_block, batch, how.layout), path, before)
         if before:
             check_unchanged([path], before)
@@ -229,7 +229,7 @@ def row_blocks(source: Any, how: Reading, size: int = CHUNK_BYTES, longest: int 
         yield task()
 
 
-def _table_block(batch: tables.Batch, layout: tables.Layout) -> RowBlock:
+def _table_block(batch: table_batches.Batch, layout: tables.Layout) -> RowBlock:
     return RowBlock(*tables.encode_batch(batch, layout))
 
 
