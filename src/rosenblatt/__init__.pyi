@@ -29,7 +29,9 @@ from .learn.network.backpropagation import Layer
 from .learn.sequence.chunks import ChunkCounts, SequenceScores, sequence_scores
 from .persist.model_files import load, save
 from .persist.onnx_export import export_onnx
-from .prove.exact.certificates import CertificateError, Separability, SeparabilityByClass, WidestPlane
+from .prove.exact.max_margin_certificate import WidestPlane
+from .prove.exact.records import CertificateError
+from .prove.exact.separability_certificate import Separability, SeparabilityByClass
 from .prove.generalisation_bounds import GeneralisationBound, clopper_pearson, generalisation_bounds
 from .prove.margins import Margins, margins
 from .prove.max_margin.search import InseparableError, UndecidedError, max_margin

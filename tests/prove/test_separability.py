@@ -54,7 +54,7 @@ def test_sparse_rows_too_many_to_be_read_as_an_array(data, fit_intercept):
 @given(st.integers(0, 10_000))
 def test_whole_numbers_alone_agree_with_floats(seed):
     from rosenblatt.prove.exact.arithmetic import row_space
-    from rosenblatt.prove.exact.certificates import signed_rows
+    from rosenblatt.prove.exact.claims import signed_rows
     from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
     from rosenblatt.prove.separation.projected_rows import rows_on_columns
     from rosenblatt.prove.separation.search import SeparatingPlane, solve_exactly
@@ -276,7 +276,7 @@ def test_a_prime_that_hides_a_row():
 
 
 def test_roots_of_fractions():
-    from rosenblatt.prove.exact.certificates import root_above, root_below
+    from rosenblatt.prove.exact.claims import root_above, root_below
 
     assert (root_below(Fraction(0)), root_below(Fraction(4)), root_above(Fraction(4))) == (0.0, 2.0, 2.0)
     assert root_below(Fraction(10) ** 700) == np.finfo(float).max
@@ -288,7 +288,7 @@ def test_roots_of_fractions():
 
 
 def test_floats_prove_no_false_witness():
-    from rosenblatt.prove.exact.certificates import signed_rows
+    from rosenblatt.prove.exact.claims import signed_rows
     from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
     from rosenblatt.prove.separation.projected_rows import prove_witness, rows_on_columns
 

@@ -33,8 +33,10 @@ from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.linear.squared_hinge_newton import squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.tie_rule import decide
-from rosenblatt.prove.exact.certificates import Separability, WidestPlane, plain_label, signed_rows
+from rosenblatt.prove.exact.claims import plain_label, signed_rows
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, check_label_types, dense_if_small, unique_column_names
+from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
+from rosenblatt.prove.exact.separability_certificate import Separability
 from rosenblatt.prove.max_margin.search import why_no_plane, widest_plane
 
 Array = np.ndarray[Any, Any]

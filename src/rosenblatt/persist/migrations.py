@@ -51,8 +51,10 @@ MOVED = {
     "learn.tree.Grown": "learn.online.hierarchy.TreeState",
     "learn.tree.Tree": "learn.online.hierarchy.Tree",
     "learn.visits.Log": "learn.online.first_order.UpdateLog",
-    "prove.certificates.Separability": "prove.exact.certificates.Separability",
-    "prove.certificates.WidestPlane": "prove.exact.certificates.WidestPlane",
+    "prove.certificates.Separability": "prove.exact.separability_certificate.Separability",
+    "prove.certificates.WidestPlane": "prove.exact.max_margin_certificate.WidestPlane",
+    "prove.exact.certificates.Separability": "prove.exact.separability_certificate.Separability",
+    "prove.exact.certificates.WidestPlane": "prove.exact.max_margin_certificate.WidestPlane",
 }
 
 # What the solvers that minimise an objective meant by "converged".

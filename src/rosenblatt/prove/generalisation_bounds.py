@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.prove.exact.certificates import WidestPlane
+from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
 from rosenblatt.prove.margins import linear_model_of, margins
 
 Array = np.ndarray[Any, Any]

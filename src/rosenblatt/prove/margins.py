@@ -12,8 +12,9 @@ from sklearn.pipeline import Pipeline
 
 from rosenblatt.data.examples import encode_labels
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.prove.exact.certificates import Separability, WidestPlane
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
+from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
+from rosenblatt.prove.exact.separability_certificate import Separability
 
 Array = np.ndarray[Any, Any]
 

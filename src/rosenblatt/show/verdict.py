@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.prove.exact.certificates import Separability, WidestPlane
 from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
+from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
+from rosenblatt.prove.exact.separability_certificate import Separability
 from rosenblatt.prove.margins import margins
 from rosenblatt.prove.max_margin.search import widest_plane
 

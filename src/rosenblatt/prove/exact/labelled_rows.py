@@ -159,3 +159,9 @@ def _as_label_vector(y: Any, n: int) -> Array:
             f"Found input variables with inconsistent numbers of samples: X has {n} rows, y has {y.shape[0]}."
         )
     return np.asarray(y)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Refuse a value that is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")

@@ -12,16 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.prove.exact.certificates import (
-    Separability,
-    WidestPlane,
-    check_flag,
-    geometric_margin,
-    plain_label,
-    signed_rows,
-    upper_margin,
-)
-from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
+from rosenblatt.prove.exact.claims import geometric_margin, plain_label, signed_rows
+from rosenblatt.prove.exact.labelled_rows import LabelledRows, check_flag, read_labelled_rows
+from rosenblatt.prove.exact.max_margin_certificate import WidestPlane, upper_margin
+from rosenblatt.prove.exact.separability_certificate import Separability
 from rosenblatt.prove.max_margin.hulls import find_widest_plane
 from rosenblatt.prove.separation.search import decide_separability
 

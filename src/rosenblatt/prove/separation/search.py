@@ -16,18 +16,15 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.prove.exact.arithmetic import SignedRows, power_of_two, row_space
-from rosenblatt.prove.exact.certificates import (
+from rosenblatt.prove.exact.claims import geometric_margin, plain_label, signed_rows
+from rosenblatt.prove.exact.labelled_rows import LabelledRows, check_flag, read_labelled_rows
+from rosenblatt.prove.exact.records import LazyField
+from rosenblatt.prove.exact.separability_certificate import (
     Separability,
     SeparabilityByClass,
-    check_flag,
     coefficient_names,
-    geometric_margin,
     infinite_coefficients,
-    plain_label,
-    signed_rows,
 )
-from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
-from rosenblatt.prove.exact.records import LazyField
 from rosenblatt.prove.max_margin.hulls import find_widest_plane
 from rosenblatt.prove.separation.many_columns import (
     PureColumnLayers,

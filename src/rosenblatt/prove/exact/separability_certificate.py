@@ -1,12 +1,10 @@
-"""Certificates: small frozen records that prove their claims, and exact checkers for them.
+"""Certificates of separability: small frozen records that prove their verdict, and their exact checkers.
 
 A proof is checked without the code that found it: of rosenblatt, only `prove.exact` and `data` are imported here. An
 error names the first claim that fails (`CertificateError`).
 
-    CertificateError     a claim of a record is false for the rows it is checked against
     Separability         complete, quasi-complete or overlap, with proof
     SeparabilityByClass  one of them for each class against the rest
-    WidestPlane          the plane with the largest margin, with a lower and an upper bound on that margin
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,10 +27,15 @@ from rosenblatt.prove.exact.arithmetic import (
     power_of_two,
     reduce_modulo,
     row_space,
-    squared_norm,
+)
+from rosenblatt.prove.exact.claims import (
+    geometric_margin,
+    is_row_number,
+    plain_label,
+    refuse,
+    signed_rows,
 )
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
-from rosenblatt.prove.exact.records import CertificateError as CertificateError
 from rosenblatt.prove.exact.records import CertificateRecord, document_digest, parse_certificate
 
 Array = np.ndarray[Any, Any]
@@ -41,55 +44,6 @@ Array = np.ndarray[Any, Any]
 def _first_dozen(things: Any) -> str:
     """The first twelve items as text."""
     return ", ".join(map(str, things[:12])) + (", …" if len(things) > 12 else "")
-
-
-def _refuse(claim: str, why: str, row: int | None = None) -> NoReturn:
-    raise CertificateError(claim, why, row)
-
-
-def _is_row_number(row: Any) -> bool:
-    """Whether this has the type of a row number."""
-    return isinstance(row, int) and not isinstance(row, bool)
-
-
-def plain_label(value: Any) -> Any:
-    """A label as a plain Python value."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-# -- exact margins ---------------------------------------------------------------------------------------------------
-
-
-def root_below(square: Fraction) -> float:
-    """The largest double m ≥ 0 with m² ≤ square."""
-    if square <= 0:
-        return 0.0
-    shift = max(0, 128 - (square.numerator.bit_length() - square.denominator.bit_length()))
-    shift += shift % 2
-    root = Fraction(math.isqrt((square.numerator << shift) // square.denominator), 1 << (shift // 2))
-    try:
-        m = float(root)
-    except OverflowError:
-        return float(np.finfo(np.float64).max)
-    while Fraction(m) ** 2 > square:
-        m = math.nextafter(m, 0.0)
-    while math.isfinite(up := math.nextafter(m, math.inf)) and Fraction(up) ** 2 <= square:
-        m = up
-    return m
-
-
-def root_above(square: Fraction) -> float:
-    """The smallest double m with m² ≥ square."""
-    m = root_below(square)
-    return m if Fraction(m) ** 2 == square else math.nextafter(m, math.inf)
-
-
-def geometric_margin(z: SignedRows, w: Vector) -> float:
-    """The largest double not above min z·w/‖w‖, for w that separates; the norm excludes the intercept."""
-    norm2 = squared_norm(w[:-1] if z.intercept else w)
-    if norm2 == 0:
-        return math.inf
-    return root_below(z.smallest_product(w) ** 2 / norm2)
 
 
 def _weighted_sum(z: SignedRows, rows: tuple[int, ...], weights: tuple[Fraction, ...]) -> list[Fraction]:
@@ -102,24 +56,21 @@ def _weighted_sum(z: SignedRows, rows: tuple[int, ...], weights: tuple[Fraction,
 def _check_combination(z: SignedRows, claim: str, rows: Any, weights: Any, most: int) -> None:
     """Check for at most `most` distinct rows, positive weights that sum to 1, and Σ λ_i z_i = 0."""
     if rows is None or weights is None or not rows:
-        _refuse(claim, "is missing")
+        refuse(claim, "is missing")
     if len(set(rows)) != len(rows) or len(rows) != len(weights):
-        _refuse(claim, "must have distinct rows and one weight per row")
+        refuse(claim, "must have distinct rows and one weight per row")
     if len(rows) > most:
-        _refuse(claim, f"has {len(rows)} rows, but at most {most} are allowed")
+        refuse(claim, f"has {len(rows)} rows, but at most {most} are allowed")
     for row, weight in zip(rows, weights, strict=True):
-        if not (_is_row_number(row) and 0 <= row < z.n):
-            _refuse(claim, "names a row that does not exist", row)
+        if not (is_row_number(row) and 0 <= row < z.n):
+            refuse(claim, "names a row that does not exist", row)
         if not (isinstance(weight, Fraction) and weight > 0):
-            _refuse(claim, f"has weight {weight}, expected a positive fraction", row)
+            refuse(claim, f"has weight {weight}, expected a positive fraction", row)
     if sum(weights) != 1:
-        _refuse(claim, "has weights that do not sum to 1")
+        refuse(claim, "has weights that do not sum to 1")
     for column, value in enumerate(_weighted_sum(z, rows, weights)):
         if value:
-            _refuse(claim, f"has a weighted sum that is not 0 in column {column}", rows[0])
-
-
-# -- separability ----------------------------------------------------------------------------------------------------
+            refuse(claim, f"has a weighted sum that is not 0 in column {column}", rows[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,15 +244,15 @@ class Separability(CertificateRecord):
     def _check(self, table: LabelledRows) -> None:
         z = signed_rows(table, self.positive, self.fit_intercept)
         if table.shape != tuple(self.shape):
-            _refuse("shape", f"X has shape {table.shape}, the record has {self.shape}")
+            refuse("shape", f"X has shape {table.shape}, the record has {self.shape}")
         if tuple(plain_label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
-            _refuse("classes", f"y has classes {table.classes.tolist()}, the record has {self.classes}")
+            refuse("classes", f"y has classes {table.classes.tolist()}, the record has {self.classes}")
         if self.names is not None and not len(set(self.names)) == len(self.names) == table.shape[1]:
-            _refuse("names", f"{self.names} are not {table.shape[1]} distinct names, one per column")
+            refuse("names", f"{self.names} are not {table.shape[1]} distinct names, one per column")
         if table.names is not None and self.names is not None and table.names != self.names:
-            _refuse("names", f"X has columns {table.names}, the record has {self.names}")
+            refuse("names", f"X has columns {table.names}, the record has {self.names}")
         if self.verdict not in ("complete", "quasi-complete", "overlap", "undecided"):
-            _refuse("verdict", f"{self.verdict!r} is not a known verdict")
+            refuse("verdict", f"{self.verdict!r} is not a known verdict")
         self._check_nothing_else()
         if self.verdict == "complete":
             self._check_plane(z)
@@ -311,7 +262,7 @@ class Separability(CertificateRecord):
             self._check_spanning(z)
         sides = None if self.rows is None else tuple(z.sides[list(self.rows)].tolist())
         if self.sides is not None and self.sides != sides:
-            _refuse("sides", f"the rows of the witness have sides {sides}, the record has {self.sides}")
+            refuse("sides", f"the rows of the witness have sides {sides}, the record has {self.sides}")
         self._check_direction(z)
         self._check_aliased(z)
         self._check_finite(z)
@@ -327,50 +278,50 @@ class Separability(CertificateRecord):
         }[self.verdict]
         for name in others:
             if getattr(self, name) is not None:
-                _refuse(name, f"must be None for the verdict {self.verdict!r}")
+                refuse(name, f"must be None for the verdict {self.verdict!r}")
 
     def _check_plane(self, z: SignedRows) -> None:
         if self.coef is None or self.intercept is None or self.margin is None:
-            _refuse("coef", "is missing")
+            refuse("coef", "is missing")
         if self.coef.shape != (self.shape[1],) or not (np.isfinite(self.coef).all() and math.isfinite(self.intercept)):
-            _refuse("coef", "must be one finite number per column, with a finite intercept")
+            refuse("coef", "must be one finite number per column, with a finite intercept")
         if not self.fit_intercept and self.intercept != 0:
-            _refuse("intercept", "must be 0 if fit_intercept is False")
+            refuse("intercept", "must be 0 if fit_intercept is False")
         doubles = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
         if self.plane is not None and not np.array_equal(doubles, [float(value) for value in self.plane]):
-            _refuse("plane", "does not round to `coef` and `intercept`")
+            refuse("plane", "does not round to `coef` and `intercept`")
         w: Vector = doubles if self.plane is None else self.plane
         wrong = np.flatnonzero(z.signs(w) <= 0)
         if wrong.size:
-            _refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
+            refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
         if self.margin != geometric_margin(z, w):
-            _refuse("margin", f"{self.margin!r} is not the margin of the plane rounded down to a double")
+            refuse("margin", f"{self.margin!r} is not the margin of the plane rounded down to a double")
 
     def _check_spanning(self, z: SignedRows) -> None:
         space = row_space(z)
         if self.rank != space.rank:
-            _refuse("rank", f"the rows have rank {space.rank}, the record has {self.rank}")
+            refuse("rank", f"the rows have rank {space.rank}, the record has {self.rank}")
         _check_combination(z, "spanning_rows", self.spanning_rows, self.spanning_weights, max(2 * space.rank, 2))
         assert self.spanning_rows is not None
         if rank_of(z, self.spanning_rows) != space.rank:
-            _refuse("spanning_rows", "do not span the row space of all rows", self.spanning_rows[0])
+            refuse("spanning_rows", "do not span the row space of all rows", self.spanning_rows[0])
 
     def _check_direction(self, z: SignedRows) -> None:
         if self.direction is None:
             if self.verdict in ("quasi-complete", "complete"):
-                _refuse("direction", "is missing")
+                refuse("direction", "is missing")
             if self.infinite or (self.infinite is None and self.verdict == "overlap"):
-                _refuse("infinite", "there is no direction to show that these coefficients are infinite")
+                refuse("infinite", "there is no direction to show that these coefficients are infinite")
             return
         if len(self.direction) != z.width:
-            _refuse("direction", f"has {len(self.direction)} entries, expected {z.width}")
+            refuse("direction", f"has {len(self.direction)} entries, expected {z.width}")
         signs = z.signs(self.direction)
         if (signs < 0).any():
-            _refuse("direction", "puts this row on the wrong side", int(np.flatnonzero(signs < 0)[0]))
+            refuse("direction", "puts this row on the wrong side", int(np.flatnonzero(signs < 0)[0]))
         if not (signs > 0).any():
-            _refuse("direction", "puts every row on the plane")
+            refuse("direction", "puts every row on the plane")
         if self.infinite not in (None, infinite_coefficients(self.direction, self.names, self.fit_intercept)):
-            _refuse("infinite", "does not match the signs in `direction`")
+            refuse("infinite", "does not match the signs in `direction`")
 
     def _check_finite(self, z: SignedRows) -> None:
         """Check that every direction is 0 in all coefficients that are neither infinite nor aliased.
@@ -381,7 +332,7 @@ class Separability(CertificateRecord):
         if self.infinite is None or self.direction is None:
             return
         if self.aliased is None:
-            _refuse("infinite", "cannot be known if `aliased` is not")
+            refuse("infinite", "cannot be known if `aliased` is not")
         names = coefficient_names(self.names, self.shape[1], self.fit_intercept)
         kept = [j for j, name in enumerate(names) if name not in set(self.aliased)]
         moved = set(kept)
@@ -389,12 +340,12 @@ class Separability(CertificateRecord):
             _check_combination(z, "spanning_rows", self.spanning_rows, self.spanning_weights, 2 * z.width)
             assert self.spanning_rows is not None
             if len(self.spanning_rows) > max(2 * rank_of(z, self.spanning_rows), 1):
-                _refuse("spanning_rows", "has more than 2·rank rows")
+                refuse("spanning_rows", "has more than 2·rank rows")
             numbers, _ = integers_and_exponents(z.block(np.array(self.spanning_rows, dtype=np.int64))[:, kept])
             moved = {kept[j] for v in null_vectors(numbers).values() for j, value in enumerate(v) if value}
         for j in sorted(moved):
             if names[j] not in self.infinite:
-                _refuse("infinite", f"no proof that the coefficient of {names[j]!r} is finite")
+                refuse("infinite", f"no proof that the coefficient of {names[j]!r} is finite")
 
     def _check_aliased(self, z: SignedRows) -> None:
         if self.aliased is None:
@@ -403,27 +354,14 @@ class Separability(CertificateRecord):
         dropped = []
         for name in self.aliased:
             if name not in names:
-                _refuse("aliased", f"{name!r} is not a column")
+                refuse("aliased", f"{name!r} is not a column")
             dropped.append(names.index(name))
         space = row_space(z)
         if len(dropped) != z.width - space.rank:
-            _refuse("aliased", f"{z.width - space.rank} columns are linear combinations of others, not {len(dropped)}")
+            refuse("aliased", f"{z.width - space.rank} columns are linear combinations of others, not {len(dropped)}")
         kept = [j for j in range(z.width) if j not in set(dropped)]
         if rank_of(z, tuple(space.rows.tolist()), kept) != space.rank:
-            _refuse("aliased", "the remaining columns are not independent")
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Refuse a value that is neither True nor False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
-
-
-def signed_rows(table: LabelledRows, positive: Any, fit_intercept: bool) -> SignedRows:
-    """The rows z, positive for one class and negative for the rest."""
-    found = np.flatnonzero(table.classes == positive)
-    code = int(found[0]) if found.size else -1
-    return SignedRows(table, np.where(table.codes == code, 1, -1).astype(np.int8), bool(fit_intercept))
+            refuse("aliased", "the remaining columns are not independent")
 
 
 def rank_of(z: SignedRows, rows: tuple[int, ...], columns: list[int] | None = None) -> int:
@@ -498,7 +436,7 @@ class SeparabilityByClass(CertificateRecord, Mapping[Any, Separability]):
         """Check every claim of every verdict exactly against the rows: see `Separability.verify`."""
         table = read_labelled_rows(X, y)
         if tuple(self) != tuple(plain_label(name) for name in table.classes):
-            _refuse("verdicts", f"y has classes {table.classes.tolist()}, the record has {list(self)}")
+            refuse("verdicts", f"y has classes {table.classes.tolist()}, the record has {list(self)}")
         for verdict in self.verdicts:
             verdict._check(table)
 
@@ -511,124 +449,3 @@ class SeparabilityByClass(CertificateRecord, Mapping[Any, Separability]):
     def from_json(cls, text: str) -> SeparabilityByClass:
         """Read the record that `to_json` wrote; refuse text that was edited."""
         return cls(tuple(Separability.from_json(verdict) for verdict in parse_certificate(text, cls.kind)["verdicts"]))
-
-
-# -- the widest plane ------------------------------------------------------------------------------------------------
-
-
-def upper_margin(z: SignedRows, support: tuple[int, ...], weights: tuple[float, ...]) -> float:
-    """The upper bound on the margin of any plane that these weights prove, rounded up to a double.
-
-    With an intercept it is ½‖p − q‖, where p and q are the weighted means of the two classes; without one it is
-    ‖Σ α_i z_i‖/Σ α_i.
-    """
-    block = z.block(np.array(support, dtype=np.int64))
-    rows, unit = integers_and_exponents(block[:, :-1] if z.intercept else block)
-    alpha = integers_and_exponents(np.array(weights)[:, None])[0][:, 0].astype(object)
-    rows, sides = rows.astype(object), z.sides[list(support)]
-    if z.intercept:
-        plus, minus = int(alpha[sides > 0].sum()), int(alpha[sides < 0].sum())
-        total, mass = (
-            minus * (alpha[sides > 0] @ rows[sides > 0]) + plus * (alpha[sides < 0] @ rows[sides < 0]),
-            plus * minus,
-        )
-        mass *= 2
-    else:
-        total, mass = alpha @ rows, int(alpha.sum())
-    if mass == 0:
-        return math.inf
-    least = int(unit.min())
-    square = sum((int(v) << int(e) - least) ** 2 for v, e in zip(total, unit, strict=True))
-    return root_above(Fraction(square, mass**2) * power_of_two(2 * least))
-
-
-@dataclass(frozen=True, eq=False)
-class WidestPlane(CertificateRecord):
-    """The plane with the largest margin, with bounds that prove it; returned by `max_margin`.
-
-    Attributes
-    ----------
-    positive, classes, fit_intercept, shape
-        As in `Separability`.
-    coef, intercept : ndarray of shape (d,), float
-        The plane, scaled so that y·f is about 1 on the nearest rows.
-    margin : float
-        The margin that it achieves, rounded down to a double.
-    upper : float
-        No plane has a larger margin: the bound that `support` and `weights` prove, rounded up to a double.
-    support, weights : tuple of int, tuple of float
-        Rows and their α > 0; Σ α_i z_i is the normal of the plane.
-
-    Examples
-    --------
-    >>> from rosenblatt import max_margin
-    >>> plane = max_margin([[0.0], [1.0], [3.0]], [0, 0, 1])
-    >>> plane.coef, plane.intercept, plane.margin, plane.upper, plane.support
-    (array([1.]), -2.0..., 1.0, 1.0, (1, 2))
-    >>> WidestPlane.from_json(plane.to_json()) == plane
-    True
-    """
-
-    kind: ClassVar[str] = "widest plane"
-
-    positive: Any
-    classes: tuple[Any, ...]
-    fit_intercept: bool
-    shape: tuple[int, int]
-    coef: Array
-    intercept: float
-    margin: float
-    upper: float
-    support: tuple[int, ...]
-    weights: tuple[float, ...]
-
-    @property
-    def gap(self) -> float:
-        """The relative gap (upper − margin)/upper; 1 if `upper` is infinite."""
-        return (self.upper - self.margin) / self.upper if math.isfinite(self.upper) else 1.0
-
-    def __str__(self) -> str:
-        """The plane as text."""
-        return (
-            f"a plane separates {self.positive!r} from the rest with margin {self.margin:.9g}; "
-            f"no plane has more than {self.upper:.9g} (gap {self.gap:.2g}), proven by {len(self.support)} rows"
-        )
-
-    def verify(self, X: Any, y: Any) -> None:
-        """Check every claim exactly against the rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-
-        Raises
-        ------
-        CertificateError
-            Names the first claim that is false, and the row.
-        """
-        table = read_labelled_rows(X, y)
-        z = signed_rows(table, self.positive, self.fit_intercept)
-        if table.shape != tuple(self.shape) or self.coef.shape != (table.shape[1],):
-            _refuse("shape", f"X has shape {table.shape}, the record has {self.shape}")
-        if tuple(plain_label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
-            _refuse("classes", f"y has classes {table.classes.tolist()}, the record has {self.classes}")
-        if not self.fit_intercept and self.intercept != 0:
-            _refuse("intercept", "must be 0 if fit_intercept is False")
-        w = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
-        if not np.isfinite(w).all():
-            _refuse("coef", "must be finite")
-        wrong = np.flatnonzero(z.signs(w) <= 0)
-        if wrong.size:
-            _refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
-        if self.margin != geometric_margin(z, w):
-            _refuse("margin", f"{self.margin!r} is not the margin of the plane rounded down to a double")
-        if len(self.support) != len(self.weights) or len(set(self.support)) != len(self.support):
-            _refuse("support", "must have distinct rows and one weight per row")
-        for row, weight in zip(self.support, self.weights, strict=True):
-            if not (_is_row_number(row) and 0 <= row < z.n):
-                _refuse("support", "names a row that does not exist", row)
-            if not (isinstance(weight, float) and 0 < weight < math.inf):
-                _refuse("support", f"has weight {weight}, expected a positive finite number", row)
-        if self.upper != upper_margin(z, self.support, self.weights):
-            _refuse("upper", f"{self.upper!r} is not the bound that the support proves, rounded up to a double")
