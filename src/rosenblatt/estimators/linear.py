@@ -24,10 +24,10 @@ from rosenblatt.learn.epochs import Training
 from rosenblatt.learn.linear import stochastic
 from rosenblatt.learn.linear.gradient_descent import GradientSolver
 from rosenblatt.learn.linear.losses import LOSSES, names
-from rosenblatt.learn.linear.minibatch import scores_of, to_host
 from rosenblatt.learn.linear.minibatch_solver import MOST_ITERATIONS, MiniBatchSolver, default_passes
 from rosenblatt.learn.linear.penalties import PENALTIES
 from rosenblatt.learn.linear.proximal_gradient import BatchSolver
+from rosenblatt.learn.linear.row_reader import scores_of, to_host
 from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.rules import PassiveAggressiveRule

@@ -1,4 +1,4 @@
-"""L-BFGS in the variables of `minibatch`: what brings a point that mini-batches found to the minimum.
+"""L-BFGS in the variables of `scaled_objective`: what brings a point that mini-batches found to the minimum.
 
     A ← A − step·H∇F          H from the last ten changes of A and ∇F, starting from M/L
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rosenblatt.learn.linear.minibatch import MiniBatchDescent
+from rosenblatt.learn.linear.scaled_objective import ScaledObjective
 
 Array = Any
 MEMORY = 10
@@ -26,8 +26,8 @@ MOST_HALVINGS = 30
 class LimitedMemory:
     """A point A = (V, c) of one penalty, F and its gradient there, and the last changes of both."""
 
-    def __init__(self, descent: MiniBatchDescent, V: Array, c: Array) -> None:
-        self.descent, self.xp = descent, descent.xp
+    def __init__(self, objective: ScaledObjective, V: Array, c: Array) -> None:
+        self.objective, self.xp = objective, objective.xp
         self.A = self.xp.concat([V, c], axis=0)
         self.F, self.gradient = self._at(self.A)
         self.changes: list[tuple[Array, Array, float]] = []
@@ -41,22 +41,22 @@ class LimitedMemory:
     @property
     def decrease(self) -> float:
         """How much a step along the gradient could lower F, to first order."""
-        return float(self.descent.decrease(self.gradient[:-1, :], self.gradient[-1:, :])[0])
+        return float(self.objective.decrease(self.gradient[:-1, :], self.gradient[-1:, :])[0])
 
     def _at(self, A: Array) -> tuple[float, Array]:
-        V, c, descent = A[:-1, :], A[-1:, :], self.descent
-        loss, G, g, _ = descent.whole(V, c)
-        G = G + descent.by_feature * V * descent.smooth
-        return float(loss[0]) + float(descent.penalty(V)[0]), self.xp.concat([G, g], axis=0)
+        V, c, objective = A[:-1, :], A[-1:, :], self.objective
+        loss, G, g, _ = objective.whole(V, c)
+        G = G + objective.by_feature * V * objective.smooth
+        return float(loss[0]) + float(objective.penalty(V)[0]), self.xp.concat([G, g], axis=0)
 
     def _dot(self, a: Array, b: Array) -> float:
         return float(self.xp.sum(a * b))
 
     def _metric(self, q: Array) -> Array:
         """The start of H: M for the weights, 1 for the intercepts, over their curvatures."""
-        descent = self.descent
+        objective = self.objective
         return self.xp.concat(
-            [descent.divided(q[:-1, :]) / float(descent.steepness[0]), q[-1:, :] / descent.of_intercepts], axis=0
+            [objective.divided(q[:-1, :]) / float(objective.steepness[0]), q[-1:, :] / objective.of_intercepts], axis=0
         )
 
     def direction(self) -> Array:

@@ -1,0 +1,80 @@
+"""What the change of variables of `scaled_objective` takes from the rows: means, variances, correlated directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, largest, to_host
+
+
+def moments(
+    rows: RowReader, weights: Array | None, shift: Host, unit: Host, pulls: Callable[[int, int, Array], Array]
+) -> tuple[Host, Host, Array]:
+    """The mean and the variance of each feature, and the sum of `pulls` of (x − shift)/unit.
+
+    `shift`, near the mean, keeps the variance from cancelling, and `unit`, powers of 2 near the largest values, keeps
+    their squares from overflowing. `pulls` is asked for each block: begin, end, rows.
+    """
+    xp, pulled = rows.xp, 0.0
+    near, over = rows.place(shift, rows.dtype), rows.place(1.0 / unit, rows.dtype)
+    sums = xp.zeros((2, rows.d), dtype=xp.float64, device=rows.device)
+    for begin, end, block in rows.blocks():
+        block = block - near
+        block *= over
+        pulled += pulls(begin, end, block)
+        if weights is None:
+            first = xp.sum(block, axis=0)
+            block *= block
+            second = xp.sum(block, axis=0)
+        else:
+            share = weights[None, begin:end]
+            first, second = (share @ block)[0, :], (share @ (block * block))[0, :]
+        sums += xp.astype(xp.stack([first, second]), xp.float64)
+    first, second = to_host(sums) / (rows.n if weights is None else float(xp.sum(weights)))
+    if not np.isfinite(second).all():
+        find_bad_row(rows)
+        raise NotFiniteError("The variance of a feature overflowed", largest(rows))
+    return shift + unit * first, unit**2 * np.maximum(second - first**2, 0.0), pulled
+
+
+@dataclass(frozen=True)
+class Directions:
+    """The directions that M divides, Q (d, k), by how much, 1 − λ_k/λ_i, and the largest curvature that is left."""
+
+    Q: Host
+    cut: Host
+    largest: float
+
+
+def directions(Z: Host, batch: int, most: int, seed: int, by_row: bool = False) -> Directions:
+    """From a sample of standardised rows, by subspace iteration; none where the features are nearly uncorrelated.
+
+    If `by_row`, a single row of the sample must not make a step of its batch too large: where slopes have no bound,
+    one such step is never made good.
+    """
+    rng = np.random.default_rng((seed, 1))
+    k = min(most, Z.shape[1] // 4, Z.shape[0] // 4)
+    Q, cut = np.zeros((Z.shape[1], 0), Z.dtype), np.zeros(0, Z.dtype)
+    if k:
+        basis = rng.standard_normal((Z.shape[1], k + 8 if k + 8 < Z.shape[1] else k)).astype(Z.dtype)
+        for _ in range(3):
+            basis = np.linalg.qr(Z.T @ (Z @ basis))[0]
+        projected = Z @ basis
+        sizes, vectors = np.linalg.eigh(projected.T @ projected / Z.shape[0])
+        sizes, vectors = sizes[::-1][:k], vectors[:, ::-1][:, :k]
+        if sizes[0] > 3.0 * sizes[-1] > 0.0:
+            Q, cut = np.ascontiguousarray(basis @ vectors), 1.0 - sizes[-1] / sizes
+    Z = Z - (Z @ Q) * (1.0 - np.sqrt(1.0 - cut)) @ Q.T
+    some = Z[rng.permutation(Z.shape[0])[:batch]]  # rows may come in any order, small ones first
+    v: Host = np.asarray(rng.standard_normal(Z.shape[1]), Z.dtype)
+    largest = 0.0
+    for _ in range(12):
+        v = some.T @ (some @ (v / max(float(np.linalg.norm(v)), 1e-30))) / some.shape[0]
+        largest = float(np.linalg.norm(v))
+    if by_row:
+        largest = max(largest, float((Z * Z).sum(axis=1).max()) / (4.0 * batch))
+    return Directions(Q, cut, max(largest, 1e-12))

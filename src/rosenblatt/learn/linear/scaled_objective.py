@@ -1,0 +1,448 @@
+"""The objective of a linear model for several penalties at once, in variables whose units are those of the data.
+
+The objective is that of `stochastic`, F(W, b) = D(W, b) + α·P(W), D the mean loss. Its variables are changed so that
+neither the units of the features nor their correlations matter:
+
+    z = (x − μ)/t          f = s·(z·V + c)          F = κ·(D' + P')
+
+μ and t are the means and deviations of the features, s and κ the units of y and of the loss (1 for classes). With the
+slopes S = ∂ℓ/∂f (for softmax p − y) B rows Z have the gradient
+
+    G = Zᵀ S/B + α'V          MG          M = I − Q diag(1 − λ_k/λ_i) Qᵀ
+
+M divides the k largest directions of the features' correlations, taken from a sample of rows, by their excess over the
+k-th (Ma and Belkin 2017), so that they do not limit the step size. L is the largest curvature of a batch that is left,
+by power iteration. At V = 0 the gradient over all rows needs only the sums of the rows of each class, which the pass
+that finds μ and t adds up.
+
+P penalties are P blocks of columns of V: one product serves all of them. On a GPU rows of 16 bits are multiplied as
+they are, with sums and weights of 32 bits.
+
+S. Ma, M. Belkin, "Diving into the shallows: a computational perspective on large-scale shallow learning", NIPS 2017.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
+from rosenblatt.learn.linear.feature_statistics import directions, moments
+from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host
+
+SAMPLE = 2048  # rows from which the directions and the step size are computed
+DIRECTIONS = 64  # of the features' correlations that M divides at most
+UNBOUNDED_SLOPES = ("squared", "squared_hinge", "exponential")
+MOST_NARROW = 2.0**14  # of a value in 16 bits that enters a sum
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to minimise and how.
+
+    Attributes
+    ----------
+    loss : str
+        A name of `ARRAY_LOSSES`; "softmax" is the log loss of several classes.
+    columns : int
+        K: one per class, or 1 for two classes and for numbers.
+    alphas : tuple of float
+        The penalties, each a model of its own.
+    l1_ratio : float
+        ρ of ρΣ|w| + ½(1 − ρ)Σw².
+    standardised : bool
+        Whether the penalty applies to the weights of standardised features; else to those of the features as given.
+    intercept : bool
+    width : float
+        Of the losses that have one.
+    epochs : int
+        The budget, over which the step size falls to 0.
+    batch : int or None
+        Rows per step; None: by the number of rows and the device.
+    seed : int
+    """
+
+    loss: str
+    columns: int
+    alphas: tuple[float, ...] = (1e-4,)
+    l1_ratio: float = 0.0
+    standardised: bool = False
+    intercept: bool = True
+    width: float = 0.1
+    epochs: int = 3
+    batch: int | None = None
+    seed: int = 0
+
+
+def wide_product(xp: Any, a: Array, b: Array, dtype: Any) -> Array:
+    """a·b of 16 bits, summed and returned in `dtype`: the sum over a batch may exceed what 16 bits can hold."""
+    try:
+        return xp.mm(a, b, out_dtype=dtype)
+    except (AttributeError, TypeError, NotImplementedError):  # CuPy, torch before 2.8, devices without it
+        return xp.astype(a, dtype) @ xp.astype(b, dtype)
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """How near a point is to the minimum, one number per penalty.
+
+    Attributes
+    ----------
+    loss, penalty : ndarray of shape (P,)
+        D and α·P, whose sum is F.
+    gradient : ndarray of shape (P,)
+        ‖∇F‖ in the weights and intercepts of the features as given; of L1, the subgradient nearest to 0.
+    decrease : ndarray of shape (P,)
+        How much a step along the gradient could lower F, to first order.
+    errors : int
+        Rows that the model of the first penalty gets wrong.
+    """
+
+    loss: Host
+    penalty: Host
+    gradient: Host
+    decrease: Host
+    errors: int
+
+
+class ScaledObjective:
+    """F for all penalties: its change of variables, its curvature, and its value and gradient at any point.
+
+    Parameters
+    ----------
+    rows : RowReader
+    y : array of shape (n,) or (n, K)
+        Numbers, ±1 for two classes, whole numbers from 0 to K − 1 for classes, or an indicator of labels; where X is.
+    settings : Settings
+    weights : array of shape (n,), optional
+        Of the rows; where X is.
+    batch : int
+        Rows of a batch, whose curvature L is.
+    """
+
+    def __init__(self, rows: RowReader, y: Array, settings: Settings, weights: Array | None, batch: int) -> None:
+        self.settings, self.rows, self.batch = settings, rows, batch
+        self.xp = xp = rows.xp
+        self.K, self.P = settings.columns, len(settings.alphas)
+        self.softmax = settings.loss == "softmax"
+        self.loss = ARRAY_LOSSES["log" if self.softmax else settings.loss]
+        self.damped = settings.loss == "exponential"
+        self.mass, self.weights, self.y = 1.0, None, rows.used(y)
+        if weights is not None:
+            self.weights = xp.astype(rows.used(weights), rows.dtype, copy=False)
+            self.mass = float(xp.mean(self.weights))
+        if self.softmax:
+            self.y = xp.astype(self.y, xp.int64, copy=False)
+        self.classes = xp.arange(self.K, dtype=self.y.dtype, device=rows.device)
+        self._units()
+        self.at_zero = self._scale()  # the gradient in V where all scores are 0, (K, d)
+
+    # -- the change of variables -------------------------------------------------------------------------------------
+
+    def _units(self) -> None:
+        """Of y, its mean and deviation, and of the loss, κ."""
+        self.middle, self.s, self.kappa = 0.0, 1.0, 1.0
+        if self.loss.of == "residual":
+            y = to_host(self.y).astype(np.float64)
+            mass = None if self.weights is None else to_host(self.weights).astype(np.float64)
+            self.middle = float(np.average(y, weights=mass)) if self.settings.intercept else 0.0
+            self.s = math.sqrt(float(np.average((y - self.middle) ** 2, weights=mass))) or 1.0
+            self.kappa = self.s**2
+            if self.loss.steepest:
+                steepest = self.loss.steepest * (self.settings.width if self.loss.by_width else 1.0)
+                self.kappa = min(self.kappa, self.s * steepest) or self.kappa
+
+    def _scale(self) -> Array:
+        """μ, t, the directions and the step sizes; returns the gradient in V, (K, d), where all scores are 0."""
+        rows, settings = self.rows, self.settings
+        rng = np.random.default_rng((settings.seed, 0))
+        size = min(rows.n, SAMPLE)
+        chosen = np.sort(rng.choice(rows.n, size, replace=False)) if size < rows.n else np.arange(size)
+        self.sample = rows.place(chosen)
+        sample = to_host(rows.at(self.sample))
+        shift = sample.mean(axis=0, dtype=np.float64)
+        if not np.isfinite(shift).all():
+            find_bad_row(rows)
+        _, exponent = np.frexp(np.abs(sample - shift).max(axis=0))
+        unit = np.ldexp(1.0, np.clip(exponent, -100, 100))
+        mean, variance, sums = moments(rows, self.weights, shift, unit, self._sums_by_class)
+        average, deviation = mean, np.sqrt(variance)
+        constant = deviation <= 8.0 * np.finfo(sample.dtype).eps * np.abs(mean)
+        if not settings.intercept:
+            deviation, mean = np.hypot(deviation, mean), np.zeros_like(mean)
+            constant = deviation == 0.0
+        scale = deviation
+        if not settings.standardised:  # so that the penalty never curves F more than the loss does
+            most = max(settings.alphas) * (1.0 - settings.l1_ratio) * self.s**2 / self.kappa
+            scale = np.hypot(deviation, math.sqrt(most / self._curvature))
+        self.mean, self.t = mean, np.where(constant, 1.0, scale)
+        self.inverse = np.where(constant, 0.0, 1.0 / self.t)
+        # ½(1 − ρ)α w² = ½ α' V²/t², in units of κ.
+        self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
+        Z = (sample - mean.astype(sample.dtype)) * self.inverse.astype(sample.dtype)
+        if self.weights is not None:
+            share = to_host(take(self.xp, self.weights, self.sample)) / self.mass
+            Z = Z * np.sqrt(share).astype(sample.dtype)[:, None]
+        # The proximal step of L1 needs a diagonal metric.
+        most_directions = DIRECTIONS if settings.l1_ratio == 0.0 else 0
+        found = directions(Z, self.batch, most_directions, settings.seed, settings.loss in UNBOUNDED_SLOPES)
+        self.found = found
+        square = float(np.vdot(Z, Z)) / size
+        self.L = self._curvature * found.largest
+        self.of_intercepts = self._curvature
+        if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
+            self.L = min(self.L, 2.0 / self.K * found.largest + 0.5 * square / self.batch)
+            self.of_intercepts = min(0.5, 2.0 * float(self.xp.max(sums[:, -1])) / rows.n)
+        self._allow_for_heavy_rows()
+        self._place()
+        own, every = self._slopes_at_zero()
+        unit, towards, of_all = (
+            rows.place(each * self.inverse, rows.dtype) for each in (unit, shift - self.mean, average - self.mean)
+        )
+        return own * (sums[:, :-1] * unit + sums[:, -1:] * towards) / rows.n + every * of_all
+
+    def _allow_for_heavy_rows(self) -> None:
+        """A batch that holds a row of large weight curves more than the others, which may all lack it."""
+        if self.weights is not None:
+            shares = to_host(self.weights).astype(np.float64) / self.mass
+            heavy = np.sort(np.argsort(-shares, kind="stable")[:SAMPLE])
+            Z = (to_host(self.rows.at(self.rows.place(heavy))) - self.mean) * self.inverse
+            lengths = np.einsum("ij,ij->i", Z, Z)
+            self.L = max(self.L, self._curvature * float((shares[heavy] * lengths).max()) / (4.0 * self.batch))
+            self.of_intercepts = max(self.of_intercepts, self._curvature * float(shares.max()) / self.batch)
+        self.of_intercepts = max(self.of_intercepts, self.L)
+
+    def _slopes_at_zero(self) -> tuple[float, float]:
+        """Where all scores are 0 the slope of a column is own·[its class] + every; of a single column, as summed."""
+        if self.K == 1:
+            return 1.0, 0.0
+        if self.softmax:
+            return -1.0, 1.0 / self.K
+        slope = float(self.loss.both(self.xp, self.xp.zeros((1,)), self.settings.width)[1][0])
+        return 2.0 * slope, -slope
+
+    def _sums_by_class(self, begin: int, end: int, block: Array) -> Array:
+        """Σ share·(x, 1) over the rows of each class, (K, d + 1); of a single column, times the slope at score 0."""
+        xp, y, columns = self.xp, self.y[begin:end, ...], self.classes[:, None]
+        share = 1.0 if self.weights is None else self.weights[begin:end] / self.mass
+        one = xp.ones((end - begin,), dtype=block.dtype, device=self.rows.device) * share
+        if self.K == 1:
+            at_zero = xp.zeros((end - begin, 1, 1), dtype=block.dtype, device=self.rows.device)
+            factors = self.losses(at_zero, self.targets(y))[1][:, 0, 0][None, :] * one
+        elif y.ndim == 2:
+            factors = xp.astype((y != 0).T, block.dtype) * one
+        elif isinstance(block, np.ndarray):
+            of_classes = sp.csc_array((one, y, np.arange(end - begin + 1)), shape=(self.K, end - begin))
+            return np.column_stack([of_classes @ block, np.bincount(y, one, self.K).astype(block.dtype)])
+        else:
+            factors = xp.astype(y[None, :] == columns, block.dtype) * one
+        if self.rows.half:  # a value far larger than those of the sample must not become infinite
+            block = xp.clip(block, -MOST_NARROW, MOST_NARROW)
+        sums = self.product(self.narrowed(factors), block)
+        return xp.concat([sums, xp.sum(factors, axis=1, keepdims=True)], axis=1)
+
+    @property
+    def _curvature(self) -> float:
+        return 0.5 if self.softmax else self.loss.curvature
+
+    def _place(self) -> None:
+        """Put what the steps need where the rows are."""
+        rows, settings, place = self.rows, self.settings, self.rows.place
+        unit = self.s**2 / self.kappa
+        alphas = np.repeat(np.asarray(settings.alphas, np.float64) * unit, self.K)
+        smooth = alphas * (1.0 - settings.l1_ratio)
+        worst = smooth * (float(self.l2[self.inverse > 0].max(initial=0.0)))
+        self.steepness = (self.L + worst)[:: self.K]
+        self.smooth = place(smooth[None, :], rows.dtype)
+        # Without a smooth penalty the units of the features may be too small for their squares.
+        self.by_feature = place(self.l2[:, None] if smooth.any() else np.zeros((rows.d, 1)), rows.dtype)
+        self.sharp = None
+        if settings.l1_ratio > 0.0:
+            self.sharp = place(np.sqrt(self.l2)[:, None] * (alphas * settings.l1_ratio / self.s), rows.dtype)
+        self.mu, self.over = place(self.mean, rows.dtype), place(self.inverse, rows.dtype)
+        self.Q, self.cut = place(self.found.Q, rows.dtype), place(self.found.cut[:, None], rows.dtype)
+
+    # -- losses and gradients of some rows ---------------------------------------------------------------------------
+
+    def standardise(self, centred: Array) -> Array:
+        """Rows less μ as z, in the same memory unless products have another type."""
+        centred *= self.over
+        return self.narrowed(centred)
+
+    def narrowed(self, values: Array) -> Array:
+        """Values in the type of the products: 16 bits on a GPU where X has them."""
+        return self.xp.astype(values, self.rows.X.dtype) if self.rows.half else values
+
+    def product(self, a: Array, b: Array) -> Array:
+        """a·b in 32 bits or more, where a has the type of the products."""
+        return wide_product(self.xp, a, self.narrowed(b), self.rows.dtype) if self.rows.half else a @ b
+
+    def scores(self, z: Array, V: Array, c: Array) -> Array:
+        """The scores z·V + c."""
+        f = self.product(z, V)
+        f += c
+        return f
+
+    def by_penalty(self, f: Array) -> Array:
+        """Scores (B, P·K) as (B, P, K)."""
+        return self.xp.reshape(f, (f.shape[0], self.P, self.K))
+
+    def targets(self, y: Array) -> Array:
+        """What the columns should say of these rows: codes (B, 1, 1) for softmax, else ±1 or numbers (B, 1, K)."""
+        xp, dtype = self.xp, self.rows.dtype
+        if self.softmax:
+            return y[:, None, None]
+        if self.K == 1:
+            return xp.astype(y, dtype)[:, None, None]
+        on = y != 0 if y.ndim == 2 else y[:, None] == self.classes[None, :]
+        return 2.0 * xp.astype(on, dtype)[:, None, :] - 1.0
+
+    def losses(self, f: Array, target: Array) -> tuple[Array, Array]:
+        """The loss of each row and penalty (B, P), and the slopes (B, P, K), of scores z·V + c (B, P, K)."""
+        xp, width = self.xp, self.settings.width
+        if self.softmax:
+            return softmax(xp, f, target, self.classes)
+        if self.loss.of == "residual":
+            value, slope = self.loss.both(xp, self.s * f + (self.middle - target), width)
+            return value[:, :, 0] / self.kappa, slope * (self.s / self.kappa)
+        value, slope = self.loss.both(xp, target * f, width)
+        return xp.sum(value, axis=-1), target * slope
+
+    def gradient(
+        self, z: Array, f: Array, target: Array, share: Array | None, damped: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Σ ℓ for each penalty, and its gradients in V and c, over these rows with the scores f.
+
+        If `damped`, a column whose mean slope exceeds 1 is divided by it: e^−m curves as much as it falls.
+        """
+        xp = self.xp
+        loss, slopes = self.losses(self.by_penalty(f), target)
+        if share is not None:
+            loss, slopes = loss * share[:, None], slopes * share[:, None, None]
+        flat = xp.reshape(slopes, (slopes.shape[0], self.P * self.K))
+        if damped:
+            flat = flat / xp.clip(xp.mean(xp.abs(flat), axis=0, keepdims=True), 1.0, None)
+        return xp.sum(loss, axis=0), self.product(z.T, flat), xp.sum(flat, axis=0, keepdims=True)
+
+    # -- over all rows -----------------------------------------------------------------------------------------------
+
+    def planes(self, V: Array, c: Array) -> tuple[Array, Array]:
+        """Weights (P, K, d) and intercepts (P, K) of the features as given."""
+        xp, P, K = self.xp, self.P, self.K
+        W = V * (self.over * self.s)[:, None]
+        b = self.s * c[0, :] + self.middle - self.mu @ W
+        return xp.permute_dims(xp.reshape(W, (self.rows.d, P, K)), (1, 2, 0)), xp.reshape(b, (P, K))
+
+    def _missed(self, f: Array, y: Array) -> Array:
+        """How many rows the first penalty's model gets wrong, by the tie rule; of labels, rows with any label wrong.
+
+        Residuals are errors if they exceed the width.
+        """
+        xp, f = self.xp, f[:, : self.K]
+        if self.loss.of == "residual":
+            missed = xp.abs(self.s * f[:, 0] + (self.middle - xp.astype(y, f.dtype))) > self.settings.width
+        elif y.ndim == 2:
+            missed = xp.any((f > 0.0) != (y != 0), axis=1)
+        elif self.K == 1:
+            missed = (f[:, 0] > 0.0) != (y > 0)
+        else:
+            missed = xp.argmax(f, axis=1) != xp.astype(y, xp.int64)
+        return xp.sum(xp.astype(missed, xp.int64))
+
+    def held_out(self, V: Array, c: Array, y: Array, weights: Array | None, present: Host) -> tuple[Host, Host]:
+        """The mean loss and the share of right answers, (P,) each, on other rows of the same X; not for numbers."""
+        xp, rows = self.xp, RowReader(self.rows.X, present)
+        y = xp.astype(rows.used(y), self.y.dtype, copy=False)
+        share = xp.ones((rows.n,), dtype=rows.dtype, device=rows.device)
+        if weights is not None:
+            share = xp.astype(rows.used(weights), rows.dtype)
+        loss, right = (xp.zeros((self.P,), dtype=rows.dtype, device=rows.device) for _ in range(2))
+        for begin, end, block in rows.blocks(self.P * self.K):
+            f = self.scores(self.standardise(block - self.mu), V, c)
+            truth = y[begin:end, ...]
+            f = self.by_penalty(f)
+            right += xp.sum(self._right(f, truth) * share[begin:end, None], axis=0)
+            loss += xp.sum(self.losses(f, self.targets(truth))[0] * share[begin:end, None], axis=0)
+        if not bool(xp.all(xp.isfinite(loss))):
+            find_bad_row(rows)
+        total = float(xp.sum(share))
+        return to_host(loss).astype(np.float64) / total, to_host(right).astype(np.float64) / total
+
+    def _right(self, f: Array, y: Array) -> Array:
+        """The share of right answers of each row and penalty, (B, P); of labels, the share of them."""
+        xp = self.xp
+        if y.ndim == 2:
+            hit = (f > 0.0) == (y != 0)[:, None, :]
+            return xp.mean(xp.astype(hit, f.dtype), axis=-1)
+        if self.K == 1:
+            return xp.astype((f[:, :, 0] > 0.0) == (y > 0)[:, None], f.dtype)
+        return xp.astype(xp.argmax(f, axis=-1) == y[:, None], f.dtype)
+
+    def whole(self, V: Array, c: Array) -> tuple[Array, Array, Array, Array]:
+        """The mean loss for each penalty, in units of κ, its gradients in V and c, and the errors, over all rows."""
+        rows = self.rows
+        total: list[Any] = [0.0, 0.0, 0.0, 0]
+        for begin, end, block in rows.blocks(self.P * self.K):
+            share = None if self.weights is None else self.weights[begin:end] / self.mass
+            y, z = self.y[begin:end, ...], self.standardise(block - self.mu)
+            f = self.scores(z, V, c)
+            parts = [self._missed(f, y)]  # before the losses, which may use the memory of f
+            parts = [*self.gradient(z, f, self.targets(y), share), *parts]
+            total = [before + part for before, part in zip(total, parts, strict=True)]
+        loss, G, g = (each / rows.n for each in total[:3])
+        return loss, G, g * float(self.settings.intercept), total[3]
+
+    def gradient_as_given(self, V: Array, c: Array) -> tuple[Array, Array]:
+        """∂F/∂W (P, K, d) and ∂F/∂b (P, K), in the features as given, of the smooth part of F."""
+        _, G, g, _ = self.whole(V, c)
+        return self._as_given(G + self.by_feature * V * self.smooth, g)
+
+    def _as_given(self, G: Array, g: Array) -> tuple[Array, Array]:
+        # At a fixed intercept b = s·c − μ·W a weight also moves c.
+        unit = self.kappa / self.s
+        G = unit * (G * self.rows.place(self.t[:, None], self.rows.dtype) + self.mu[:, None] * g)
+        shape = (self.rows.d, self.P, self.K)
+        return self.xp.permute_dims(self.xp.reshape(G, shape), (1, 2, 0)), unit * self.xp.reshape(g, shape[1:])
+
+    def report(self, V: Array, c: Array) -> Minimum:
+        """How near the objective is to its minimum at this point."""
+        xp = self.xp
+        loss, G, g, wrong = self.whole(V, c)
+        G = G + self.by_feature * V * self.smooth
+        if self.sharp is not None:  # the subgradient nearest to 0
+            at_zero = xp.sign(G) * xp.clip(xp.abs(G) - self.sharp, 0.0, None)
+            G = xp.where(V == 0.0, at_zero, G + self.sharp * xp.sign(V))
+        W, b = self._as_given(G, g)
+        return Minimum(
+            self.kappa * to_host(loss).astype(np.float64),
+            self.kappa * to_host(self.penalty(V)).astype(np.float64),
+            to_host(xp.sqrt(xp.sum(W * W, axis=(1, 2)) + xp.sum(b * b, axis=1))).astype(np.float64),
+            self.decrease(G, g),
+            int(wrong),
+        )
+
+    def decrease(self, G: Array, g: Array) -> Host:
+        """How much a step along the gradient could lower F, to first order, for each penalty."""
+        xp = self.xp
+        inner = xp.sum(xp.reshape(G * self.divided(G), (self.rows.d, self.P, self.K)), axis=(0, 2))
+        shifts = xp.sum(xp.reshape(g * g, (self.P, self.K)), axis=1)
+        found: Host = self.kappa * (
+            to_host(inner).astype(np.float64) / self.steepness + to_host(shifts) / self.of_intercepts
+        )
+        return found
+
+    def divided(self, G: Array) -> Array:
+        """MG."""
+        return G - self.Q @ (self.cut * (self.Q.T @ G)) if self.Q.shape[1] else G
+
+    def penalty(self, V: Array) -> Array:
+        """α·P for each penalty, in units of κ."""
+        xp = self.xp
+        each = 0.5 * self.smooth * self.by_feature * V * V
+        if self.sharp is not None:
+            each = each + self.sharp * xp.abs(V)
+        return xp.sum(xp.reshape(each, (self.rows.d, self.P, self.K)), axis=(0, 2))

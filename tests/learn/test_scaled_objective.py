@@ -1,0 +1,145 @@
+"""The objective of the mini-batches: its losses, its gradient in the features as given, its products."""
+
+import numpy as np
+import pytest
+from array_api_compat import array_namespace
+
+from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
+from rosenblatt.learn.linear.losses import LOSSES, curve
+from rosenblatt.learn.linear.minibatch import MiniBatchDescent
+from rosenblatt.learn.linear.scaled_objective import Settings, wide_product
+
+NUMPY = array_namespace(np.empty(0))
+
+
+def test_every_loss_that_can_be_learned_has_its_form_on_arrays():
+    assert set(ARRAY_LOSSES) == {name for name, loss in LOSSES.items() if not loss.refusal}
+
+
+@pytest.mark.parametrize("name", sorted(ARRAY_LOSSES))
+def test_losses_on_arrays_are_those_of_the_online_learners_kinks_too(name):
+    m = np.concatenate([np.linspace(-3, 3, 61), [0.0, 1.0, -1.0, 0.1, -0.1, 20.0, -20.0]])
+    value, slope = ARRAY_LOSSES[name].both(NUMPY, m, 0.1)
+    np.testing.assert_allclose(value, curve(name, m), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(slope, curve(name, m, slopes=True), rtol=1e-13, atol=1e-13)
+    assert ARRAY_LOSSES[name].of == LOSSES[name].of
+    assert ARRAY_LOSSES[name].smooth is not LOSSES[name].kinked
+
+
+def test_softmax_has_the_slopes_of_finite_differences():
+    rng = np.random.default_rng(0)
+    f, codes = 3 * rng.standard_normal((4, 2, 3)), np.array([0, 2, 1, 2])[:, None, None]
+    _, slopes = softmax(NUMPY, f.copy(), codes, np.arange(3))
+    for at in np.ndindex(f.shape):
+        ends = []
+        for side in (1e-6, -1e-6):
+            moved = f.copy()
+            moved[at] += side
+            ends.append(softmax(NUMPY, moved, codes, np.arange(3))[0].sum())
+        assert slopes[at] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
+
+
+PROBLEMS = [
+    ("softmax", "codes"),
+    ("log", "codes"),
+    ("log", "labels"),
+    *((name, "signs") for name in ("log", "squared_hinge", "hinge", "perceptron", "modified_huber", "exponential")),
+    *((name, "numbers") for name, loss in ARRAY_LOSSES.items() if loss.of == "residual"),
+]
+
+
+def problem(kind, n=60, d=4):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, d)) * np.array([1.0, 10.0, 0.1, 3.0]) + np.array([0.0, 5.0, 1.0, 0.0])
+    y = {
+        "codes": rng.integers(0, 3, n),
+        "labels": (rng.random((n, 3)) < 0.4).astype(np.int8),
+        "signs": np.where(X[:, 0] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0),
+        "numbers": 50.0 + 7.0 * X[:, 0] + rng.standard_normal(n),
+    }[kind]
+    return X, y, 3 if kind in ("codes", "labels") else 1
+
+
+def objective(X, y, s, loss, kind, alpha, W, b):
+    """F, written out row by row in the features as given."""
+    total = 0.0
+    for x, one, weight in zip(X, y, s, strict=True):
+        f = W @ x + b
+        if loss == "softmax":
+            total += weight * (np.log(np.exp(f - f[one]).sum()))
+        elif kind == "numbers":
+            total += weight * LOSSES[loss].value(float(f[0] - one), 0.1)
+        else:
+            side = {"codes": np.where(np.arange(3) == one, 1, -1), "labels": 2 * np.int8(one) - 1}.get(kind, [one])
+            total += weight * sum(LOSSES[loss].value(float(m), 0.1) for m in np.asarray(side) * f)
+    return total / s.sum() + 0.5 * alpha * (W**2).sum()
+
+
+@pytest.mark.parametrize(("loss", "kind"), PROBLEMS)
+def test_loss_penalty_and_gradient_are_those_of_the_objective_in_the_features_as_given(loss, kind):
+    X, y, K = problem(kind)
+    s = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
+    alpha = 0.03
+    descent = MiniBatchDescent(X, y, Settings(loss, K, (alpha,), batch=20), s)
+    rng = np.random.default_rng(5)
+    V, c = 0.3 * rng.standard_normal((X.shape[1], K)), 0.3 * rng.standard_normal((1, K))
+    report = descent.report(V, c)
+    W, b = (each[0] for each in descent.planes(V, c))
+    F = objective(X, y, s, loss, kind, alpha, W, b)
+    assert report.loss[0] + report.penalty[0] == pytest.approx(F, rel=1e-9)
+    assert report.penalty[0] == pytest.approx(0.5 * alpha * (W**2).sum(), rel=1e-9)
+    by_W, by_b = np.empty_like(W), np.empty_like(b)
+    for array, out in ((W, by_W), (b, by_b)):
+        for at in np.ndindex(array.shape):
+            size, keep = 1e-6 * max(1.0, abs(array[at])), array[at]
+            ends = []
+            for side in (size, -size):
+                array[at] = keep + side
+                ends.append(objective(X, y, s, loss, kind, alpha, W, b))
+            array[at] = keep
+            out[at] = (ends[0] - ends[1]) / (2 * size)
+    found_W, found_b = (each[0] for each in descent.gradient_as_given(V, c))
+    np.testing.assert_allclose(found_W, by_W, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found_b, by_b, rtol=1e-5, atol=1e-6)
+    assert report.gradient[0] == pytest.approx(np.sqrt((by_W**2).sum() + (by_b**2).sum()), rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize(("loss", "kind"), PROBLEMS)
+def test_the_first_step_is_along_the_gradient_over_all_rows_and_lowers_the_objective(loss, kind, intercept):
+    X, y, K = problem(kind)
+    s = np.random.default_rng(4).integers(1, 4, len(y)).astype(float)
+    path = (1e-3, 1.0)
+    descent = MiniBatchDescent(X, y, Settings(loss, K, path, batch=20, intercept=intercept), s)
+    zero, c = np.zeros_like(descent.V), np.zeros_like(descent.c)
+    _, G, _, _ = descent.whole(zero, c)
+    steps = descent.V / -descent.divided(G)
+    for k in range(2):
+        step = steps[0, k * K]
+        np.testing.assert_allclose(steps[:, k * K : (k + 1) * K], step, rtol=1e-7)
+        assert step == 0.0 if loss == "perceptron" else step > 0.0  # whose minimum is at 0
+    before, after = descent.report(zero, c), descent.report(descent.V, c)
+    assert (after.loss + after.penalty <= before.loss + before.penalty).all()
+    assert steps[0, 0] >= steps[0, K]  # a larger penalty, a shorter step
+
+
+def test_rows_of_weight_zero_do_not_count():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((1200, 20)), rng.integers(0, 5, 1200)
+    s = np.ones(len(y))
+    s[::3] = 0.0
+    report = MiniBatchDescent(X, y, Settings("softmax", 5), s).report(np.zeros((20, 5)), np.zeros((1, 5)))
+    only = MiniBatchDescent(X, y, Settings("softmax", 5), None, np.flatnonzero(s))
+    assert report.loss[0] == pytest.approx(only.report(np.zeros((20, 5)), np.zeros((1, 5))).loss[0])
+    assert only.rows.n == int(s.sum())
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_products_of_16_bits_have_sums_of_32(where):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    if where == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    a = torch.full((1, 1024), 16.0, dtype=torch.float16, device=where)
+    found = wide_product(array_namespace(a), a, a.T, torch.float32)
+    assert found.dtype == torch.float32
+    assert float(found[0, 0]) == 1024 * 256.0  # beyond the largest float16
