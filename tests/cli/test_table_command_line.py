@@ -208,7 +208,7 @@ def test_rows_of_numbers_without_columns_are_refused(tmp_path):
 
 
 def test_what_models_of_tables_do_not_do_with_files_is_refused(churn, tmp_path):
-    for option in ({"shards": 2}, {"deadline": 3.0}, {"classes": ["Yes", "No"]}):
+    for option in ({"deadline": 3.0}, {"classes": ["Yes", "No"]}):
         with pytest.raises(ValueError, match=f"finds its own way to learn: {next(iter(option))} is not for it"):
             fit(TableClassifier(), churn, label="churned", **option)
     model = fit(TableClassifier(random_state=0), churn, label="churned")

@@ -57,7 +57,10 @@ def test_a_sample_is_searched_and_all_rows_are_learned_from(path, tmp_path):
     assert np.array_equal(load(tmp_path / "m").predict_proba(frame), model.predict_proba(frame))
 
 
-def test_the_sample_of_a_file_is_that_of_a_frame(path, monkeypatch):
+@pytest.mark.parametrize("held", [10**6, 15], ids=["few are held out", "fewer as rows come"])
+def test_the_sample_of_a_file_is_that_of_a_frame(path, monkeypatch, held):
+    """A fair sample of the whole file: rows that are no longer held out are as likely in it as any other."""
+    monkeypatch.setattr(table_model, "HELD_OUT", held)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:2])
     parameters = {"columns": {"number": "drop"}, "random_state": 0}
     large = fit(TableClassifier(learner="auto", **parameters), path, label="label")
@@ -86,7 +89,7 @@ def test_a_class_that_the_sample_lacks_leaves_the_default(path, monkeypatch, tmp
     assert model.summary_.tried == 0
 
 
-@pytest.mark.parametrize("step", ["_learned", "_target", "give_back"])
+@pytest.mark.parametrize("step", ["learned_from", "_target", "give_back"])
 def test_ctrl_c_leaves_the_model_as_it_was(path, monkeypatch, step):
     model = fit(TableClassifier(columns={"number": "drop"}, random_state=0), path, label="label")
     before = dict(vars(model))

@@ -19,7 +19,7 @@ from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fi
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
 from rosenblatt.data.formats.byte_sources import cache_folder
 from rosenblatt.estimators.base import table_model
-from rosenblatt.scale import cache_files, large_tables, row_cache, table_files
+from rosenblatt.scale import cache_files, large_tables, row_cache, table_files, table_survey
 
 ROWS = 2400
 
@@ -170,9 +170,9 @@ def test_as_rows_come_fewer_of_them_are_held_out(most, frame, tmp_path, monkeypa
     large = fit(TableClassifier(random_state=0), path, label="label")
     assert most / 3 < large.summary_.held_out <= most
     check_same(in_memory(TableClassifier(random_state=0), path, "label"), large, frame[:50])
-    monkeypatch.setattr(large_tables, "SAMPLE", 1 << 17)
+    monkeypatch.setattr(table_survey, "SAMPLE", 1 << 17)
     assert fit(TableClassifier(random_state=0), path, label="label").summary_.held_out <= large.summary_.held_out
-    monkeypatch.setattr(large_tables, "SAMPLE", 1 << 40)
+    monkeypatch.setattr(table_survey, "SAMPLE", 1 << 40)
     assert fit(TableClassifier(random_state=0), path, label="label").summary_.score is None  # no room for any
 
 
@@ -189,7 +189,8 @@ def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
     assert dict(model.summary_.kinds) == {"text": 1, "numbers": 1}  # it was noticed in time
     monkeypatch.setattr(large_tables.Survey, "_wordy", lambda self: [])
     assert "text that begins late" in fit(TableClassifier(random_state=0), path).encoder_.left_out_["note"]
-    monkeypatch.setattr(large_tables, "MAX_LABELS", 3)
+    for room in (large_tables, table_survey):
+        monkeypatch.setattr(room, "MAX_LABELS", 3)
     with pytest.raises(ValueError, match="more than 3 different labels"):
         fit(TableClassifier(), path)
 

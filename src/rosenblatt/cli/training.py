@@ -174,18 +174,19 @@ def train(
         return
     if format is None and Path(source.removesuffix(".gz").removesuffix(".zst")).suffix == ".conll":
         raise ValueError(f"{source}: CoNLL columns need a file of feature templates: give --template.")
-    of_one_learner = (set_, epochs, order, shards, cluster, workers, deadline, features)
-    plain = all(option is None for option in of_one_learner) and jobs == 1
-    plain = plain and (categorical, ngrams, mixing) == ("onehot", "1,1", "uniform")
+    plain = all(option is None for option in (set_, epochs, order, features))
+    plain = plain and (categorical, ngrams) == ("onehot", "1,1")
+    how: dict[str, Any] = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
+    how |= {"checkpoint": checkpoint, "resume": resume}
     with ExitStack() as copies:
         files: Any = source
         if learner in (None, Learner.AUTO) and plain:
             files = copies.enter_context(spooled(source, stdin=False))  # telling the format must not use up a pipe
             if _is_table(files, settings):
-                settings |= {"memory": memory, "checkpoint": checkpoint, "resume": resume}
                 said = None if task is None else task.value
-                with _interruptible(checkpoint):
-                    search = learner is Learner.AUTO or seconds is not None
+                search = learner is Learner.AUTO or seconds is not None
+                with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint):
+                    settings |= {**how, "client": client}
                     model = train_table(files, column or [], said, seed, search, seconds, settings)
                 if files is not source:
                     model.summary_ = replace(model.summary_, source=Path(source).name)
@@ -203,9 +204,8 @@ def train(
             _fit_in_memory(model, files, settings)
             _report_training(model, output, test, as_json)
             return
-        how = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
         with _cluster(cluster, workers, tls) as client:
-            training = steps(model, files, client=client, checkpoint=checkpoint, resume=resume, **how, **settings)
+            training = steps(model, files, client=client, **how, **settings)
             with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
                 show_progress(training, quiet=as_json)
     _report_training(model, output, test, as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from rosenblatt.estimators.base.calibration import Calibration, by_class, calibr
 from rosenblatt.estimators.base.state_checks import is_array, is_number, must
 from rosenblatt.estimators.base.table_model import (
     TableModel,
+    Training,
     TrainingRows,
     UnseenRows,
     doubts,
@@ -206,7 +207,7 @@ class TableClassifier(ClassifierMixin, TableModel):
             if alone >= SUSPICIOUS and 1 - alone <= (1 - chance) / 2 and len(columns) > 1:
                 yield f"column {column.name!r} alone predicts {alone:.3f} of the labels: check where it comes from"
 
-    def _summarise(self, unseen: UnseenRows, training: Iterable[TrainingRows], counts: Array) -> TableSummary:
+    def _summarise(self, unseen: UnseenRows, training: Training, counts: Array) -> TableSummary:
         n = int(counts.sum())
         found: dict[str, Any] = self._base_summary("classification", n, "accuracy")
         found["classes"] = tuple(
@@ -229,17 +230,21 @@ class TableClassifier(ClassifierMixin, TableModel):
             )
         return TableSummary(**found)
 
-    def _on_training_rows(self, training: Iterable[TrainingRows]) -> tuple[float, float]:
+    def _on_training_rows(self, training: Training) -> tuple[float, float]:
         """The accuracy on training rows, by weight, and the smallest margin, as far as it is proven."""
         right, total, margin = 0.0, 0.0, float("inf")
-        for X, target, weights in training:
-            scores = self._scores(self.learner_, X)
-            hit = self.calibration_.probabilities(scores).argmax(axis=1) == target
-            mass = np.ones(target.size) if weights is None else weights
-            right, total = right + float(mass[hit].sum()), total + float(mass.sum())
-            right_side = margin > 0 and bool((by_class(scores).argmax(axis=1) == target).all())
-            margin = min(margin, proven_margin(self.learner_, X, target)) if right_side else -np.inf
+        for hit, mass, least in training.ask(self._hits):
+            right, total, margin = right + hit, total + mass, min(margin, least)
         return right / total, margin
+
+    def _hits(self, rows: TrainingRows) -> tuple[float, float, float]:
+        """The weight of the rows whose class is predicted, that of all, and the smallest margin that is proven."""
+        scores = self._scores(self.learner_, rows.X)
+        hit = self.calibration_.probabilities(scores).argmax(axis=1) == rows.target
+        mass = np.ones(rows.target.size) if rows.weights is None else rows.weights
+        right_side = bool((by_class(scores).argmax(axis=1) == rows.target).all())
+        margin = proven_margin(self.learner_, rows.X, rows.target) if right_side else -np.inf
+        return float(mass[hit].sum()), float(mass.sum()), margin
 
     def _honest(self, probabilities: Array, unseen: UnseenRows) -> dict[str, Any]:
         """The measures on rows that the model did not learn from, by weight."""
@@ -266,7 +271,7 @@ class TableClassifier(ClassifierMixin, TableModel):
             "other_scores": others,
         }
 
-    def _weights(self, training: Iterable[TrainingRows]) -> tuple[tuple[str, float], ...]:
+    def _weights(self, training: Training) -> tuple[tuple[str, float], ...]:
         names, coef, deviation = self._feature_weights(training, self.calibration_.scale)
         if not names:
             return ()
@@ -463,7 +468,7 @@ class TableRegressor(RegressorMixin, TableModel):
             if alone >= SUSPICIOUS:
                 yield f"column {column.name!r} alone predicts the label (R² {alone:.3f}): check where it comes from"
 
-    def _summarise(self, unseen: UnseenRows, training: Iterable[TrainingRows], counts: Array) -> TableSummary:
+    def _summarise(self, unseen: UnseenRows, training: Training, counts: Array) -> TableSummary:
         found: dict[str, Any] = self._base_summary("regression", int(counts.sum()), "R²")
         found |= {"classes": (), "baseline": 0.0, "training_score": self._on_training_rows(training)}
         found |= self._unseen_summary(unseen)
@@ -486,18 +491,22 @@ class TableRegressor(RegressorMixin, TableModel):
             found["warnings"] = tuple(doubts(found))
         return TableSummary(**found)
 
-    def _on_training_rows(self, training: Iterable[TrainingRows]) -> float:
+    def _on_training_rows(self, training: Training) -> float:
         """R² on training rows, by weight."""
         mass = errors = total = squares = 0.0
-        for X, target, weights in training:
-            each = np.ones(target.size) if weights is None else weights
-            errors += float((each * (target - self._scores(self.learner_, X)) ** 2).sum())
-            away = target - self.target_.mean
-            mass, total, squares = mass + each.sum(), total + float(each @ away), squares + float(each @ away**2)
+        for part in training.ask(self._deviations):
+            mass, errors, total, squares = mass + part[0], errors + part[1], total + part[2], squares + part[3]
         spread = squares - total * (total / mass)  # the square could overflow
         return 1 - errors / spread if spread > 0 else 0.0
 
-    def _weights(self, training: Iterable[TrainingRows]) -> tuple[tuple[str, float], ...]:
+    def _deviations(self, rows: TrainingRows) -> tuple[float, float, float, float]:
+        """By weight: the rows, the squares of their errors, how far they are from the mean, and the squares of that."""
+        each = np.ones(rows.target.size) if rows.weights is None else rows.weights
+        errors = (each * (rows.target - self._scores(self.learner_, rows.X)) ** 2).sum()
+        away = rows.target - self.target_.mean
+        return float(each.sum()), float(errors), float(each @ away), float(each @ away**2)
+
+    def _weights(self, training: Training) -> tuple[tuple[str, float], ...]:
         names, coef, deviation = self._feature_weights(training, self.target_.deviation)
         if not names:
             return ()

@@ -182,7 +182,8 @@ def fit(
     ----------
     estimator : online learner of rosenblatt
         Fitted in place. Learners that need all rows at once are refused with the reason: votes, pockets, kernels,
-        duals and the batch solver. With shards the learner must be linear.
+        duals and the batch solver. With shards the learner must be linear. Models of tables hold out a sample of rows,
+        and with `learner="auto"` search another one; both fit in `memory`.
     source : path, pattern of paths, sequence of paths, or "-"
         As for `rosenblatt.read`. In shards also a Dask DataFrame with its column `label`, a pair of Dask arrays
         (rows, dense or sparse, and labels), or a pair of arrays in memory.
@@ -236,10 +237,10 @@ def fit(
         from rosenblatt.scale.table_files import fit_table, is_table_source
 
         if is_table_source(source, settings):
-            given = {"shards": shards, "client": client, "deadline": deadline, "classes": classes}
-            for option in [name for name, value in given.items() if value is not None]:
-                raise ValueError(f"{type(estimator).__name__} finds its own way to learn: {option} is not for it.")
-            how: dict[str, Any] = {"memory": memory, "checkpoint": checkpoint, "resume": resume}
+            if classes is not None:
+                raise ValueError(f"{type(estimator).__name__} finds its own way to learn: classes is not for it.")
+            how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
+            how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
             return fit_table(estimator, source, **how, **settings)
     if hasattr(estimator, "_steps"):
         from rosenblatt.scale.sequence_files import sequence_training
@@ -272,10 +273,7 @@ def steps(estimator: Any, source: Any, **how: Any) -> Iterator[Progress]:
     """`fit`, step by step, in shards or not."""
     from rosenblatt.scale import sharded_source
 
-    if how["shards"] is None and how["client"] is None and how["n_jobs"] != 1:
-        raise ValueError("n_jobs is the number of threads that learn from shards: give shards too.")
-    not_files = sharded_source.is_collection(source) or sharded_source.is_arrays(source)
-    if how["shards"] not in (None, 1) or how["client"] is not None or not_files:
+    if sharded_source.in_shards(source, how["shards"], how["n_jobs"], how["client"]):
         if how.pop("classes", None) is not None:
             raise ValueError("With shards, classes are found by the workers that read them: leave out classes.")
         return sharded_source.training(estimator, source, **how)

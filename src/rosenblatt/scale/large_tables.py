@@ -7,34 +7,27 @@ column of text are those of another sample.
 
 from __future__ import annotations
 
-import copy
 import secrets
 import time
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.accumulation import ColumnAccumulator
 from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned, parsed
-from rosenblatt.data.columns.files import table_parts
 from rosenblatt.data.columns.frames import Table
-from rosenblatt.data.columns.held_out import LEAST_LEVEL, at_level, row_hashes
-from rosenblatt.data.columns.kinds import TEXT_WORDS
-from rosenblatt.data.columns.labels import Labels, labels_of
+from rosenblatt.data.columns.held_out import row_hashes
 from rosenblatt.data.columns.numbers import Moments
 from rosenblatt.data.columns.values import ColumnValues, as_codes, as_numbers, written
-from rosenblatt.data.errors import FileError
+from rosenblatt.data.examples import Examples, Sparse
 from rosenblatt.data.formats.byte_sources import (
     CHUNK_BYTES,
     cache_folder,
-    check_unchanged,
     expand_paths,
     file_stamps,
     format_by_name,
@@ -43,21 +36,20 @@ from rosenblatt.data.formats.byte_sources import (
 from rosenblatt.data.formats.reading import MAX_LABELS, Reading, RowBlock, csr_from_arrays
 from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors, import_pyarrow
 from rosenblatt.data.safe_writing import process_name
-from rosenblatt.estimators import table_search
-from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
-from rosenblatt.estimators.base.table_model import TableModel, TrainingRows, UnseenRows
-from rosenblatt.estimators.tables import TableClassifier, TableRegressor
+from rosenblatt.estimators.base.table_model import TableModel, Training, TrainingRows, UnseenRows
+from rosenblatt.estimators.table_encoder import TableEncoder
+from rosenblatt.estimators.tables import TableClassifier, TableRegressor, TargetScale
 from rosenblatt.scale import row_cache
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileSource, example_encoder
 from rosenblatt.scale.memory import give_back
-from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.row_cache import SUFFIX, RowCache, write_cache
+from rosenblatt.scale.table_survey import LabelledParts, NumberedRows, Survey
 
 Array = np.ndarray[Any, Any]
 IN_MEMORY = 8  # a table in memory takes about so many times the bytes of its file
-PART, SAMPLE = 128, 48  # parts and samples of rows take at most these fractions of the memory limit
+PART = 128  # a part of the rows takes at most this fraction of the memory limit
 
 
 def fits_in_memory(source: Any, memory: int) -> bool:
@@ -83,166 +75,6 @@ def _unpacked_bytes(path: str, size: int, room: int) -> int:
         packed = (about.row_group(k).total_byte_size for k in range(about.num_row_groups))
         size = max(sum(packed), 8 * about.num_rows * about.num_columns)
     return size
-
-
-# -- the rows of the files ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class LabelledParts:
-    """The rows of the files that have a label, part by part, the same in every pass."""
-
-    source: Any
-    how: Reading
-    size: int
-    label: str
-
-    def __iter__(self) -> Iterator[tuple[int, Table, ColumnValues, int]]:
-        """The number of the first row, the columns, the labels, and how many rows had no label."""
-        paths = expand_paths(self.source)
-        before, first, names = file_stamps(paths), 0, None
-        parts = ahead((partial(_itself, part) for part in table_parts(self.source, self.how, self.size)), workers=1)
-        with closing(parts):  # type: ignore[type-var]
-            for part in parts:
-                names = names or list(part.columns)
-                if list(part.columns) != names:
-                    raise FileError(f"expected the columns {names}, found {list(part.columns)}", paths[-1])
-                labels = part.values(self.label)
-                rest, absent = part.without(self.label), labels.missing
-                if absent:
-                    present = np.flatnonzero(labels.present)
-                    rest, labels = rest.take(present), labels.take(present)
-                yield first, rest, labels, absent
-                first += rest.rows
-        check_unchanged(paths, before)
-
-
-def _itself(value: Any) -> Any:
-    return value
-
-
-@dataclass
-class Sample:
-    """Rows at random, as many as fit: those whose hash ends with enough zeros."""
-
-    most: int
-    bytes: int
-    level: int = LEAST_LEVEL
-    rows: int = 0
-    size: int = 0
-    tables: list[Table] = field(default_factory=list)
-    labels: list[ColumnValues] = field(default_factory=list)
-    hashes: list[Array] = field(default_factory=list)
-
-    def add(self, table: Table, labels: ColumnValues, hashes: Array) -> list[Table]:
-        """Take those of these rows that belong to the sample; the earlier rows that no longer do, if it is too full."""
-        rows, dropped = np.flatnonzero(at_level(hashes, self.level)), list[Table]()
-        self._keep(table.take(rows), labels.take(rows), hashes[rows])
-        while self.rows > self.most or (self.rows and self.size > self.bytes):
-            self.level += 1
-            before = list(zip(self.tables, self.labels, self.hashes, strict=True))
-            self.tables, self.labels, self.hashes, self.rows, self.size = [], [], [], 0, 0
-            for k, (one, truth, found) in enumerate(before):
-                stay = at_level(found, self.level)
-                if k < len(before) - 1:
-                    dropped.append(one.take(np.flatnonzero(~stay)))
-                rows = np.flatnonzero(stay)
-                self._keep(one.take(rows), truth.take(rows), found[rows])
-        return dropped
-
-    def _keep(self, table: Table, labels: ColumnValues, hashes: Array) -> None:
-        self.rows += table.rows
-        self.size += sum(int(column.nbytes) for column in table.columns.values())
-        self.tables.append(table)
-        self.labels.append(labels)
-        self.hashes.append(hashes)
-
-    def joined(self) -> tuple[Table, ColumnValues]:
-        """All rows, and their labels."""
-        columns = {
-            name: pa.chunked_array([table.columns[name] for table in self.tables]).combine_chunks()
-            for name in self.tables[0].columns
-        }
-        values = pa.chunked_array([one.values for one in self.labels]).combine_chunks()
-        first = self.labels[0]
-        return Table(columns, len(values)), ColumnValues(first.name, values, first.categorical)
-
-
-# -- the pass for the statistics ---------------------------------------------------------------------------------------
-
-
-class Survey:
-    """What one pass over the files finds: the statistics of columns and labels, and two samples of rows."""
-
-    def __init__(self, parts: LabelledParts, seed: int, asked: dict[str, Any], memory: int) -> None:
-        self.seed, self.asked, self.memory = seed, asked, memory
-        self.columns: dict[str, ColumnAccumulator] = {}
-        self.label = ColumnAccumulator(parts.label, MAX_LABELS, as_names=True)
-        self.label_type: Any = None
-        self.held = Sample(table_model.HELD_OUT, memory // SAMPLE)
-        self.texts = Sample(1 << 62, memory // SAMPLE, 0)
-        self.searched = Sample(table_search.SEARCH_ROWS, memory // SAMPLE, 0)
-        self.wordy: list[str] = []
-        self.rows = self.unlabelled = 0
-        for _, table, labels, absent in parts:
-            self.unlabelled += absent
-            if table.rows:
-                self._add(table, labels)
-        if not self.rows:
-            path = expand_paths(parts.source)[0]
-            if self.unlabelled:
-                raise FileError("expected labels, found none", path, None, parts.label)
-            raise FileError("expected rows, found none", path)
-
-    def _add(self, table: Table, labels: ColumnValues) -> None:
-        if not self.columns:
-            room = max(4096, self.memory // 1024 // max(1, len(table.columns)))
-            for name in table.columns:
-                self.columns[name] = ColumnAccumulator(name, room, self.asked.get(name) == "names")
-        hashes = row_hashes(self.rows, table.rows, self.seed)
-        self.rows += table.rows
-        self.label.add(labels)
-        self.label_type = None if labels.is_text else labels.values.type
-        dropped = self.held.add(table, labels, hashes)
-        rest = np.flatnonzero(~at_level(hashes, self.held.level))
-        self.learn(table.take(rest))
-        self.searched.add(table.take(rest), labels.take(rest), table_search.search_hashes(hashes[rest]))
-        for one in dropped:
-            self.learn(one)
-        self.wordy = self.wordy or self._wordy()
-        if self.wordy:
-            kept = Table({name: table.columns[name] for name in self.wordy}, table.rows).take(rest)
-            self.texts.add(kept, labels.take(rest), hashes[rest] >> np.uint64(32))
-
-    def learn(self, table: Table) -> None:
-        """Add rows to the statistics of the rows that are learned from."""
-        for name, column in self.columns.items():
-            if table.rows:
-                column.add(table.values(name))
-
-    def _wordy(self) -> list[str]:
-        """Columns that look like text so far, or whose encoding needs rows for another reason."""
-        builtin = ("numbers", "names", "booleans", "dates", "drop")
-        asked = [name for name, kind in self.asked.items() if name in self.columns and kind not in builtin]
-        likely = [name for name, one in self.columns.items() if one.statistics().median_words >= TEXT_WORDS]
-        return list(dict.fromkeys([*asked, *likely]))
-
-    def all_rows(self, held: Table) -> dict[str, ColumnAccumulator]:
-        """The statistics of all rows, those that are held out included."""
-        every = copy.deepcopy(self.columns)
-        for name, column in every.items():
-            if held.rows:
-                column.add(held.values(name))
-        return every
-
-    def labels(self) -> tuple[list[str], Array, Labels]:
-        """The different labels as they are written, how often each occurs, and what they are."""
-        names, counts = list(self.label.names), np.array(list(self.label.names.values()))
-        values = pa.array(names, pa.large_string())
-        kind = self.label_type
-        if kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            values = values.cast(kind)
-        return names, counts, labels_of(ColumnValues(self.label.name, values, self.label.categorical))
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------
@@ -301,6 +133,54 @@ def as_classes(values: Array) -> Array:
 # -- fit ---------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class RowEncoding:
+    """How rows and labels become what the learner gets."""
+
+    encoder: TableEncoder
+    target: ClassTarget | NumberTarget
+    scale: TargetScale | None  # of a target of numbers
+
+    def __call__(self, table: Table, labels: ColumnValues) -> RowBlock:
+        """These rows, encoded."""
+        target = self.target(labels)
+        if self.scale is not None:
+            target = (target - self.scale.mean) / self.scale.deviation
+        return RowBlock(self.encoder.transform(table), target)
+
+
+@dataclass
+class Preparation:
+    """A model whose encoder is learned and whose setting is chosen, and the rows that are held out of its learning."""
+
+    estimator: Any
+    target: ClassTarget | NumberTarget
+    tested: Table
+    truth: Array  # of the rows that are tested
+    columns: list[ParsedColumn]  # those of the rows that are tested
+    rare: Array  # classes that are not held out
+    returned: NumberedRows  # their rows
+    notes: list[str]
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return sum(one.encoding.width for one in self.estimator.encoder_.columns_)
+
+    @property
+    def encoding(self) -> RowEncoding:
+        """How the rows that are learned from are encoded."""
+        return RowEncoding(self.estimator.encoder_, self.target, target_scale(self.estimator))
+
+    def conclude(self, training: Training, began: float) -> None:
+        """Calibrate, score and summarise the model."""
+        model = self.estimator
+        X = encoded(model.encoder_.columns_, self.columns, self.tested.rows)
+        folds = np.zeros(self.tested.rows, np.int64)
+        unseen = UnseenRows(model._scores(model.learner_, X), self.truth, folds, None, self.columns)
+        model._conclude(unseen, training, self.notes, self.target.counts, began)
+
+
 def fit_large_table(
     estimator: Any, parts: LabelledParts, task: str | None, memory: int, point: Checkpoint, kinds: dict[str, str]
 ) -> tuple[Any, int]:
@@ -309,34 +189,40 @@ def fit_large_table(
     `estimator` is a model of tables, or a mapping of its parameters; `kinds` are those that the format tells.
     """
     began = time.perf_counter()
+    survey = new_survey(estimator, parts.label, kinds, memory).read(parts)
+    survey.check(expand_paths(parts.source)[0])
+    ready = prepared(estimator, survey, task, kinds)
+    with _temporary_cache(ready, _encoded_rows(ready, parts, survey), memory) as cache:
+        training = CacheTraining(ready.estimator, cache, ready.target.counts)
+        ready.estimator.learner_ = None
+        if cache is not None:
+            ready.estimator.learner_ = learned_from(ready, training.source, cache.contents.rows, point)
+        ready.conclude(training, began)
+    give_back()
+    return ready.estimator, survey.unlabelled
+
+
+def new_survey(estimator: Any, label: str, kinds: dict[str, str], memory: int) -> Survey:
+    """A survey of no rows yet, for a model of tables or a mapping of its parameters."""
     settings = estimator.get_params() if isinstance(estimator, TableModel) else estimator
-    seed = _seed(settings)
-    survey = Survey(parts, seed, {**kinds, **(settings.get("columns") or {})}, memory)
+    return Survey(label, _seed(settings), {**kinds, **(settings.get("columns") or {})}, memory)
+
+
+def prepared(estimator: Any, survey: Survey, task: str | None, kinds: dict[str, str]) -> Preparation:
+    """Learn the encoder of a model and choose its setting, by what a survey of all rows found."""
     estimator, target = _target(estimator, survey, task)
     estimator._validate_params()
     rng = estimator._begin(kinds)
-    estimator._seed, estimator._large = seed, True
-    held, labels = survey.held.joined()
-    truth = target(labels)
+    estimator._seed, estimator._large = survey.seed, True
+    held = survey.held.joined()
+    truth = target(held.labels)
     rare, notes = estimator._rare(target.counts)
     back = np.isin(truth, rare) if rare.size else np.zeros(truth.size, np.bool_)
-    returned, tested = held.take(np.flatnonzero(back)), held.take(np.flatnonzero(~back))
+    returned, tested = held.take(np.flatnonzero(back)), held.table.take(np.flatnonzero(~back))
     survey.learn(returned)
     columns = _learn_columns(estimator, survey, tested, truth[~back], target, notes)
     columns = _choose_setting(estimator, survey, columns, target, notes, rng)
-    pieces = _encoded_rows(
-        estimator, parts, survey, target, RowBlock(estimator.encoder_.transform(returned), truth[back])
-    )
-    with _temporary_cache(estimator, pieces, memory) as cache:
-        training = CacheTraining(estimator, cache, target.counts)
-        estimator.learner_ = _learned(estimator, training, point)
-        X = encoded(estimator.encoder_.columns_, columns, tested.rows)
-        unseen = UnseenRows(
-            estimator._scores(estimator.learner_, X), truth[~back], np.zeros(tested.rows, np.int64), None, columns
-        )
-        estimator._conclude(unseen, training, notes, target.counts, began)
-    give_back()
-    return estimator, survey.unlabelled
+    return Preparation(estimator, target, tested, truth[~back], columns, rare, returned, notes)
 
 
 def _seed(settings: Any) -> int:
@@ -353,7 +239,6 @@ def _learn_columns(
     encoder = estimator.encoder_
     encoder._begin(list(survey.columns), True)
     estimator._name_columns()
-    texts = survey.texts.joined()[0] if survey.wordy else None
     encodings, columns = list[ColumnEncoding](), list[ParsedColumn]()
     for name, every in survey.all_rows(tested).items():
         found = every.statistics()
@@ -366,12 +251,12 @@ def _learn_columns(
         if encoder._copies(column, found, truth, estimator._class_count()):
             continue
         if kind in ("text", "splines") or column.raw is not None:
-            if texts is None or name not in texts.columns:
+            sample = survey.texts.column(name)
+            if sample is None:
                 encoder.left_out_[name] = "text that begins late in a large file: say that it is (columns)"
                 continue
-            values = texts.values(name)
-            encodings.append(learned(encoder._in_form(values, parsed(values, kind, format))))
-            notes.append(f"column {name!r} is encoded by what a sample of {texts.rows:,} rows has")
+            encodings.append(learned(encoder._in_form(sample, parsed(sample, kind, format))))
+            notes.append(f"column {name!r} is encoded by what a sample of {len(sample):,} rows has")
         else:
             encodings.append(survey.columns[name].encoding(kind, format, encoder.max_names))
         columns.append(column)
@@ -383,7 +268,7 @@ def _choose_setting(
     estimator: Any, survey: Survey, columns: list[ParsedColumn], target: Any, notes: list[str], rng: Any
 ) -> list[ParsedColumn]:
     """Search a sample of the rows, and encode numbers as the setting asks; the columns that are held out, likewise."""
-    encoder, (table, labels) = estimator.encoder_, survey.searched.joined()
+    encoder, (table, labels, _, _) = estimator.encoder_, survey.searched.joined()
     parts = [encoder._parsed(table, one) for one in encoder.columns_]
     estimator._choose(parts, target(labels), None, None, rng)
     for k, (one, other) in enumerate(zip(parts, estimator._in_form(parts), strict=True)):
@@ -394,33 +279,23 @@ def _choose_setting(
     return found
 
 
-def _encoded_rows(
-    estimator: Any, parts: LabelledParts, survey: Survey, target: Any, last: RowBlock
-) -> Iterator[RowBlock]:
-    """The rows to learn from, encoded: those of the files that are not held out, then the last ones."""
+def _encoded_rows(ready: Preparation, parts: LabelledParts, survey: Survey) -> Iterator[RowBlock]:
+    """The rows to learn from, encoded: those of the files that are not held out, then those of rare classes."""
     for first, table, labels, _ in parts:
-        hashes = row_hashes(first, table.rows, survey.seed)
-        rest = np.flatnonzero(~at_level(hashes, survey.held.level))
+        rest = np.flatnonzero(~survey.held.takes(row_hashes(first, table.rows, survey.seed)))
         if rest.size:
-            X = estimator.encoder_.transform(table.take(rest))
-            yield RowBlock(X, _learnable(estimator, target(labels.take(rest))))
-    if last.rows:
-        yield RowBlock(last.X, _learnable(estimator, last.labels))
-
-
-def _learnable(estimator: Any, target: Any) -> Array:
-    found: Array = estimator._standardised(target) if isinstance(estimator, TableRegressor) else target
-    return found
+            yield ready.encoding(table.take(rest), labels.take(rest))
+    if ready.returned.table.rows:
+        yield ready.encoding(ready.returned.table, ready.returned.labels)
 
 
 @contextmanager
-def _temporary_cache(estimator: Any, pieces: Iterable[RowBlock], memory: int) -> Iterator[RowCache | None]:
+def _temporary_cache(ready: Preparation, pieces: Iterable[RowBlock], memory: int) -> Iterator[RowCache | None]:
     """A cache of the rows while the block runs; None where there is no column to learn from."""
-    width = sum(one.encoding.width for one in estimator.encoder_.columns_)
-    if not width:
+    if not ready.width:
         yield None
         return
-    how = Reading("svmlight", n_features=width, zero_based=True, multilabel=False)
+    how = Reading("svmlight", n_features=ready.width, zero_based=True, multilabel=False)
     path = cache_folder() / f"table-{process_name()}-{secrets.token_hex(4)}{SUFFIX}"
     try:
         copied = {"paths": [], "stamps": [], "racy": True}
@@ -442,38 +317,55 @@ class CacheTraining:
         assert self.cache is not None
         return FileSource(CachedRows(self.cache), example_encoder(wanted, self.cache.contents), wanted.in_turn)
 
-    def __iter__(self) -> Iterator[TrainingRows]:
-        """The rows with their target as the estimator has it."""
-        numbers = isinstance(self.estimator, TableRegressor)
-        if self.cache is None:  # one row per class, by weight
-            truth = np.full(1, self.estimator.target_.mean) if numbers else np.arange(self.counts.size)
-            yield TrainingRows(sp.csr_matrix((truth.size, 0)), truth, self.counts.astype(np.float64))
+    def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
+        """What the question says of each part."""
+        if self.cache is None:
+            yield question(no_features(self.estimator, self.counts))
             return
+        numbers = isinstance(self.estimator, TableRegressor)
         wanted = RowsWanted(type(self.estimator).__name__, not numbers, False, None, True, False, False)
-        source = self.source(wanted)
-        for examples in source.ask(_as_they_are):
-            values, columns, starts = examples.rows
-            X = csr_from_arrays(values, columns, starts, examples.n_features)
-            target = examples.target
-            if numbers:
-                target = target * self.estimator.target_.deviation + self.estimator.target_.mean
-            yield TrainingRows(X, target, None)
+        yield from self.source(wanted).ask(AskTraining(question, target_scale(self.estimator)))
 
 
-def _as_they_are(examples: Any, shard: int) -> Any:
-    return examples
+def no_features(estimator: Any, counts: Array) -> TrainingRows:
+    """The rows of a table without a column to learn from: one per class, by weight."""
+    numbers = isinstance(estimator, TableRegressor)
+    truth = np.full(1, estimator.target_.mean) if numbers else np.arange(counts.size)
+    return TrainingRows(sp.csr_matrix((truth.size, 0)), truth, counts.astype(np.float64))
 
 
-def _learned(estimator: Any, training: CacheTraining, point: Checkpoint) -> Any:
-    """The learner, trained on the rows of the cache; None where there is no column to learn from."""
-    if training.cache is None:
-        return None
-    width = sum(one.encoding.width for one in estimator.encoder_.columns_)
-    learner = estimator._new_learner(training.cache.contents.rows, width)
+def target_scale(estimator: Any) -> TargetScale | None:
+    """The scale of a target of numbers."""
+    return estimator.target_ if isinstance(estimator, TableRegressor) else None
+
+
+@dataclass(frozen=True)
+class AskTraining:
+    """A question about encoded rows and their target as the model of a table has it."""
+
+    question: Callable[[TrainingRows], Any]
+    scale: TargetScale | None
+
+    def __call__(self, examples: Examples, shard: int) -> Any:
+        """The answer for these rows."""
+        assert isinstance(examples.rows, Sparse)
+        values, columns, starts = examples.rows
+        X = csr_from_arrays(values, columns, starts, examples.n_features)
+        target = examples.target
+        if self.scale is not None:
+            target = target * self.scale.deviation + self.scale.mean
+        return self.question(TrainingRows(X, target, None))
+
+
+def learned_from(
+    ready: Preparation, source: Callable[[RowsWanted], Any], rows: int, point: Checkpoint, mixing: str | None = None
+) -> Any:
+    """The learner, trained on so many rows of a source."""
+    learner = ready.estimator._new_learner(rows, ready.width)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # passes are limited on purpose
-        for _ in train_from(learner, training.source, save=point.save, resume=point.resume):
+        for _ in train_from(learner, source, mixing=mixing, save=point.save, resume=point.resume):
             pass
-    for name in ("reading_", "_contents"):  # of the cache, which is gone soon
+    for name in ("reading_", "_contents"):  # of rows as they are encoded here
         vars(learner).pop(name, None)
     return learner

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.columns.accumulation import ColumnAccumulator
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.reading import Contents, Reading
 from rosenblatt.data.formats.tables import ColumnSurvey
@@ -24,7 +25,9 @@ from rosenblatt.learn.mixing import OnePass, ShardResult
 from rosenblatt.learn.online.solver import Clean, Errors
 from rosenblatt.learn.online.state import Machine
 from rosenblatt.learn.overflow import Largest
+from rosenblatt.scale.large_tables import AskTraining
 from rosenblatt.scale.shards import Shard, ShardContents, TimedAnswer
+from rosenblatt.scale.table_survey import Sample, Survey
 
 Array = np.ndarray[Any, Any]
 Check = Callable[[Any, Shard], None]
@@ -81,6 +84,20 @@ def check_found(found: Any, shard: Shard) -> None:
     must(isinstance(labels, tuple) and isinstance(held.counts, tuple), "labels and their numbers")
     must(all(isinstance(label, LABELS) for label in labels), "labels that are names or numbers")
     must(len(labels) == len(held.counts) and all(is_count(count) for count in held.counts), "a number for each label")
+
+
+def check_survey_of_table(found: Any, shard: Shard) -> None:
+    """Check the answer to `AskSurvey`."""
+    must(isinstance(found, Survey) and is_count(found.rows) and is_count(found.unlabelled), "a survey of rows")
+    must(isinstance(found.label, ColumnAccumulator) and found.label.rows == found.rows, "a label for each row")
+    for sample in (found.held, found.searched, found.texts):
+        must(isinstance(sample, Sample) and is_count(sample.level), "samples of rows")
+        rows = [part.numbers.size for part in sample.parts]
+        must(sum(rows) == sample.rows <= found.rows, f"samples of {found.rows:,} rows")
+        must(all(part.table.rows == part.hashes.size == n for part, n in zip(sample.parts, rows, strict=True)), "rows")
+    for name, one in found.columns.items():
+        must(isinstance(name, str) and isinstance(one, ColumnAccumulator), "columns by their names")
+        must(is_count(one.missing) and one.missing <= one.rows == found.rows - found.held.rows, "statistics of columns")
 
 
 # -- the results of passes and scans ---------------------------------------------------------------------------------
@@ -158,6 +175,13 @@ def _check_place(question: Largest, place: Any, rows: int, features: int) -> Non
     must(place[0] < max(rows, 1) and place[1] < features, f"a place in {rows:,} rows of {features:,} columns")
 
 
+def _check_sums(question: AskTraining, answer: Any, rows: int, features: int) -> None:
+    must(isinstance(answer, tuple), "sums over rows")
+    told = [one for one in answer if not (one is None or one == [])] if len(answer) == 5 else answer
+    must(all(isinstance(one, int | float | np.ndarray) for one in told), "numbers")
+    must(not any(np.isnan(one).any() for one in told), "numbers, found NaN")
+
+
 CHECKS: dict[type, Callable[[Any, Any, int, int], None]] = {
     OnePass: _check_part,
     Largest: _check_place,
@@ -165,4 +189,5 @@ CHECKS: dict[type, Callable[[Any, Any, int, int], None]] = {
     Errors: _check_errors,
     Clean: _check_clean,
     TotalLoss: _check_loss,
+    AskTraining: _check_sums,
 }

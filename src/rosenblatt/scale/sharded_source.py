@@ -124,15 +124,17 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     return replace(how, layout=layout, n_features=layout.n_features)
 
 
-def cut_source(engine: Engine, groups: Sequence[Shard], how: Reading, shards: int | None) -> ShardedRows:
-    """Scan all groups once, in parallel, and divide them into shards."""
+def cut_source(
+    engine: Engine, groups: Sequence[Shard], how: Reading, shards: int | None, described: Reading | None = None
+) -> ShardedRows:
+    """Scan all groups once, in parallel, and divide them into shards; contents may be described by another reading."""
     asked = laid_out(engine, groups, how)
     found: list[ShardContents] = list(engine.round(AskContents(asked), groups, check_found))
     parts = [one.contents for one in found]
     if not any(part.rows for part in parts):
         raise FileError("expected rows, found none", groups[0].name)
     try:
-        contents, shift = merge_contents(parts, asked)
+        contents, shift = merge_contents(parts, described or asked)
     except FileError as error:
         widest = int(np.argmax([part.most for part in parts]))
         raise FileError(error.what, groups[widest].name) from error
@@ -201,6 +203,22 @@ def is_arrays(source: Any) -> bool:
     return isinstance(source, tuple) and len(source) == 2 and hasattr(source[0], "shape") and not is_collection(source)
 
 
+def in_shards(source: Any, shards: int | None, n_jobs: int, client: Any) -> bool:
+    """Whether rows are divided into shards."""
+    if shards is None and client is None and n_jobs != 1:
+        raise ValueError("n_jobs is the number of threads that learn from shards: give shards too.")
+    return shards not in (None, 1) or client is not None or is_collection(source) or is_arrays(source)
+
+
+def checked_shards(shards: int | None, mixing: str) -> int | None:
+    """The number of shards; an error if it, or how they are mixed, is not valid."""
+    if shards is not None and not (isinstance(shards, int) and shards >= 1):
+        raise ValueError(f"shards must be a whole number, at least 1, got {shards!r}.")
+    if mixing not in MIXINGS:
+        raise ValueError(f"mixing must be one of {MIXINGS}, got {mixing!r}.")
+    return shards
+
+
 def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
     """The groups of rows that are scanned in parallel, and how they are read."""
     if is_collection(source):
@@ -263,10 +281,7 @@ def training(
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit` in shards, step by step: yields its progress after each shard."""
-    if shards is not None and not (isinstance(shards, int) and shards >= 1):
-        raise ValueError(f"shards must be a whole number, at least 1, got {shards!r}.")
-    if mixing not in MIXINGS:
-        raise ValueError(f"mixing must be one of {MIXINGS}, got {mixing!r}.")
+    checked_shards(shards, mixing)
     point = Checkpoint.at(checkpoint, resume)
     engine, opened = make_engine(client, n_jobs, memory, deadline), list[ShardSource]()
 
@@ -275,8 +290,7 @@ def training(
         if checkpoint is not None:
             refuse_overwriting_inputs(paths_of(groups), [checkpoint])
         cut = cut_source(engine, groups, how, shards)
-        if isinstance(engine, Threads) and isinstance(cut.shards[0], FileShard):
-            _fits(engine, cut)
+        check_fits(engine, cut)
         opened.append(ShardSource(engine, cut, wanted))
         return opened[0]
 
@@ -285,8 +299,10 @@ def training(
         yield from followed(steps, lambda: (sum(opened[0].sizes), len(opened[0].sizes)), point.epochs)
 
 
-def _fits(engine: Threads, cut: ShardedRows) -> None:
-    """Refuse shards that are too large for the allowed memory."""
+def check_fits(engine: Engine, cut: ShardedRows) -> None:
+    """Refuse shards of files that are too large for the allowed memory of this process."""
+    if not (isinstance(engine, Threads) and isinstance(cut.shards[0], FileShard)):
+        return
     needed = int(cut.heaviest * engine.slots)
     if needed > engine.store.limit:
         raise ValueError(

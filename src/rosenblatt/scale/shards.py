@@ -113,10 +113,13 @@ class FileShard:
     def _cache(self, how: Reading, store: Store) -> RowCache:
         """The cache of the files; parts of the same files share one that is held in memory."""
         key = (self.paths, file_stamps(self.paths), how)
-        made: RowCache = store.get(key, lambda: cached(list(self.paths), how, CHUNK_BYTES, None, store.limit))
+        made: RowCache = store.get(key, lambda: self._converted(how, store.limit))
         if made.data is None:  # the file may be removed before it is needed again
             store.drop(key)
         return made
+
+    def _converted(self, how: Reading, memory: int) -> RowCache:
+        return cached(list(self.paths), how, CHUNK_BYTES, None, memory)
 
     def pieces(self, how: Reading, store: Store) -> Iterator[RowBlock]:
         """The rows, as they are read."""

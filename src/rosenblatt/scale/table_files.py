@@ -16,11 +16,16 @@ from rosenblatt.data.columns.values import ColumnValues, as_codes
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
+from rosenblatt.data.formats.tables import find_label_column
 from rosenblatt.estimators.base.interruption import as_it_was
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.tables import TableClassifier, TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.large_tables import PART, LabelledParts, as_classes, fit_large_table, fits_in_memory
+from rosenblatt.scale.large_tables import PART, as_classes, fit_large_table, fits_in_memory
+from rosenblatt.scale.sharded_source import checked_shards, groups_of, in_shards, is_arrays, is_collection, make_engine
+from rosenblatt.scale.sharded_tables import TableTraining
+from rosenblatt.scale.shards import paths_of
+from rosenblatt.scale.table_survey import LabelledParts
 
 Array = np.ndarray[Any, Any]
 LEAST_MEMORY = 160_000_000
@@ -28,6 +33,8 @@ LEAST_MEMORY = 160_000_000
 
 def is_table_source(source: Any, settings: dict[str, Any]) -> bool:
     """Whether this source is a table or text, rather than rows of numbers."""
+    if is_collection(source) or is_arrays(source):
+        return True
     with spooled(source, stdin=False) as found:
         return make_reading(found, **settings).format != "svmlight"
 
@@ -60,7 +67,12 @@ def fit_table(
     source: Any,
     task: str | None = None,
     *,
+    shards: int | None = None,
+    n_jobs: int = 1,
+    client: Any = None,
+    mixing: str = "uniform",
     memory: str | int | None = None,
+    deadline: float | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     **settings: Any,
@@ -72,36 +84,74 @@ def fit_table(
     Parameters
     ----------
     estimator : TableClassifier, TableRegressor, or a mapping of their parameters
-    source : path, pattern of paths, sequence of paths, or "-"
+    source : path, pattern of paths, sequence of paths, or "-"; in shards also a Dask DataFrame
     task : {"classification", "regression"}, optional
+    shards, n_jobs, client, mixing, deadline
+        As for `rosenblatt.fit`.
     memory : str or int, default="1GB"
         Files that take more, read and encoded, are learned from in bounded memory.
     checkpoint, resume
-        As for `rosenblatt.fit`, for files that are larger than memory.
+        As for `rosenblatt.fit`, for files that are larger than memory and for shards.
     **settings
         How to read: see `Reading`.
     """
     limit = in_bytes("1GB" if memory is None else memory)
     if limit < LEAST_MEMORY:
         raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
-    if checkpoint is not None:
-        refuse_overwriting_inputs(expand_paths(source), [checkpoint])
     point = Checkpoint.at(checkpoint, resume)
     unharmed = as_it_was(estimator) if isinstance(estimator, TableModel) else nullcontext()
-    with spooled(source, stdin=False) as found, point.named(), unharmed:
-        how = make_reading(found, **settings)
-        kinds = {TEXT: "text"} if how.format == "text" else {}
-        with spooled(found) as files:
-            if fits_in_memory(files, limit):
-                estimator, name, unlabelled = _fit_small_table(estimator, files, how, task, kinds)
-            else:
-                name = _label(files, how)
-                parts = LabelledParts(files, how, min(CHUNK_BYTES, limit // PART), name)
-                estimator, unlabelled = fit_large_table(estimator, parts, task, limit, point, kinds)
-        shown = os.path.basename(expand_paths(source)[0])
+    with point.named(), unharmed:
+        if in_shards(source, shards, n_jobs, client):
+            engine = make_engine(client, n_jobs, limit if client is None else memory, deadline)
+            training = TableTraining(engine, checked_shards(shards, mixing), mixing, limit)
+            groups, how = _groups(source, shards, client, settings)
+            if checkpoint is not None:
+                refuse_overwriting_inputs(paths_of(groups), [checkpoint])
+            name, shown = _label_of(source, groups, how)
+            estimator, unlabelled = training.fit(estimator, groups, how, name, task, point, _told_kinds(how))
+        else:
+            if deadline is not None:
+                raise ValueError("A table without shards finds its own way to learn: deadline is not for it.")
+            shown = os.path.basename(expand_paths(source)[0])
+            if checkpoint is not None:
+                refuse_overwriting_inputs(expand_paths(source), [checkpoint])
+            with spooled(source, stdin=False) as found:
+                how = make_reading(found, **settings)
+                estimator, name, unlabelled = _fit_here(estimator, found, how, task, limit, point)
         estimator.summary_ = replace(estimator.summary_, source=shown, label=name, unlabelled=unlabelled)
         estimator.reading_ = replace(how, label=None if how.format == "text" else name)
     return estimator
+
+
+def _fit_here(
+    estimator: Any, source: Any, how: Reading, task: str | None, limit: int, point: Checkpoint
+) -> tuple[Any, str, int]:
+    """Fit a model without shards; the model, the name of the label column and the rows without a label."""
+    with spooled(source) as files:
+        if fits_in_memory(files, limit):
+            return _fit_small_table(estimator, files, how, task, _told_kinds(how))
+        name = _label(files, how)
+        parts = LabelledParts(files, how, min(CHUNK_BYTES, limit // PART), name)
+        estimator, unlabelled = fit_large_table(estimator, parts, task, limit, point, _told_kinds(how))
+        return estimator, name, unlabelled
+
+
+def _told_kinds(how: Reading) -> dict[str, str]:
+    """The kinds of columns that the format tells."""
+    return {TEXT: "text"} if how.format == "text" else {}
+
+
+def _groups(source: Any, shards: int | None, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
+    if isinstance(source, tuple) and (is_collection(source) or is_arrays(source)):
+        raise ValueError("In shards, tables are files or a Dask DataFrame; for a table in memory use the model's fit.")
+    return groups_of(source, shards, client, settings)
+
+
+def _label_of(source: Any, groups: list[Any], how: Reading) -> tuple[str, str]:
+    """The names of the label column and of the source."""
+    if is_collection(source):
+        return find_label_column(how.label, [str(name) for name in source.columns], groups[0].name), "a Dask DataFrame"
+    return _label(source, how), os.path.basename(expand_paths(source)[0])
 
 
 def _fit_small_table(

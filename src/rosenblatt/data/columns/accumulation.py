@@ -46,9 +46,23 @@ class DistinctSample:
             key = (check, hashlib.blake2b(data, digest_size=8).digest())
             self.repeated = self.repeated or key in self.seen
             self.seen.add(key)
-            while len(self.seen) > SAMPLED:
-                self.level += 1
-                self.seen = {one for one in self.seen if not one[0] & ((1 << self.level) - 1)}
+            self._shrink()
+
+    def join(self, other: DistinctSample) -> None:
+        """Add the values of another sample."""
+        self.level = max(self.level, other.level)
+        ours, theirs = self._at_level(self.seen), self._at_level(other.seen)
+        self.repeated = self.repeated or other.repeated or bool(ours & theirs)
+        self.seen = ours | theirs
+        self._shrink()
+
+    def _shrink(self) -> None:
+        while len(self.seen) > SAMPLED:
+            self.level += 1
+            self.seen = self._at_level(self.seen)
+
+    def _at_level(self, seen: set[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
+        return {one for one in seen if not one[0] & ((1 << self.level) - 1)}
 
     @property
     def distinct(self) -> int:
@@ -145,15 +159,51 @@ class ColumnAccumulator:
             self.sample.add(names, counts)
             if self.numbers and not self.as_names and not self.strays:
                 return
-        for name, count in zip(names, counts.tolist(), strict=True):
+        self._count(dict(zip(names, counts.tolist(), strict=True)))
+
+    def _count(self, counts: dict[str, int]) -> None:
+        """Add to the counts of names; if there are too many, forget the rare ones."""
+        for name, count in counts.items():
             self.names[name] = self.names.get(name, 0) + count
         if len(self.names) <= self.most:
             return
-        if self.sample is None:
-            self.sample = DistinctSample()
-            self.sample.add(list(self.names), np.array(list(self.names.values())))
+        self.sample = self._distinct()
         kept = sorted(self.names.items(), key=lambda one: (-one[1], one[0]))[: self.most // 2]
         self.names = dict(kept)
+
+    def _distinct(self) -> DistinctSample:
+        """A sample of the different values so far."""
+        if self.sample is not None:
+            return self.sample
+        found = DistinctSample()
+        found.add(list(self.names), np.array(list(self.names.values())))
+        return found
+
+    def join(self, other: ColumnAccumulator) -> None:
+        """Add what was counted in other rows of the same column."""
+        self.rows, self.missing, self.numbers = (
+            self.rows + other.rows,
+            self.missing + other.missing,
+            self.numbers + other.numbers,
+        )
+        self.whole = self.whole and other.whole
+        self.categorical, self.boolean = self.categorical or other.categorical, self.boolean or other.boolean
+        self.text = self.text or other.text
+        self.strays = list(dict.fromkeys([*self.strays, *other.strays]))[:MAX_STRAYS]
+        words = np.zeros(max(self.words.size, other.words.size), np.int64)
+        words[: self.words.size] += self.words
+        words[: other.words.size] += other.words
+        self.words = words
+        self.moments = [*self.moments, *other.moments]
+        if self.dates is None or other.dates is None:
+            self.dates = other.dates if self.dates is None else self.dates
+        else:
+            both = [name for name in self.dates if name in other.dates]
+            self.dates = {name: [*self.dates[name], *other.dates[name]] for name in both}
+        if self.sample is not None or other.sample is not None:
+            self.sample = self._distinct()
+            self.sample.join(other._distinct())
+        self._count(other.names)
 
     # -- results -------------------------------------------------------------------------------------------------------
 

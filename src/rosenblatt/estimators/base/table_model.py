@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,12 +43,23 @@ FAR_APART = 0.1  # training and out-of-fold scores
 RUNNERS_UP = 5  # settings in the summary
 
 
+class Training(Protocol):
+    """Encoded rows that the model learned from, in one part or many, here or elsewhere."""
+
+    def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
+        """What the question says of each part, in order."""
+
+
 class TrainingRows(NamedTuple):
     """Encoded rows that the model learned from, all or a part of them."""
 
     X: Any
     target: Array
     weights: Array | None
+
+    def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
+        """What the question says of these rows."""
+        yield question(self)
 
 
 class UnseenRows(NamedTuple):
@@ -153,7 +164,7 @@ class TableModel(BaseEstimator):
 
     def _hold_out(
         self, columns: list[ParsedColumn], target: Array, weights: Array | None, rng: Any
-    ) -> tuple[UnseenRows, list[TrainingRows], list[str]]:
+    ) -> tuple[UnseenRows, TrainingRows, list[str]]:
         """Learn from most rows of a large table, and score the others."""
         hashes = row_hashes(0, target.size, self._seed)
         held = at_level(hashes, level_for(hashes, HELD_OUT))
@@ -171,11 +182,11 @@ class TableModel(BaseEstimator):
         scores = self._scores(self.learner_, encoded(self.encoder_.columns_, self._in_form(tested), rows.size))
         folds = np.zeros(rows.size, np.int64)
         unseen = UnseenRows(scores, target[rows], folds, None if weights is None else weights[rows], tested)
-        return unseen, [TrainingRows(X, target[rest], mass)], notes
+        return unseen, TrainingRows(X, target[rest], mass), notes
 
     def _cross_validate(
         self, columns: list[ParsedColumn], target: Array, weights: Array | None, rng: Any
-    ) -> tuple[UnseenRows, list[TrainingRows], list[str]]:
+    ) -> tuple[UnseenRows, TrainingRows, list[str]]:
         """Score each fold by a model of the others, then learn from all rows."""
         folds, notes = self._folds(target, rng)
         tested = np.flatnonzero(folds >= 0)
@@ -196,7 +207,7 @@ class TableModel(BaseEstimator):
         mass = None if weights is None else weights[tested]
         asked = columns if tested.size == target.size else [column.take(tested) for column in columns]
         unseen = UnseenRows(scores[tested], target[tested], folds[tested], mass, asked)
-        return unseen, [TrainingRows(X, target, weights)], notes
+        return unseen, TrainingRows(X, target, weights), notes
 
     # -- the search ----------------------------------------------------------------------------------------------------
 
@@ -260,7 +271,7 @@ class TableModel(BaseEstimator):
     def _conclude(
         self,
         unseen: UnseenRows,
-        training: Iterable[TrainingRows],
+        training: Training,
         notes: list[str],
         counts: Array,
         began: float,
@@ -278,9 +289,12 @@ class TableModel(BaseEstimator):
         self._warn()
         return self
 
-    def _seen(self, training: Iterable[TrainingRows]) -> UnseenRows:
+    def _seen(self, training: Training) -> UnseenRows:
         """The training rows, for a table with too few rows for folds."""
-        rows = next(iter(training))
+        found: UnseenRows = next(training.ask(self._scored))
+        return found
+
+    def _scored(self, rows: TrainingRows) -> UnseenRows:
         return UnseenRows(self._scores(self.learner_, rows.X), rows.target, rows.target, rows.weights, [])
 
     def _warn(self) -> None:
@@ -337,10 +351,10 @@ class TableModel(BaseEstimator):
     def _suspicious(self, unseen: UnseenRows) -> Iterator[str]:
         raise NotImplementedError
 
-    def _summarise(self, unseen: UnseenRows, training: Iterable[TrainingRows], counts: Array) -> TableSummary:
+    def _summarise(self, unseen: UnseenRows, training: Training, counts: Array) -> TableSummary:
         raise NotImplementedError
 
-    def _weights(self, training: Iterable[TrainingRows]) -> tuple[tuple[str, float], ...]:
+    def _weights(self, training: Training) -> tuple[tuple[str, float], ...]:
         raise NotImplementedError
 
     # -- training ------------------------------------------------------------------------------------------------------
@@ -422,17 +436,14 @@ class TableModel(BaseEstimator):
             return str(self.setting_)
         return self._default_name if self.learner is None else type(self.learner_).__name__
 
-    def _feature_weights(self, training: Iterable[TrainingRows], scale: float) -> tuple[list[str], Array, Array]:
+    def _feature_weights(self, training: Training, scale: float) -> tuple[list[str], Array, Array]:
         """Names of features, what each adds per unit, (planes, features), and its deviation."""
         coef = planes_of(self.learner_)
         if coef is None:
             return [], np.zeros((0, 0)), np.zeros(0)
         n, sums, squares = 0, np.zeros(coef.shape[1]), np.zeros(coef.shape[1])
-        for X, _, _ in training:
-            n += X.shape[0]
-            ones = np.ones(X.shape[0])
-            sums += X.T @ ones
-            squares += X._with_data(X.data**2, copy=False).T @ ones
+        for rows, values, squared in training.ask(feature_sums):
+            n, sums, squares = n + rows, sums + values, squares + squared
         deviation = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
         names = self.encoder_.get_feature_names_out().tolist()  # random features have none
         return names, scale * coef[:, : len(names)], deviation[: len(names)]
@@ -502,6 +513,12 @@ def labels(y: Any) -> Array:
     alike = any(all(isinstance(one, kind) for one in each) for kind in (str, bool | np.bool_, Real))
     found: Array = np.array(each) if each and alike else y
     return found
+
+
+def feature_sums(rows: TrainingRows) -> tuple[int, Array, Array]:
+    """The number of rows, and the sums of the values of each feature and of their squares."""
+    X, ones = rows.X, np.ones(rows.X.shape[0])
+    return X.shape[0], X.T @ ones, X._with_data(X.data**2, copy=False).T @ ones
 
 
 def planes_of(learner: Any) -> Array | None:

@@ -1,0 +1,183 @@
+"""Shards of tables: a worker surveys its rows, encodes them as the driver says, and learns from them.
+
+The driver joins the surveys of all shards, learns the encoder and searches a sample of rows; what workers get of that
+is an `EncodedTable`, a reading that makes encoded rows.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import pickle
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rosenblatt.data.columns.held_out import at_level, row_hashes
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats.byte_sources import cache_folder, file_stamps
+from rosenblatt.data.formats.reading import Contents, Reading, RowBlock
+from rosenblatt.scale import row_cache
+from rosenblatt.scale.large_tables import Preparation
+from rosenblatt.scale.row_cache import SUFFIX, RowCache, load_cache, write_cache
+from rosenblatt.scale.shards import FileShard, HeldShard, Shard, Store
+from rosenblatt.scale.table_survey import LabelledParts, Survey
+
+Array = np.ndarray[Any, Any]
+ROOM = 40  # bits for the number of a row in its group of files
+
+
+@dataclass(frozen=True)
+class TableGroups:
+    """How the rows of each group of files, or partition of a frame, are read and numbered."""
+
+    how: Reading
+    size: int  # bytes that are read at once
+    label: str
+    places: dict[Any, int]  # the place of each group
+
+    def parts(self, shard: Shard) -> LabelledParts:
+        """The rows of the group that a shard belongs to."""
+        source = list(shard.paths) if isinstance(shard, FileShard) else shard.recipe
+        return LabelledParts(source, self.how, self.size, self.label, self.places[group_key(shard)] << ROOM)
+
+
+def group_key(shard: Shard) -> Any:
+    """What the shards of one group have in common."""
+    return shard.paths if isinstance(shard, FileShard) else shard.name
+
+
+@dataclass(frozen=True)
+class AskSurvey:
+    """What the rows of each group hold."""
+
+    groups: TableGroups
+    empty: Survey
+
+    def __call__(self, shard: Shard, store: Store) -> Survey:
+        """Read the rows once."""
+        return copy.deepcopy(self.empty).read(self.groups.parts(shard))
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedTable(Reading):
+    """Reads the rows of a table that are learned from, encoded; it is equal to those with the same digest."""
+
+    groups: Any = None
+    encoding: Any = None
+    rare: tuple[int, ...] = ()
+    seed: int = 0
+    level: int = 0  # of the rows that are held out
+    digest: str = ""
+
+    @classmethod
+    def of(cls, groups: TableGroups, ready: Preparation, survey: Survey) -> EncodedTable:
+        """The reading for a model whose encoder is learned."""
+        made = cls(
+            "svmlight",
+            n_features=ready.width,
+            zero_based=True,
+            multilabel=False,
+            groups=groups,
+            encoding=ready.encoding,
+            rare=tuple(ready.rare.tolist()),
+            seed=survey.seed,
+            level=survey.held.level,
+        )
+        return replace(made, digest=hashlib.sha256(pickle.dumps(made)).hexdigest())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EncodedTable) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @property
+    def plain(self) -> Reading:
+        """How the encoded rows would be read from a file."""
+        return Reading("svmlight", n_features=self.n_features, zero_based=True, multilabel=False)
+
+    def pieces(self, shard: Shard) -> Iterator[RowBlock]:
+        """The rows of the group of a shard that are learned from."""
+        for first, table, labels, _ in self.groups.parts(shard):
+            held = at_level(row_hashes(first, table.rows, self.seed), self.level)
+            if self.rare:
+                held &= ~np.isin(self.encoding.target(labels), self.rare)
+            rest = np.flatnonzero(~held)
+            if rest.size:
+                yield self.encoding(table.take(rest), labels.take(rest))
+
+
+@dataclass(frozen=True)
+class TableFiles(FileShard):
+    """The rows of tables in files."""
+
+    def contents(self, how: Reading, store: Store) -> Contents:
+        """The contents of the encoded rows."""
+        assert isinstance(how, EncodedTable)
+        return replace(super().contents(how, store), how=how.plain)
+
+    def _converted(self, how: Reading, memory: int) -> RowCache:
+        """The cache of the encoded rows: in memory if it is small for it, else a file that is removed at the end."""
+        assert isinstance(how, EncodedTable)
+        path, taken, stamps = self.cache_path(how), time.time_ns(), file_stamps(self.paths)
+        try:
+            found, footer = load_cache(path)
+            if footer["stamps"] == list(stamps) and not footer["racy"]:
+                return found
+        except FileError:
+            pass  # there is none, or none that can be used
+        racy = any(max(stamp.modified, stamp.changed) > taken - row_cache.RACY for stamp in stamps)
+        copied = {"paths": list(self.paths), "stamps": [asdict(stamp) for stamp in stamps], "racy": racy}
+        return write_cache(how.pieces(self), how.plain, path, memory // row_cache.HELD_SHARE, copied)
+
+    def cache_path(self, how: EncodedTable) -> Path:
+        """Where encoded rows are stored if they are many."""
+        key = f"{self.paths}{how.digest}".encode()
+        return cache_folder() / f"table-{hashlib.sha256(key).hexdigest()[:16]}{SUFFIX}"
+
+
+@dataclass(frozen=True)
+class TablePartition(HeldShard):
+    """The rows of a partition of a frame."""
+
+    def contents(self, how: Reading, store: Store) -> Contents:
+        """The contents of the encoded rows."""
+        assert isinstance(how, EncodedTable)
+        return replace(super().contents(how, store), how=how.plain)
+
+    def _made(self, how: Reading) -> RowBlock:
+        assert isinstance(how, EncodedTable)
+        found = list(how.pieces(self))
+        if not found:
+            return RowBlock(sp.csr_matrix((0, how.n_features)), np.zeros(0))
+        (piece,) = found
+        return piece
+
+
+def as_table_shards(groups: list[Any]) -> list[Any]:
+    """The same groups, as shards of tables."""
+    return [
+        TableFiles(group.name, group.paths)
+        if isinstance(group, FileShard)
+        else TablePartition(group.name, group.recipe)
+        for group in groups
+    ]
+
+
+@dataclass(frozen=True)
+class AskRemoval:
+    """Remove the cache of encoded rows."""
+
+    how: EncodedTable
+
+    def __call__(self, shard: Shard, store: Store) -> bool:
+        """Remove the cache of a shard's group, where it is."""
+        if isinstance(shard, TableFiles):
+            shard.cache_path(self.how).unlink(missing_ok=True)
+        return True

@@ -1,0 +1,285 @@
+"""What one pass over a large table finds: the statistics of its columns and labels, and samples of its rows.
+
+Surveys of the parts of a table, made where each part is, are joined into that of the whole.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from rosenblatt.data.columns.accumulation import ColumnAccumulator
+from rosenblatt.data.columns.files import table_parts
+from rosenblatt.data.columns.frames import Table, as_table
+from rosenblatt.data.columns.held_out import LEAST_LEVEL, at_level, row_hashes
+from rosenblatt.data.columns.kinds import TEXT_WORDS
+from rosenblatt.data.columns.labels import Labels, labels_of
+from rosenblatt.data.columns.values import ColumnValues
+from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
+from rosenblatt.data.formats.reading import MAX_LABELS, Reading
+from rosenblatt.estimators import table_search
+from rosenblatt.estimators.base import table_model
+from rosenblatt.scale.read_ahead import ahead
+
+Array = np.ndarray[Any, Any]
+SAMPLE = 48  # a sample of rows takes at most this fraction of the memory limit
+
+
+@dataclass(frozen=True)
+class LabelledParts:
+    """The rows of a table that have a label, part by part, the same in every pass.
+
+    `source` is files, or a function that returns a frame; `first` is the number of the first row.
+    """
+
+    source: Any
+    how: Reading
+    size: int
+    label: str
+    first: int = 0
+
+    def __iter__(self) -> Iterator[tuple[int, Table, ColumnValues, int]]:
+        """The number of the first row, the columns, the labels, and how many rows had no label."""
+        paths = [] if callable(self.source) else expand_paths(self.source)
+        before, first, names = file_stamps(paths), self.first, None
+        parts = ahead((partial(_itself, part) for part in self._tables()), workers=1)
+        with closing(parts):  # type: ignore[type-var]
+            for part in parts:
+                names = names or list(part.columns)
+                if list(part.columns) != names:
+                    raise other_columns(names, list(part.columns), paths[-1])
+                labels = part.values(self.label)
+                rest, absent = part.without(self.label), labels.missing
+                if absent:
+                    present = np.flatnonzero(labels.present)
+                    rest, labels = rest.take(present), labels.take(present)
+                yield first, rest, labels, absent
+                first += rest.rows
+        check_unchanged(paths, before)
+
+    def _tables(self) -> Iterator[Table]:
+        if not callable(self.source):
+            yield from table_parts(self.source, self.how, self.size)
+            return
+        frame = self.source()
+        if len(frame):
+            yield as_table(frame)
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def other_columns(expected: list[str], found: list[str], path: str) -> FileError:
+    """The error for a part of a table with other columns."""
+    return FileError(f"expected the columns {expected}, found {found}", path)
+
+
+# -- samples -----------------------------------------------------------------------------------------------------------
+
+
+class NumberedRows(NamedTuple):
+    """Rows with their labels, their numbers in the table, and the hashes of those."""
+
+    table: Table
+    labels: ColumnValues
+    numbers: Array
+    hashes: Array
+
+    def take(self, rows: Array) -> NumberedRows:
+        """Some of the rows."""
+        return NumberedRows(self.table.take(rows), self.labels.take(rows), self.numbers[rows], self.hashes[rows])
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the columns."""
+        return sum(int(column.nbytes) for column in self.table.columns.values())
+
+
+@dataclass
+class Sample:
+    """Rows at random, as many as fit: those whose hash, shifted by so many bits, ends with enough zeros."""
+
+    most: int
+    bytes: int
+    level: int = LEAST_LEVEL
+    shift: int = 0
+    rows: int = 0
+    size: int = 0
+    parts: list[NumberedRows] = field(default_factory=list)
+
+    def add(self, rows: NumberedRows) -> list[NumberedRows]:
+        """Take those of these rows that belong to the sample; the earlier rows that no longer do, if it is too full."""
+        self._keep(rows.take(np.flatnonzero(self.takes(rows.hashes))))
+        dropped = list[NumberedRows]()
+        while self._too_full:
+            dropped += self._raise(self.level + 1)[:-1]
+        return dropped
+
+    def join(self, other: Sample) -> list[NumberedRows]:
+        """Take the rows of another sample; the rows of either that no longer belong to it."""
+        differ, level = self.level != other.level, max(self.level, other.level)
+        for part in other.parts:
+            self._keep(part)
+        dropped = self._raise(level) if differ else []
+        while self._too_full:
+            dropped += self._raise(self.level + 1)
+        return dropped
+
+    def takes(self, hashes: Array) -> Array:
+        """Whether rows with these hashes belong to the sample."""
+        return at_level(hashes >> np.uint64(self.shift), self.level)
+
+    @property
+    def _too_full(self) -> bool:
+        return self.rows > self.most or bool(self.rows and self.size > self.bytes)
+
+    def _raise(self, level: int) -> list[NumberedRows]:
+        """Keep the rows of this level only; the others, part by part."""
+        before, dropped = self.parts, list[NumberedRows]()
+        self.level, self.parts, self.rows, self.size = level, [], 0, 0
+        for part in before:
+            stay = self.takes(part.hashes)
+            dropped.append(part.take(np.flatnonzero(~stay)))
+            self._keep(part.take(np.flatnonzero(stay)))
+        return dropped
+
+    def _keep(self, rows: NumberedRows) -> None:
+        self.rows += rows.table.rows
+        self.size += rows.nbytes
+        self.parts.append(rows)
+
+    def joined(self) -> NumberedRows:
+        """All rows, in the order of the table."""
+        first = self.parts[0]
+        columns = {
+            name: pa.chunked_array([part.table.columns[name] for part in self.parts]).combine_chunks()
+            for name in first.table.columns
+        }
+        values = pa.chunked_array([part.labels.values for part in self.parts]).combine_chunks()
+        table, labels = Table(columns, len(values)), ColumnValues(first.labels.name, values, first.labels.categorical)
+        numbers, hashes = (np.concatenate([part[k] for part in self.parts]) for k in (2, 3))
+        return NumberedRows(table, labels, numbers, hashes).take(np.argsort(numbers, kind="stable"))
+
+    def column(self, name: str) -> ColumnValues | None:
+        """The values of one column, in those parts that have it; None if there are none."""
+        found = [part.table.columns[name] for part in self.parts if name in part.table.columns]
+        return Table({name: pa.chunked_array(found).combine_chunks()}, 0).values(name) if found else None
+
+
+# -- the pass for the statistics ---------------------------------------------------------------------------------------
+
+
+class Survey:
+    """What a pass over rows finds: the statistics of columns and labels, and samples of rows.
+
+    Rows are held out of the learning (`held`); of the others some are searched (`searched`), and words are found in
+    the columns of text of some (`texts`). Statistics of columns are those of the rows that are learned from.
+    """
+
+    def __init__(self, label: str, seed: int, asked: dict[str, Any], memory: int) -> None:
+        self.seed, self.asked, self.memory = seed, asked, memory
+        self.columns: dict[str, ColumnAccumulator] = {}
+        self.label = ColumnAccumulator(label, MAX_LABELS, as_names=True)
+        self.label_type: Any = None
+        self.held = Sample(table_model.HELD_OUT, memory // SAMPLE)
+        self.texts = Sample(1 << 62, memory // SAMPLE, 0, 32)
+        self.searched = Sample(table_search.SEARCH_ROWS, memory // SAMPLE, 0, 32)
+        self.wordy: list[str] = []
+        self.rows = self.unlabelled = 0
+
+    def read(self, parts: LabelledParts) -> Survey:
+        """Add the rows of a table."""
+        for first, table, labels, absent in parts:
+            self.unlabelled += absent
+            if table.rows:
+                self._add(first, table, labels)
+        return self
+
+    def check(self, path: str) -> None:
+        """Refuse a table without rows, or without labels."""
+        if not self.rows:
+            if self.unlabelled:
+                raise FileError("expected labels, found none", path, None, self.label.name)
+            raise FileError("expected rows, found none", path)
+
+    def _add(self, first: int, table: Table, labels: ColumnValues) -> None:
+        if not self.columns:
+            room = max(4096, self.memory // 1024 // max(1, len(table.columns)))
+            for name in table.columns:
+                self.columns[name] = ColumnAccumulator(name, room, self.asked.get(name) == "names")
+        numbers = np.arange(first, first + table.rows)
+        rows = NumberedRows(table, labels, numbers, row_hashes(first, table.rows, self.seed))
+        self.rows += table.rows
+        self.label.add(labels)
+        self.label_type = None if labels.is_text else labels.values.type
+        dropped = self.held.add(rows)
+        for one in (rows.take(np.flatnonzero(~self.held.takes(rows.hashes))), *dropped):
+            self.learn(one)
+
+    def learn(self, rows: NumberedRows) -> None:
+        """Add rows that are learned from."""
+        if self.searched.parts and not rows.table.rows:
+            return
+        for name, column in self.columns.items():
+            column.add(rows.table.values(name))
+        self.searched.add(rows)
+        self.wordy = self.wordy or self._wordy()
+        if self.wordy:
+            table = Table({name: rows.table.columns[name] for name in self.wordy}, rows.table.rows)
+            self.texts.add(rows._replace(table=table))
+
+    def join(self, other: Survey, path: str) -> None:
+        """Add what a survey of other rows found, which are those of this file."""
+        self.unlabelled += other.unlabelled
+        if not other.rows:
+            return
+        if not self.rows:
+            unlabelled = self.unlabelled
+            vars(self).update(vars(other))
+            self.unlabelled = unlabelled
+            return
+        if list(self.columns) != list(other.columns):
+            raise other_columns(list(self.columns), list(other.columns), path)
+        self.rows += other.rows
+        self.label.join(other.label)
+        self.label_type = None if self.label.text else other.label_type
+        for name, column in self.columns.items():
+            column.join(other.columns[name])
+        self.wordy = list(dict.fromkeys([*self.wordy, *other.wordy]))
+        self.searched.join(other.searched)
+        self.texts.join(other.texts)
+        for one in self.held.join(other.held):
+            self.learn(one)
+
+    def _wordy(self) -> list[str]:
+        """Columns that look like text so far, or whose encoding needs rows for another reason."""
+        builtin = ("numbers", "names", "booleans", "dates", "drop")
+        asked = [name for name, kind in self.asked.items() if name in self.columns and kind not in builtin]
+        likely = [name for name, one in self.columns.items() if one.statistics().median_words >= TEXT_WORDS]
+        return list(dict.fromkeys([*asked, *likely]))
+
+    def all_rows(self, held: Table) -> dict[str, ColumnAccumulator]:
+        """The statistics of all rows, those that are held out included."""
+        every = copy.deepcopy(self.columns)
+        for name, column in every.items():
+            if held.rows:
+                column.add(held.values(name))
+        return every
+
+    def labels(self) -> tuple[list[str], Array, Labels]:
+        """The different labels as they are written, how often each occurs, and what they are."""
+        names, counts = list(self.label.names), np.array(list(self.label.names.values()))
+        values = pa.array(names, pa.large_string())
+        kind = self.label_type
+        if kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            values = values.cast(kind)
+        return names, counts, labels_of(ColumnValues(self.label.name, values, self.label.categorical))
