@@ -8,6 +8,7 @@ import pytest
 from command_line_cases import run
 
 from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit, load, predict, score
+from rosenblatt.estimators.table_search import GROUPS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",
@@ -229,6 +230,22 @@ def test_a_label_that_is_a_name_is_no_position(tmp_path):
         assert run("train", path, "--label", label, "-o", model)[0] == 0
         assert load(model).classes_.tolist() == classes
     assert "found only 3 columns" in run("train", tmp_path / "other.csv", "--label", "3")[2]
+
+
+def test_a_search_of_seconds_cannot_be_resumed(churn, monkeypatch):
+    """Another run may choose another setting; a search without seconds is repeated, and resumed."""
+    monkeypatch.setattr("rosenblatt.scale.large_tables.IN_MEMORY", 10**9)
+    monkeypatch.setattr("rosenblatt.estimators.table_search.GROUPS", GROUPS[:1])
+    model, point = churn.parent / "m", churn.parent / "point"
+    words = ("train", churn, "--label", "churned", "--checkpoint", point)
+    for more in ((), ("--resume",)):
+        code, _, errors = run(*words, "--seconds", 1, *more)
+        assert code == 2
+        assert 'search without seconds (learner "auto" alone), or leave out checkpoint and resume' in errors
+    assert not point.exists()
+    assert run(*words, "--learner", "auto")[0] == 0
+    assert run(*words, "--learner", "auto", "--resume", "-o", model)[0] == 0
+    assert load(model).learner_.coef_.tobytes() == load(point).coef_.tobytes()
 
 
 def test_train_searches_for_seconds(churn, monkeypatch):

@@ -58,13 +58,15 @@ def test_a_sample_is_searched_and_all_rows_are_learned_from(path, tmp_path):
 
 
 @pytest.mark.parametrize("held", [10**6, 15], ids=["few are held out", "fewer as rows come"])
-def test_the_sample_of_a_file_is_that_of_a_frame(path, monkeypatch, held):
+def test_the_sample_of_files_is_that_of_a_frame(path, tmp_path, monkeypatch, held):
     """A fair sample of the whole file: rows that are no longer held out are as likely in it as any other."""
     monkeypatch.setattr(table_model, "HELD_OUT", held)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:2])
     parameters = {"columns": {"number": "drop"}, "random_state": 0}
-    large = fit(TableClassifier(learner="auto", **parameters), path, label="label")
-    frame = pd.read_csv(path)
+    frame, parts = pd.read_csv(path), [tmp_path / f"part-{k}.csv" for k in range(8)]
+    for k, part in enumerate(parts):
+        frame[50 * k : 50 * (k + 1)].to_csv(part, index=False)
+    large = fit(TableClassifier(learner="auto", **parameters), parts, label="label")
     small = TableClassifier(learner="auto", **parameters).fit(frame.drop(columns="label"), frame["label"])
     assert small.setting_ == large.setting_
     assert small.summary_.searched_rows == large.summary_.searched_rows

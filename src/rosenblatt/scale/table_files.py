@@ -98,6 +98,8 @@ def fit_table(
     limit = in_bytes("1GB" if memory is None else memory)
     if limit < LEAST_MEMORY:
         raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    if checkpoint is not None:
+        _refuse_another_search(estimator)
     point = Checkpoint.at(checkpoint, resume)
     unharmed = as_it_was(estimator) if isinstance(estimator, TableModel) else nullcontext()
     with point.named(), unharmed:
@@ -121,6 +123,16 @@ def fit_table(
         estimator.summary_ = replace(estimator.summary_, source=shown, label=name, unlabelled=unlabelled)
         estimator.reading_ = replace(how, label=None if how.format == "text" else name)
     return estimator
+
+
+def _refuse_another_search(estimator: Any) -> None:
+    """Refuse a checkpoint of what follows a search that the next run may not repeat."""
+    settings = estimator.get_params() if isinstance(estimator, TableModel) else estimator
+    if isinstance(settings.get("learner"), str) and settings.get("seconds") is not None:
+        raise ValueError(
+            "A search of so many seconds may choose another setting the next time, and a checkpoint goes on with one "
+            'only: search without seconds (learner "auto" alone), or leave out checkpoint and resume.'
+        )
 
 
 def _fit_here(
