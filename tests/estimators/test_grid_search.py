@@ -340,6 +340,23 @@ def test_wrong_settings_are_told_as_scikit_learn_tells_them():
         GridSearchCV(PassiveAggressive(), {"C": [1.0]}, memory="lots").fit(X, y)
 
 
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_nan_is_told_by_its_row_in_x(sparse):
+    """Not by its row in a fold, neither in training rows nor in test rows."""
+    X, y = table(n=60)
+    X[7, 2] = np.nan
+    rows, told = sp.csr_matrix(X) if sparse else X, "Input X contains NaN at row 7, column 2"
+    model, cv = PassiveAggressive(max_epochs=2, order="cyclic"), [(np.arange(5, 60), np.arange(5))]
+    with pytest.raises(ValueError, match=told):
+        GridSearchCV(model, {"C": [0.1, 1.0]}, cv=cv, error_score="raise").fit(rows, y)
+    with pytest.warns(UserWarning, match=told):
+        search = GridSearchCV(model, {"C": [0.1]}, cv=[(np.arange(20, 60), np.arange(5, 20))], refit=False).fit(rows, y)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
+    apart = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=[(np.arange(20, 60), np.arange(8, 20))], refit=False).fit(rows, y)
+    assert apart.one_pass_ == 0
+    assert np.isfinite(apart.cv_results_["mean_test_score"]).all()
+
+
 def test_ctrl_c_leaves_the_search_as_it_was(monkeypatch):
     X, y = table()
     search = GridSearchCV(PassiveAggressive(max_epochs=5, order="cyclic"), {"C": [0.1, 1.0]}, cv=3).fit(X, y)

@@ -3,6 +3,7 @@
 FileError               a file cannot be read, understood or written: what was found, and where
   NewerFormatError      a file was written by a newer version of rosenblatt
 NotFiniteError          a weight, score, step or loss overflowed: which input value is the largest, and where
+NonFiniteInputError     a value of X is NaN or infinity
 """
 
 from __future__ import annotations
@@ -94,3 +95,21 @@ class NotFiniteError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NotFiniteError, (self.what, self.place, self.remedy)
+
+
+class NonFiniteInputError(ValueError):
+    """A value of X that is NaN or infinity, and where it is.
+
+    Examples
+    --------
+    >>> from rosenblatt.data.errors import NonFiniteInputError
+    >>> print(NonFiniteInputError("NaN", 7, 0))
+    Input X contains NaN at row 7, column 0.
+    """
+
+    def __init__(self, what: str, row: int, column: int) -> None:
+        self.what, self.row, self.column = what, row, column
+        super().__init__(f"Input X contains {what} at row {row}, column {column}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.row, self.column)

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.errors import NonFiniteInputError
 from rosenblatt.data.sparse_checks import check_arrays, out_of_range_message, well_formed
 from rosenblatt.threads import MANY_VALUES, in_threads, thread_count
 
@@ -377,7 +378,7 @@ def _refuse_nonfinite(norm2: float, block: Any, first: int) -> float:
         found = [(int(i), int(j), block[i, j]) for i, j in np.argwhere(~np.isfinite(block))[:1]]
     for row, column, value in found:
         what = "NaN" if np.isnan(value) else "infinity"
-        raise ValueError(f"Input X contains {what} at row {first + row}, column {column}.")
+        raise NonFiniteInputError(what, first + row, column)
     return float(norm2)
 
 

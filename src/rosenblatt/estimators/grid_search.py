@@ -6,6 +6,7 @@ import functools
 import math
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.model_selection import ParameterGrid, check_cv
 from sklearn.utils import column_or_1d, indexable
 
-from rosenblatt.data.errors import NotFiniteError
+from rosenblatt.data.errors import NonFiniteInputError, NotFiniteError
 from rosenblatt.data.examples import Dense, class_weights, is_narrow, radius2
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sparse_checks import well_formed
@@ -139,7 +140,7 @@ class GridSearchCV(_GridSearchCV):
             return self
         shared.learn()
         # The folds were drawn: whatever remains is run over the same ones.
-        alone = not shared.columns
+        alone = isinstance(shared, SharedPass) and not shared.columns
         inner = _GridSearchCV(
             self.estimator if alone else OneOfMany(shared),
             self.param_grid,
@@ -215,7 +216,9 @@ class SharedPass:
     seconds: float = 0.0
 
     @classmethod
-    def prepare(cls, search: GridSearchCV, X: Any, y: Any, params: dict[str, Any], limit: int) -> SharedPass | None:
+    def prepare(
+        cls, search: GridSearchCV, X: Any, y: Any, params: dict[str, Any], limit: int
+    ) -> SharedPass | RefusedRows | None:
         """The settings that can learn together; None if there are none, or something is wrong that a fit will tell."""
         base = clone(search.estimator)
         candidates = list(ParameterGrid(search.param_grid))
@@ -228,6 +231,8 @@ class SharedPass:
             X, y = indexable(X, y)
             unweighted = clone(first).set_params(class_weight=None)  # each setting has its own
             examples = unweighted._examples(X, y, params.get("sample_weight"), reset=True)
+        except NonFiniteInputError:
+            return RefusedRows(base, X, len(y), _splits(search, base, X, y, params))
         except (ValueError, TypeError):
             return None  # as scikit-learn tells it
         weights = np.zeros(0) if examples.weights is None else examples.weights
@@ -242,8 +247,7 @@ class SharedPass:
         ):
             return None
         assert examples.classes is not None
-        cv = check_cv(search.cv, y, classifier=is_classifier(base))
-        splits = [(np.arange(n)[train], np.arange(n)[test]) for train, test in cv.split(X, y, params.get("groups"))]
+        splits = _splits(search, base, X, y, params)
         member = np.zeros((n, len(splits)), dtype=bool)
         for fold, (train, _) in enumerate(splits):
             member[train, fold] = True
@@ -370,6 +374,38 @@ class SharedPass:
         results["mean_fit_time"] = results["mean_fit_time"] + share * np.array(counts) / len(self.splits)
 
 
+@dataclass(frozen=True)
+class RefusedRows:
+    """The rows of a search of which some are refused: fits of their own tell which, by their numbers in X."""
+
+    model: OnlineClassifier
+    X: Any
+    size: int
+    splits: list[tuple[Array, Array]]
+    columns: tuple[()] = ()
+    classes: Any = None
+
+    def learn(self) -> None:
+        """There is nothing to learn together."""
+
+    def fold(self, rows: Array) -> int | None:
+        """No fold has learned."""
+        return None
+
+    def scores(self, params: Mapping[str, Any], fold: int, part: int) -> Array | None:
+        """There are none."""
+        return None
+
+    def share_time(self, results: dict[str, Any]) -> None:
+        """Each fit has its own time."""
+
+
+def _splits(search: GridSearchCV, model: Any, X: Any, y: Any, params: dict[str, Any]) -> list[tuple[Array, Array]]:
+    """The training and the test rows of each fold."""
+    rows, cv = np.arange(len(y)), check_cv(search.cv, y, classifier=is_classifier(model))
+    return [(rows[train], rows[test]) for train, test in cv.split(X, y, params.get("groups"))]
+
+
 def _sums(rows: Array) -> tuple[int, ...]:
     """What tells most sets of row numbers apart, sooner than their bytes."""
     return rows.size, int(rows.sum()), int(rows @ rows)
@@ -420,10 +456,24 @@ def _stored(data: FoldRows, rows: Array) -> int:
     return int((starts[rows + 1] - starts[rows]).sum())
 
 
+@contextmanager
+def _numbered_as(rows: Array) -> Iterator[None]:
+    """Errors about a row of a fold name the row of X."""
+    try:
+        yield
+    except NonFiniteInputError as error:
+        raise NonFiniteInputError(error.what, int(rows[error.row]), error.column) from None
+    except NotFiniteError as error:
+        if error.place is None:
+            raise
+        row, column, value = error.place
+        raise error.at((int(rows[row]), column, value)) from None
+
+
 class OneOfMany(BaseEstimator):
     """A setting of the pass, as scikit-learn's search sees it: its rows are row numbers, its answers are ready."""
 
-    def __init__(self, shared: SharedPass, params: dict[str, Any] | None = None) -> None:
+    def __init__(self, shared: SharedPass | RefusedRows, params: dict[str, Any] | None = None) -> None:
         self.shared, self.params = shared, params or {}
 
     def __sklearn_clone__(self) -> OneOfMany:
@@ -449,7 +499,8 @@ class OneOfMany(BaseEstimator):
         self.fold = None
         self.own = clone(shared.model).set_params(**clone(self.params, safe=False))
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        self.own.fit(self._rows(rows), y, **given)
+        with _numbered_as(rows):
+            self.own.fit(self._rows(rows), y, **given)
         self.classes_ = self.own.classes_
         return self
 
@@ -462,7 +513,8 @@ class OneOfMany(BaseEstimator):
     def decision_function(self, rows: Array) -> Array:
         """The scores of these rows, which are the test or the training rows of the fold."""
         if self.fold is None:
-            return np.asarray(self.own.decision_function(self._rows(rows)))
+            with _numbered_as(rows):
+                return np.asarray(self.own.decision_function(self._rows(rows)))
         part = 0 if np.array_equal(rows, self.shared.splits[self.fold][1]) else 1
         found = self.shared.scores(self.params, self.fold, part)
         assert found is not None
