@@ -223,7 +223,7 @@ def test_no_usable_column_and_what_cannot_be_learned(tmp_path, frame):
 
 def test_options_of_other_learners_are_refused(frame, tmp_path):
     path = written(frame[["age", "label"]], tmp_path / "t.csv")
-    for option in ({"shards": 2}, {"classes": ["yes", "no"]}, {"deadline": 3.0}):
+    for option in ({"classes": ["yes", "no"]}, {"deadline": 3.0}):
         with pytest.raises(ValueError, match=f"{next(iter(option))} is not for it"):
             fit(TableClassifier(), path, label="label", **option)
     with pytest.raises(ValueError, match="at least 160MB"):
