@@ -1,11 +1,14 @@
 """CSR rows that need no conversion skip scikit-learn's validation; what it says of them is said all the same."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from rosenblatt import MaxMargin, Perceptron
+from rosenblatt.data.examples import _scan_sparse
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0], [3.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
 Y = [1, 0, 1, 0]
@@ -45,3 +48,35 @@ def test_rows_of_weight_0_are_checked_before_they_are_left_out():
     X.indptr[4] = 60
     with pytest.raises(ValueError, match="not a valid CSR matrix"):
         MaxMargin().fit(X, Y, sample_weight=[1, 1, 1, 0])
+
+
+@pytest.mark.parametrize("index", [np.uint32, np.uint64])
+def test_a_scan_of_csr_arrays_says_what_a_look_at_each_row_says(index):
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        n, d = int(rng.integers(1, 6)), 4
+        lengths = rng.integers(0, 4, n)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        rows = [np.sort(rng.choice(d, length, replace=False)) for length in lengths]
+        change = rng.integers(0, 4)
+        at = int(rng.integers(n))
+        if change == 1 and lengths[at]:
+            rows[at] = rows[at][::-1]
+        if change == 2 and lengths[at]:
+            rows[at][0] = d + 1
+        if change == 3:
+            starts[at + 1] = rng.integers(0, starts[-1] + 3)
+        values = rng.normal(size=lengths.sum())
+        columns = np.concatenate(rows).astype(index)
+        begin = int(rng.integers(n))  # as a piece of a longer matrix
+        norm2, bad, increasing = _scan_sparse(values, columns, starts.astype(index), d, begin, n)
+        spans = [slice(int(a), int(b)) for a, b in pairwise(starts)]
+        wrong = [
+            i
+            for i in range(begin, n)
+            if not spans[i].start <= spans[i].stop <= values.size or (columns[spans[i]] >= d).any()
+        ]
+        assert bad == (wrong[0] if wrong else -1)
+        if not wrong:
+            assert increasing == all((np.diff(columns[spans[i]].astype(int)) > 0).all() for i in range(begin, n))
+            assert np.isclose(norm2, max(np.square(values[spans[i]]).sum() for i in range(begin, n)))

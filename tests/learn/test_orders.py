@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import Perceptron
+from rosenblatt.learn import orders
 from rosenblatt.learn.orders import Cyclic, Explicit, Random, Shuffled
 
 # Up to 4096 rows a shuffle is made in an array, above it place by place: both sides of that border, powers of two and
@@ -20,6 +21,13 @@ def test_a_shuffle_visits_every_row_once(n):
         visited = Shuffled(n, seed=5).piece(epoch, 0, n)
         assert visited.dtype == np.uint64
         assert np.array_equal(np.sort(visited), np.arange(n))
+
+
+@pytest.mark.parametrize("n", [4097, 12289, 65537])
+def test_words_of_32_and_of_64_bits_give_the_same_permutation(n, monkeypatch):
+    narrow = Shuffled(n, seed=3).piece(1, 0, n)
+    monkeypatch.setattr(orders, "MOST_OF_32_BITS", 0)
+    assert np.array_equal(Shuffled(n, seed=3).piece(1, 0, n), narrow)
 
 
 @pytest.mark.parametrize("n", [1, 7, 300, 4097, 9000])

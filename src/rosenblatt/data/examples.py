@@ -195,31 +195,51 @@ def _scan_dense(values: Array, begin: int, end: int) -> float:
 
 
 @compiled
+def _in_range(columns: Array, starts: Array, d: int, i: int) -> bool:
+    """Whether the offsets and columns of row i are in range."""
+    start, stop = np.uint64(starts[i]), np.uint64(starts[i + 1])
+    if stop < start or stop > np.uint64(columns.size):
+        return False
+    beyond = 0
+    for j in range(start, stop):
+        beyond += 1 if np.uint64(columns[j]) >= np.uint64(d) else 0
+    return beyond == 0
+
+
+@compiled
 def _scan_sparse(values: Array, columns: Array, starts: Array, d: int, begin: int, end: int) -> tuple[float, int, bool]:
-    """The largest ‖x‖², the first row with an index out of range (or −1), and whether columns always increase."""
-    largest, increasing = 0.0, True
-    limit = np.uint64(d)
+    """The largest ‖x‖², the first row with an index out of range (or −1), and whether columns always increase.
+
+    Columns are read as one array, without regard to rows, because loops over short rows do not become vector code:
+    they increase in every row if they decrease nowhere but between rows.
+    """
+    wrong = np.uint64(starts[end]) > np.uint64(values.size)
+    for i in range(begin, end):
+        wrong |= starts[i + 1] < starts[i]
+    first = np.uint64(starts[begin])
+    column = columns[first : first if wrong else np.uint64(starts[end])]
+    one, none = columns.dtype.type(1), columns.dtype.type(0)
+    falls, top = none, none
+    for j in range(column.size):
+        top = max(top, column[j])
+    for j in range(1, column.size):
+        falls += one if column[j] <= column[j - 1] else none
+    if wrong or (column.size > 0 and top >= np.uint64(d)):
+        bad = begin
+        while _in_range(columns, starts, d, bad):
+            bad += 1
+        return 0.0, bad, True
+    largest = 0.0
     for i in range(begin, end):
         start, stop = np.uint64(starts[i]), np.uint64(starts[i + 1])
-        if stop < start or stop > np.uint64(values.size):
-            return largest, i, increasing
-        x, column = values[start:stop], columns[start:stop]
-        decreases, total = False, 0.0
-        for j in range(1, column.size):
-            decreases |= column[j] <= column[j - 1]
-        increasing = increasing and not decreases
-        # Increasing columns are in range if the last one is; others are checked one by one.
-        beyond = column.size > 0 and column[column.size - 1] >= limit
-        if decreases:
-            for j in range(column.size):
-                beyond |= column[j] >= limit
-        if beyond:
-            return largest, i, increasing
+        if first < start < stop and columns[start] <= columns[start - np.uint64(1)]:
+            falls -= one
+        x, total = values[start:stop], 0.0
         for j in range(x.size):
             total += np.float64(x[j]) * np.float64(x[j])
-        if not total <= largest and largest < np.inf:  # no early exit: the columns of every row must be checked
+        if not total <= largest and largest < np.inf:
             largest = total
-    return largest, -1, increasing
+    return largest, -1, falls == none
 
 
 @compiled
@@ -443,6 +463,8 @@ def _distinct_in_chunk(y: Array) -> Array:
     if y.dtype.kind not in "iu" or not y.size:
         return np.unique(y)
     low, high = y.min(), y.max()
+    if int(high) - int(low) <= 1:
+        return np.array([low, high] if low < high else [low], y.dtype)
     if int(high) - int(low) < 1 << 12:
         # In int8, 100 - (-100) would overflow.
         places = (y.astype(np.int64, copy=False) if y.dtype.kind == "i" else y) - low
@@ -481,8 +503,9 @@ def encode_labels(y: Array, classes: Array) -> Array:
     plain = y.dtype.kind == classes.dtype.kind == "i" and int(classes[-1]) - int(classes[0]) == classes.size - 1
     for begin in range(0, y.shape[0], LABELS_AT_ONCE):
         part = y[begin : begin + LABELS_AT_ONCE]
-        found = np.subtract(part, classes[0], dtype=np.int64) if plain else np.searchsorted(classes, part)
-        codes[begin : begin + LABELS_AT_ONCE] = found
+        if plain and classes[0] != 0:
+            part = np.subtract(part, classes[0], dtype=np.int64)
+        codes[begin : begin + LABELS_AT_ONCE] = part if plain else np.searchsorted(classes, part)
     return codes
 
 

@@ -13,17 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Dense, Sparse, gathered, is_narrow, shared_spans, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
-from rosenblatt.learn.online.first_order import edge
-from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule
+from rosenblatt.learn.online.first_order import edge, tie_stands
+from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule, violates
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.learn.tie_rule import decide, wins_tie
+from rosenblatt.learn.tie_rule import decide, rival, wins_tie
 from rosenblatt.threads import in_threads
 
 Array = np.ndarray[Any, Any]
+FIRST_ROWS = 256  # of the last iterate, in which a violation ends its scan; then ever more
 
 
 @dataclass(frozen=True)
@@ -132,12 +134,12 @@ def _class_margins(truth: Array, scores: Array, encoded: Encoded) -> RowMargins:
     others = scores.astype(np.float64)
     true = others[at, truth]
     others[at, truth] = -np.inf
-    rival = np.argmax(others, axis=1)
-    margins = true - others[at, rival]
+    other = np.argmax(others, axis=1)
+    margins = true - others[at, other]
     lack = encoded.high - margins
-    stands = (lack == 0) & (encoded.high == 0) & wins_tie(truth, rival)
+    stands = (lack == 0) & (encoded.high == 0) & wins_tie(truth, other)
     learns = (lack >= 0) & ~stands if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
-    wrong = (margins < 0) | ((margins == 0) & wins_tie(rival, truth))
+    wrong = (margins < 0) | ((margins == 0) & wins_tie(other, truth))
     return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else margins <= 0, wrong)
 
 
@@ -168,17 +170,21 @@ def evaluate_both(
 
     def piece(span: tuple[int, int]) -> tuple[Evaluation, Evaluation | None]:
         index, found = problem.index(*span), None
-        if score_last is not None and not violated.is_set():
-            scores = score_last(index)
-            found = _summary(problem, index, scores, rule) if all_finite(scores) else None
-            if found is None or found.violations:
-                violated.set()
+        if score_last is not None:
+            found, end = none, 0
+            while found is not None and end < index.size and not violated.is_set():
+                part = index[end : 4 * end + FIRST_ROWS]
+                end += part.size
+                scores = score_last(part)
+                found = found.joined(_summary(problem, part, scores, rule)) if all_finite(scores) else None
+                if found is None or found.violations:
+                    violated.set()
         return _summary(problem, index, score(index), rule), found
 
+    none = Evaluation(np.array([np.inf]), 0, 0)
     K = planes.coef.shape[0]
     pieces = shared_spans(problem.size, problem.per_row, K)
     seen = in_threads(piece, pieces, problem.size * problem.per_row * K)
-    none = Evaluation(np.array([np.inf]), 0, 0)
     kept = functools.reduce(Evaluation.joined, [one for one, _ in seen], none)
     if last is None or violated.is_set():
         return kept, None
@@ -187,12 +193,58 @@ def evaluate_both(
 
 def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evaluation:
     """What these rows add to a scan."""
-    found = row_margins(problem, index, check_scores(scores), rule)
+    encoded = rule.encode(1.0, 0, 0.0)
+    check_scores(scores)
+    if encoded.tube < 0 and problem.scheme.joint:
+        return _result(_count_joint(encoded, scores, problem.truth, index))
+    if encoded.tube < 0 and scores.ndim == 1:
+        tie_is_mistake = bool(getattr(rule, "tie_is_mistake", True))
+        return _result(_count_one(encoded, scores, problem.truth, index, tie_is_mistake))
+    found = row_margins(problem, index, scores, rule)
     wrong = _by_row(found.wrong)
-    if scores.ndim == 2 and problem.truth.ndim == 1 and not problem.scheme.joint:
+    if scores.ndim == 2 and problem.truth.ndim == 1:
         wrong = decide(scores) != problem.truth[index]  # one-vs-rest: the largest score decides
     lows = np.atleast_1d(found.margins.min(axis=0))
     return Evaluation(lows, int(np.count_nonzero(_by_row(found.violates))), int(np.count_nonzero(wrong)))
+
+
+def _result(counts: tuple[float, int, int]) -> Evaluation:
+    low, violations, errors = counts
+    return Evaluation(np.array([low]), violations, errors)
+
+
+# In one loop, what `row_margins` computes array by array, which takes longer than the scores of short rows.
+
+
+@compiled
+def _count_one(
+    rule: Encoded, scores: Array, truth: Array, index: Array, tie_is_mistake: bool
+) -> tuple[float, int, int]:
+    """The smallest margin of two classes, the rows that violate theirs, and those misclassified; scores are finite."""
+    low, violations, errors = np.inf, 0, 0
+    for t in range(index.size):
+        f, on = np.float64(scores[t]), truth[index[t]] > 0
+        margin = f if on else -f
+        low = min(low, margin)
+        violations += 1 if violates(rule, margin, (rule.high if on else rule.low) - margin) else 0
+        errors += 1 if (margin <= 0.0 if tie_is_mistake else (f > 0.0) != on) else 0
+    return low, violations, errors
+
+
+@compiled
+def _count_joint(rule: Encoded, scores: Array, truth: Array, index: Array) -> tuple[float, int, int]:
+    """The same for many classes."""
+    low, violations, errors = np.inf, 0, 0
+    for t in range(index.size):
+        row, true = scores[t], np.int64(truth[index[t]])
+        wrong = rival(row, true)
+        margin = np.float64(row[true]) - np.float64(row[wrong])
+        lack = rule.high - margin
+        low = min(low, margin)
+        stands = rule.code == PERCEPTRON and tie_stands(rule, lack, true, wrong)
+        violations += 1 if violates(rule, margin, lack) and not stands else 0
+        errors += 1 if margin < 0.0 or (margin == 0.0 and wins_tie(wrong, true)) else 0
+    return low, violations, errors
 
 
 def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:

@@ -22,6 +22,7 @@ from rosenblatt.compiling import compiled
 Array = np.ndarray[Any, Any]
 LOW = np.uint64(0xFFFFFFFF)
 BLOCK, POOL = 1 << 15, 64
+MOST_OF_32_BITS = 1 << 31  # fewer rows are numbered by words of 32 bits
 SMALL = 1 << 12  # up to this many rows the shuffle is made in an array, every permutation equally likely
 
 
@@ -56,10 +57,12 @@ class Shuffled:
             every = np.empty(self.size, dtype=np.uint64)
             _shuffle(_keys(self.seed, epoch, self.part), every)
             return every[begin:end]
-        out = np.empty(end - begin, dtype=np.uint64)
+        word = np.uint32 if self.size < MOST_OF_32_BITS else np.uint64
+        keys = _keys(self.seed, epoch, self.part).astype(word, copy=False)
+        out = np.empty(end - begin, dtype=keys.dtype)
         bits = self.size.bit_length() // 2
-        _permute(_keys(self.seed, epoch, self.part), -(-self.size // (1 << bits)), bits, self.size, begin, out)
-        return out
+        _permute(keys, -(-self.size // (1 << bits)), bits, self.size, begin, out)
+        return out.astype(np.uint64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -176,40 +179,46 @@ def _keys(seed: int, epoch: int, part: int = 0) -> Array:
 
 
 @compiled
-def _hash(x: Any, key: Any) -> Any:
-    """A 32-bit integer hash of xor-shifts and odd multipliers: every bit of x and key affects every bit."""
-    h = (x ^ key) & LOW
-    h = ((h ^ (h >> np.uint64(16))) * np.uint64(0x7FEB352D)) & LOW
-    h = ((h ^ (h >> np.uint64(15))) * np.uint64(0x846CA68B)) & LOW
-    return h ^ (h >> np.uint64(16))
+def _hash(keys: Array, x: Any, key: Any) -> Any:
+    """A 32-bit integer hash of xor-shifts and odd multipliers: every bit of x and key affects every bit.
+
+    The result has the type of the keys: LLVM puts twice as many 32-bit words into a vector if no other is wider.
+    """
+    word = keys.dtype.type
+    h = word((x ^ key) & LOW)
+    h = word(((np.uint64(h) ^ (np.uint64(h) >> np.uint64(16))) * np.uint64(0x7FEB352D)) & LOW)
+    h = word(((np.uint64(h) ^ (np.uint64(h) >> np.uint64(15))) * np.uint64(0x846CA68B)) & LOW)
+    return word(h ^ (h >> word(16)))
 
 
 @compiled
-def _round(left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any:
-    left += (_hash(right, even) * a) >> np.uint64(32)
-    left = left - a if left >= a else left
-    return left, right ^ (_hash(left, odd) & mask)
+def _round(keys: Array, left: Any, right: Any, a: Any, mask: Any, even: Any, odd: Any) -> Any:
+    word = keys.dtype.type
+    left = word(left + word((np.uint64(_hash(keys, right, even)) * np.uint64(a)) >> np.uint64(32)))
+    left = word(left - a) if left >= a else left
+    return left, word(right ^ (_hash(keys, left, odd) & mask))
 
 
 @compiled
 def _permute(keys: Array, a: int, bits: int, n: int, begin: int, out: Array) -> None:
+    """The positions from `begin` on; `keys` and `out` are of one type, of 32 bits if a·b fits into them."""
+    word = keys.dtype.type
     # Keys and sizes in locals: reading them from memory in the loop would prevent vectorisation.
-    k0, k1, k2 = np.uint64(keys[0]), np.uint64(keys[1]), np.uint64(keys[2])
-    k3, k4, k5 = np.uint64(keys[3]), np.uint64(keys[4]), np.uint64(keys[5])
-    wide, shift, limit, first = np.uint64(a), np.uint64(bits), np.uint64(n), np.uint64(begin)
-    mask = (np.uint64(1) << shift) - np.uint64(1)
+    k0, k1, k2, k3, k4, k5 = keys[0], keys[1], keys[2], keys[3], keys[4], keys[5]
+    wide, shift, limit, first = word(a), word(bits), word(n), word(begin)
+    mask = word((np.uint64(1) << np.uint64(bits)) - np.uint64(1))
     for t in range(out.size):
-        place = first + np.uint64(t)
-        left, right = _round(place >> shift, place & mask, wide, mask, k0, k1)
-        left, right = _round(left, right, wide, mask, k2, k3)
-        left, right = _round(left, right, wide, mask, k4, k5)
-        out[t] = (left << shift) | right
+        place = word(first + word(t))
+        left, right = _round(keys, word(place >> shift), word(place & mask), wide, mask, k0, k1)
+        left, right = _round(keys, left, right, wide, mask, k2, k3)
+        left, right = _round(keys, left, right, wide, mask, k4, k5)
+        out[t] = word((left << shift) | right)
     for t in range(out.size):
         while out[t] >= limit:
-            left, right = _round(out[t] >> shift, out[t] & mask, wide, mask, k0, k1)
-            left, right = _round(left, right, wide, mask, k2, k3)
-            left, right = _round(left, right, wide, mask, k4, k5)
-            out[t] = (left << shift) | right
+            left, right = _round(keys, word(out[t] >> shift), word(out[t] & mask), wide, mask, k0, k1)
+            left, right = _round(keys, left, right, wide, mask, k2, k3)
+            left, right = _round(keys, left, right, wide, mask, k4, k5)
+            out[t] = word((left << shift) | right)
 
 
 @compiled
@@ -224,8 +233,8 @@ def _shuffle(keys: Array, out: Array) -> None:
 @compiled
 def _number(keys: Array, place: Any) -> Any:
     """The random 64-bit number at a place in the sequence."""
-    low = _hash(place & LOW, np.uint64(keys[0]))
-    high = _hash(low ^ (place >> np.uint64(32)), np.uint64(keys[1]))
+    low = np.uint64(_hash(keys, place & LOW, keys[0]))
+    high = np.uint64(_hash(keys, low ^ (place >> np.uint64(32)), keys[1]))
     return (low << np.uint64(32)) | high
 
 
