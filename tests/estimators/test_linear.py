@@ -12,10 +12,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Examples, encode_rows
-from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.linear.losses import curve
 from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective
-from rosenblatt.learn.linear.stochastic import objective
+from rosenblatt.learn.linear.stochastic import TotalLoss
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.schemes import JOINT
@@ -225,6 +224,13 @@ def test_xor_cannot_be_learned_by_a_plane():
 # -- the interactive page --------------------------------------------------------------------------------------------
 
 
+def objective(examples, plan, planes):
+    (problem,) = problems(examples, planes.scheme, planes.classes)
+    index = problem.index(0, problem.size)
+    loss = TotalLoss(plan)(problem, index, planes.raw(problem.rows, index))
+    return loss / problem.total + plan.penalty_of(planes.coef)
+
+
 def test_case_of_the_interactive_page():
     W = np.array([[0.52, 0.68], [-0.82, 0.52], [0.20, -1.17]])
     b = np.array([-0.18, -0.05, -0.06])
@@ -245,7 +251,7 @@ def test_case_of_the_interactive_page():
     plan = LinearClassifier(alpha=0.2)._plan()  # 0.1·ΣW² is α = 0.2 of ½ΣW²
     rows, reach = encode_rows(X)
     examples = Examples(rows, 2, y, np.arange(3), None, None, reach)
-    F = objective(InMemory(examples), plan, Planes(W, b, JOINT, 3))
+    F = objective(examples, plan, Planes(W, b, JOINT, 3))
     assert np.isclose(plan.penalty_of(W), 0.308, atol=5e-4)
     assert np.isclose(F - plan.penalty_of(W), 0.61, atol=5e-3)
     (problem,) = problems(examples, JOINT, 3)
@@ -265,5 +271,5 @@ def test_case_of_the_interactive_page():
     for k, j in np.ndindex(W.shape):
         h = np.zeros_like(W)
         h[k, j] = 1e-6
-        ups, downs = (objective(InMemory(examples), plan, Planes(W + s * h, b, JOINT, 3)) for s in (1, -1))
+        ups, downs = (objective(examples, plan, Planes(W + s * h, b, JOINT, 3)) for s in (1, -1))
         assert np.isclose((ups - downs) / 2e-6, by_W[k, j] + 0.2 * W[k, j], atol=1e-8)

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
+from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn import evaluation
 from rosenblatt.learn.evaluation import FIRST_ROWS, Problem, evaluate, evaluate_both, row_margins
@@ -82,3 +84,20 @@ def test_the_last_iterate_is_scored_up_to_its_first_violation(wrong: int | None,
     else:
         assert of_last is None
         assert wrong < sum(scored) <= min(4000, 5 * max(wrong, FIRST_ROWS))
+
+
+@pytest.mark.parametrize("model", [LinearClassifier(max_epochs=1), LinearRegressor(max_epochs=1, solver="stochastic")])
+def test_errors_and_objective_come_from_one_scan(model: Any, monkeypatch: Any) -> None:
+    scored: list[int] = []
+
+    def counted(self: Planes, rows: Any) -> Any:
+        score = scorer(self, rows)
+        return lambda index: (scored.append(index.size), score(index))[1]  # type: ignore[func-returns-value]
+
+    scorer = Planes.scorer
+    monkeypatch.setattr(evaluation.Planes, "scorer", counted)
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, X[:, 0] > 0)
+    assert model.report_.objective > 0
+    assert sum(scored) == 50

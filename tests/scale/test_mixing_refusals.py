@@ -12,7 +12,6 @@ from rosenblatt import FileError, fit, load, predict, score
 from rosenblatt.estimators.base.report import Scan
 from rosenblatt.learn import mixing as module
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.linear.stochastic import TotalLoss
 from rosenblatt.learn.mixing import shard_seed
 from rosenblatt.learn.online import solver as training
 from rosenblatt.scale import prediction as answers
@@ -211,8 +210,7 @@ ANSWERS = [
     (training.Errors, lambda errors: 10**6),
     (training.Errors, lambda errors: -1),
     (training.Clean, lambda clean: None),
-    (TotalLoss, lambda loss: np.nan),
-    (TotalLoss, lambda loss: (np.nan, 1.0)),
+    (Scan, lambda scans: [(replace(scans[0][0], loss=np.nan), None)]),
     (shards.AskExamples, lambda answered: answered.value),
     (shards.AskExamples, lambda answered: replace(answered, reading=np.nan)),
 ]
@@ -233,7 +231,6 @@ def test_every_answer_of_a_shard_is_checked(tmp_path, monkeypatch, question, dam
 
     monkeypatch.setattr(question, "__call__", answered)
     model = rosenblatt.Perceptron(max_epochs=2, record_errors=True)
-    model = rosenblatt.LinearClassifier(max_epochs=2) if question is TotalLoss else model
     if question is training.Clean:  # asked of a learner that still updates when every row is right
         model = rosenblatt.PassiveAggressive(max_epochs=100)
     with pytest.raises(FileError, match=r"part-1\.csv: the answer of this process cannot be used: expected"):

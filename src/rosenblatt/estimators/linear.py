@@ -21,14 +21,14 @@ from rosenblatt.estimators.base.online_regressor import OnlineRegressor
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import COMMON, checked_order
 from rosenblatt.learn.epochs import Training
-from rosenblatt.learn.linear import stochastic
+from rosenblatt.learn.evaluation import Measure
 from rosenblatt.learn.linear.gradient_descent import GradientSolver
 from rosenblatt.learn.linear.losses import LOSSES, names
 from rosenblatt.learn.linear.minibatch_solver import MOST_ITERATIONS, MiniBatchSolver, default_passes
 from rosenblatt.learn.linear.penalties import PENALTIES
 from rosenblatt.learn.linear.proximal_gradient import BatchSolver
 from rosenblatt.learn.linear.row_reader import scores_of, to_host
-from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver
+from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver, TotalLoss
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.rules import PassiveAggressiveRule
 from rosenblatt.learn.online.solver import Plan
@@ -180,7 +180,15 @@ class ObjectiveLearner(OnlineLearner):
         report = super()._conclude(run, report)
         if report.outcome == "solved" and plan.loss == "perceptron" and not self._kept.coef.any():
             report = replace(report, outcome="stalled")  # w = 0 has no loss and decides nothing
-        return replace(report, objective=check_objective(self._objective(plan, run)))
+        found = run.records[-1].loss if report.objective is None else self._objective(plan, report.objective)
+        return replace(report, objective=check_objective(found))
+
+    def _measure(self, run: Training) -> Measure | None:
+        plan = self._plan()
+        assert isinstance(plan, ObjectivePlan)
+        if isinstance(run.solver, BatchSolver) and not plan.loss_class.kinked and not self.early_stopping:
+            return None  # the last record has the objective of the very model that is kept
+        return TotalLoss(plan)
 
     def _by_products(self, solver: MiniBatchSolver, report: Report) -> Report:
         """The report, by a pass of the mini-batch solver over all rows."""
@@ -195,10 +203,8 @@ class ObjectiveLearner(OnlineLearner):
             gradient_norm=float(found.gradient[0]),
         )
 
-    def _objective(self, plan: ObjectivePlan, run: Training) -> float:
-        if isinstance(run.solver, BatchSolver) and not plan.loss_class.kinked and not self.early_stopping:
-            return run.records[-1].loss  # of the very model that is kept
-        return stochastic.objective(run.source, plan, self._kept)
+    def _objective(self, plan: ObjectivePlan, mean_loss: float) -> float:
+        return mean_loss + plan.penalty_of(self._kept.coef)
 
     def _complaint(self, report: Report) -> str:
         if self.solver in MINIBATCH:

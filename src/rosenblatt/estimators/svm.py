@@ -286,6 +286,6 @@ class_weight, warm_start, random_state
             return "its batches of several rows would be cut short wherever a piece of the file ends"
         return super()._why_memory()
 
-    def _objective(self, plan: ObjectivePlan, run: Training) -> float:
+    def _objective(self, plan: ObjectivePlan, mean_loss: float) -> float:
         penalty = 0.5 * self.alpha * float(np.square(self.intercept_, dtype=np.float64).sum())
-        return super()._objective(plan, run) + penalty
+        return super()._objective(plan, mean_loss) + penalty

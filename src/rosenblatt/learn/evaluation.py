@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from rosenblatt.learn.tie_rule import decide, rival, wins_tie
 from rosenblatt.threads import in_threads
 
 Array = np.ndarray[Any, Any]
+# The loss of an objective on these rows, given their scores, which it may overwrite.
+Measure = Callable[["Problem", Array, Array], float]
 FIRST_ROWS = 256  # of the last iterate, in which a violation ends its scan; then ever more
 
 
@@ -81,11 +83,12 @@ class Evaluation:
     lows: Array  # the smallest margin, one per column if columns are separate problems
     violations: int  # rows whose margin is below the rule's
     errors: int  # misclassified rows; of labels, those with any label wrong
+    loss: float = 0.0  # summed by weight, if it was measured
 
     def joined(self, other: Evaluation) -> Evaluation:
         """The result for the rows of both scans."""
         lows = np.minimum(self.lows, other.lows)
-        return Evaluation(lows, self.violations + other.violations, self.errors + other.errors)
+        return Evaluation(lows, self.violations + other.violations, self.errors + other.errors, self.loss + other.loss)
 
 
 @dataclass(frozen=True)
@@ -158,11 +161,11 @@ def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
 
 
 def evaluate_both(
-    problem: Problem, planes: Planes, last: Planes | None, rule: Rule
+    problem: Problem, planes: Planes, last: Planes | None, rule: Rule, measure: Measure | None = None
 ) -> tuple[Evaluation, Evaluation | None]:
     """Scan every row once for the model and for the last iterate, which counts only if no row violates its margin.
 
-    The second result is None when a row does, or when there is no `last`.
+    The second result is None when a row does, or when there is no `last`. `measure` gives the loss of the model.
     """
     score = planes.scorer(problem.rows)
     score_last = None if last is None else last.scorer(problem.rows)
@@ -179,7 +182,9 @@ def evaluate_both(
                 found = found.joined(_summary(problem, part, scores, rule)) if all_finite(scores) else None
                 if found is None or found.violations:
                     violated.set()
-        return _summary(problem, index, score(index), rule), found
+        scores = score(index)
+        seen = _summary(problem, index, scores, rule)
+        return seen if measure is None else replace(seen, loss=measure(problem, index, scores)), found
 
     none = Evaluation(np.array([np.inf]), 0, 0)
     K = planes.coef.shape[0]

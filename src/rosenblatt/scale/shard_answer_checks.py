@@ -20,7 +20,6 @@ from rosenblatt.estimators.base.report import Scan
 from rosenblatt.estimators.base.state_checks import check_machine, is_count, is_number, must
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.evaluation import Evaluation
-from rosenblatt.learn.linear.stochastic import TotalLoss
 from rosenblatt.learn.mixing import OnePass, ShardResult
 from rosenblatt.learn.online.solver import Clean, Errors
 from rosenblatt.learn.online.state import Machine
@@ -155,6 +154,7 @@ def _check_scan(question: Scan, scans: Any, rows: int, features: int) -> None:
         must(not np.isnan(one.lows).any(), "margins that are numbers")
         must(is_count(one.violations) and is_count(one.errors), "numbers of rows")
         must(max(one.violations, one.errors) <= rows, f"at most {rows:,} rows")
+        must(is_number(one.loss), "a finite loss")
 
 
 def _check_errors(question: Errors, errors: Any, rows: int, features: int) -> None:
@@ -163,10 +163,6 @@ def _check_errors(question: Errors, errors: Any, rows: int, features: int) -> No
 
 def _check_clean(question: Clean, clean: Any, rows: int, features: int) -> None:
     must(isinstance(clean, bool), "yes or no")
-
-
-def _check_loss(question: TotalLoss, loss: Any, rows: int, features: int) -> None:
-    must(isinstance(loss, tuple) and len(loss) == 2 and is_number(loss[0]) and _is_amount(loss[1]), "a finite loss")
 
 
 def _check_place(question: Largest, place: Any, rows: int, features: int) -> None:
@@ -188,6 +184,5 @@ CHECKS: dict[type, Callable[[Any, Any, int, int], None]] = {
     Scan: _check_scan,
     Errors: _check_errors,
     Clean: _check_clean,
-    TotalLoss: _check_loss,
     AskTraining: _check_sums,
 }

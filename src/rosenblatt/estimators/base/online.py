@@ -42,6 +42,7 @@ from rosenblatt.estimators.base.state_checks import (
 )
 from rosenblatt.estimators.base.validation import check_width, validated
 from rosenblatt.learn.epochs import InMemory, Source, Training
+from rosenblatt.learn.evaluation import Measure
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
 from rosenblatt.learn.online.rules import squared_bias_feature
 from rosenblatt.learn.online.solver import OnlineSolver, Plan, default_epochs, new_state, start_from
@@ -264,10 +265,14 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _check_classes(self, examples: Examples) -> None:
         """Refuse what cannot be learned from all rows."""
 
+    def _measure(self, run: Training) -> Measure | None:
+        """The loss to measure in the scan of all rows; its mean is the report's `objective`."""
+        return None
+
     def _conclude(self, run: Training, report: Report) -> Report:
         """The report after a scan of all rows."""
         plan = run.solver.plan if isinstance(run.solver, OnlineSolver) else self._plan()
-        return scanned(report, plan, run.solver, run.source, self._kept)
+        return scanned(report, plan, run.solver, run.source, self._kept, self._measure(run))
 
     def _complaint(self, report: Report) -> str:
         """What a user is warned of when the budget is spent."""

@@ -13,7 +13,7 @@ from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epoch_records import frozen, thinned
 from rosenblatt.learn.epochs import EpochRecord, Source, Training
-from rosenblatt.learn.evaluation import Evaluation, evaluate_both
+from rosenblatt.learn.evaluation import Evaluation, Measure, evaluate_both
 from rosenblatt.learn.mixing import Sharding
 from rosenblatt.learn.models import Model, Planes, lengths2
 from rosenblatt.learn.online.rules import PerceptronRule, Rule
@@ -176,6 +176,7 @@ class Scan:
     rule: Rule
     planes: Planes
     last: Planes | None = None
+    measure: Measure | None = None
 
     def __call__(self, examples: Examples, shard: int) -> list[tuple[Evaluation, Evaluation | None]]:
         """Of these examples."""
@@ -187,7 +188,7 @@ class Scan:
                 for one in (planes, self.last)
             )
             assert part is not None
-            found.append(evaluate_both(problem, part, last, self.rule))
+            found.append(evaluate_both(problem, part, last, self.rule, self.measure))
             at = columns.stop
         return found
 
@@ -198,12 +199,12 @@ def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
 
 
 def scan_both(
-    source: Source, rule: Rule, planes: Planes, last: Planes | None
+    source: Source, rule: Rule, planes: Planes, last: Planes | None, measure: Measure | None = None
 ) -> tuple[list[Evaluation], list[Evaluation]]:
     """The same with the last iterate's evaluations, in one pass; none if a row violates its margin."""
     kept: list[Evaluation] = []
     lasts: list[Evaluation | None] = []
-    for seen in source.ask(Scan(rule, planes, last)):
+    for seen in source.ask(Scan(rule, planes, last, measure)):
         if seen:
             kept = [a.joined(b[0]) for a, b in zip(kept, seen, strict=True)] if kept else [one for one, _ in seen]
             found = [one for _, one in seen]
@@ -211,16 +212,23 @@ def scan_both(
     return kept, [one for one in lasts if one is not None] if None not in lasts else []
 
 
-def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model) -> Report:
-    """The report with what a scan of all rows says of planes or votes; a budget that sufficed ends otherwise."""
-    errors, margin, planes = None, None, []
+def scanned(
+    report: Report, plan: Plan, solver: Any, source: Source, kept: Model, measure: Measure | None = None
+) -> Report:
+    """The report with what a scan of all rows says of planes or votes; a budget that sufficed ends otherwise.
+
+    Of planes, `objective` is the mean loss that `measure` finds, without a penalty.
+    """
+    errors, margin, planes, mean_loss = None, None, [], None
     state, facts, outcome = solver.state, source.facts, report.outcome
     bounded = _bounded(plan, state)
     unsure = outcome == "budget" and solver.separates  # the last epoch may have got every row right
     asked = unsure or (outcome == "separated" and bounded)
     last = None if state.keep == "last" or not asked else state.last()
     if isinstance(kept, Planes):
-        scans, lasts = scan_both(source, plan.rule, kept, last)
+        scans, lasts = scan_both(source, plan.rule, kept, last, measure)
+        if measure is not None:
+            mean_loss = scans[0].loss / facts.mass
         if facts.classes is None:
             errors = scans[0].violations
         else:
@@ -245,7 +253,7 @@ def scanned(report: Report, plan: Plan, solver: Any, source: Source, kept: Model
             moved = sum(int(machine.tally[Count.MISTAKES]) for machine in state.machines)
         if bound is not None and report.sharding is not None:
             bound *= len(report.sharding.rows)
-    return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound, moved=moved)
+    return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound, moved=moved, objective=mean_loss)
 
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Sparse, rows_per_call
+from rosenblatt.data.examples import Dense, Sparse, rows_per_call
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Source
@@ -39,7 +39,6 @@ from rosenblatt.learn.linear.stochastic_visits import (
     partial,
     softmax,
 )
-from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.companions import NO_LOG, L1Debt
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
@@ -147,35 +146,17 @@ def _loss_many(settings: DescentSettings, y: Array, weights: Array, index: Array
     return total
 
 
-def mean_loss_terms(examples: Examples, plan: ObjectivePlan, planes: Planes) -> tuple[float, float]:
-    """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
-    (problem,) = problems(examples, planes.scheme, planes.classes)
-    settings, total = plan.descent_settings(1, 1.0, planes.scheme), 0.0
-    for index in problem.pieces(planes.coef.shape[0]):
-        scores = planes.raw(problem.rows, index)
-        measure = _loss_one if scores.ndim == 1 else _loss_many
-        total += measure(settings, problem.truth, problem.weights, index, scores)
-    return total, problem.total
-
-
 @dataclass(frozen=True)
 class TotalLoss:
-    """Σ s_i ℓ(x_i, y_i) of these planes, and Σ s_i."""
+    """Σ s_i ℓ(x_i, y_i) of rows, from their scores, which are overwritten."""
 
     plan: ObjectivePlan
-    planes: Planes
 
-    def __call__(self, examples: Examples, shard: int) -> tuple[float, float]:
-        """The sums over these examples."""
-        return mean_loss_terms(examples, self.plan, self.planes)
-
-
-def objective(source: Source, plan: ObjectivePlan, planes: Planes) -> float:
-    """F of these planes on all rows."""
-    loss, mass = 0.0, 0.0
-    for one, weight in source.ask(TotalLoss(plan, planes)):
-        loss, mass = loss + one, mass + weight
-    return float(loss / mass) + plan.penalty_of(planes.coef)
+    def __call__(self, problem: Problem, index: Array, scores: Array) -> float:
+        """The sum over these rows."""
+        settings = self.plan.descent_settings(1, 1.0, problem.scheme)
+        measure = _loss_one if scores.ndim == 1 else _loss_many
+        return measure(settings, problem.truth, problem.weights, index, scores)
 
 
 # -- stochastic descent ----------------------------------------------------------------------------------------------
