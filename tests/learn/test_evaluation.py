@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn import evaluation
-from rosenblatt.learn.evaluation import FIRST_ROWS, Problem, evaluate, evaluate_both, row_margins
+from rosenblatt.learn.evaluation import FIRST_ROWS, Problem, evaluate, evaluate_both, row_margins, wrong
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
 from rosenblatt.learn.schemes import JOINT, TWO, Scheme
@@ -52,14 +53,17 @@ def test_a_scan_counts_what_the_margins_of_single_rows_say(rule: Rule, dtype: An
     for task, planes in ((two, one), (many, four)):
         found = evaluate(task, planes, rule)
         assert (*found.lows, found.violations, found.errors) == by_arrays(task, planes, rule)
+        if getattr(rule, "tie_is_mistake", True):
+            weighted = replace(task, weights=np.ones(200))  # by arrays
+            assert wrong(task, planes, False) == wrong(weighted, planes, False) == (found.errors, found.errors)
 
 
-@pytest.mark.parametrize("wrong", [0, FIRST_ROWS - 1, FIRST_ROWS, 3000, None])
-def test_the_last_iterate_is_scored_up_to_its_first_violation(wrong: int | None, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("first", [0, FIRST_ROWS - 1, FIRST_ROWS, 3000, None])
+def test_the_last_iterate_is_scored_up_to_its_first_violation(first: int | None, monkeypatch: Any) -> None:
     X = np.ones((4000, 1))
     truth = np.ones(4000, np.int8)
-    if wrong is not None:
-        truth[wrong] = -1
+    if first is not None:
+        truth[first] = -1
     scored: list[int] = []
 
     def counted(self: Planes, rows: Any) -> Any:
@@ -76,14 +80,14 @@ def test_the_last_iterate_is_scored_up_to_its_first_violation(wrong: int | None,
     monkeypatch.setattr(evaluation.Planes, "scorer", counted)
     kept, last = (Planes(np.array([[size]]), np.zeros(1), TWO, 2) for size in (2.0, 1.0))
     of_kept, of_last = evaluate_both(problem(X, truth, TWO), kept, last, PerceptronRule())
-    assert of_kept.errors == (0 if wrong is None else 1)
-    if wrong is None:
+    assert of_kept.errors == (0 if first is None else 1)
+    if first is None:
         assert of_last is not None
         assert (*of_last.lows, of_last.violations, of_last.errors) == (1.0, 0, 0)
         assert sum(scored) == 4000
     else:
         assert of_last is None
-        assert wrong < sum(scored) <= min(4000, 5 * max(wrong, FIRST_ROWS))
+        assert first < sum(scored) <= min(4000, 5 * max(first, FIRST_ROWS))
 
 
 @pytest.mark.parametrize("model", [LinearClassifier(max_epochs=1), LinearRegressor(max_epochs=1, solver="stochastic")])

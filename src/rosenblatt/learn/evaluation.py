@@ -18,7 +18,7 @@ from rosenblatt.data.examples import Dense, Sparse, gathered, is_narrow, shared_
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge, tie_stands
-from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Rule, violates
+from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, PerceptronRule, Rule, violates
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.tie_rule import decide, rival, wins_tie
@@ -198,13 +198,11 @@ def evaluate_both(
 
 def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evaluation:
     """What these rows add to a scan."""
-    encoded = rule.encode(1.0, 0, 0.0)
     check_scores(scores)
-    if encoded.tube < 0 and problem.scheme.joint:
-        return _result(_count_joint(encoded, scores, problem.truth, index))
-    if encoded.tube < 0 and scores.ndim == 1:
-        tie_is_mistake = bool(getattr(rule, "tie_is_mistake", True))
-        return _result(_count_one(encoded, scores, problem.truth, index, tie_is_mistake))
+    counted = _counted(problem, index, scores, rule)
+    if counted is not None:
+        low, violations, errors = counted
+        return Evaluation(np.array([low]), violations, errors)
     found = row_margins(problem, index, scores, rule)
     wrong = _by_row(found.wrong)
     if scores.ndim == 2 and problem.truth.ndim == 1:
@@ -213,12 +211,18 @@ def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evalu
     return Evaluation(lows, int(np.count_nonzero(_by_row(found.violates))), int(np.count_nonzero(wrong)))
 
 
-def _result(counts: tuple[float, int, int]) -> Evaluation:
-    low, violations, errors = counts
-    return Evaluation(np.array([low]), violations, errors)
+def _counted(problem: Problem, index: Array, scores: Array, rule: Rule) -> tuple[float, int, int] | None:
+    """The smallest margin, violations and errors of classes that are decided together, None for other problems.
 
-
-# In one loop, what `row_margins` computes array by array, which takes longer than the scores of short rows.
+    In one loop, what `row_margins` computes array by array, which takes longer than the scores of short rows.
+    """
+    encoded = rule.encode(1.0, 0, 0.0)
+    if encoded.tube >= 0:
+        return None
+    if scores.ndim == 1:
+        tie_is_mistake = bool(getattr(rule, "tie_is_mistake", True))
+        return _count_one(encoded, scores, problem.truth, index, tie_is_mistake)
+    return _count_joint(encoded, scores, problem.truth, index) if problem.scheme.joint else None
 
 
 @compiled
@@ -305,7 +309,12 @@ def wrong(problem: Problem, kept: Model, labels: bool) -> tuple[int, float]:
     """
     rows, mass = 0, 0.0
     for index in problem.pieces(max(kept.classes, 1)):
-        scores, truth = check_scores(kept.scores(problem.rows, index)), problem.truth[index]
+        scores = check_scores(kept.scores(problem.rows, index))
+        counted = None if labels or problem.weights.size else _counted(problem, index, scores, PerceptronRule())
+        if counted is not None:
+            rows, mass = rows + counted[2], mass + counted[2]
+            continue
+        truth = problem.truth[index]
         if labels:
             bad = (np.where(truth > 0, scores, -scores) <= 0).any(axis=1)
         elif scores.ndim == 1:
