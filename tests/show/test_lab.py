@@ -401,6 +401,16 @@ def test_own_csv(page):
 # -- other pages -----------------------------------------------------------------------------------------------------
 
 
+def test_the_canvases_of_learners_are_made_when_they_are_first_shown(page):
+    assert page.rules.canvases == {}
+    page.rules.choice.value = ["SVM", "AROW"]
+    assert (page.rules.canvases, page.rules.box.objects) == ({}, [])
+    page.tabs.active = 1
+    assert list(page.rules.canvases) == ["SVM", "AROW"]
+    figures = [column[0].object for column in page.rules.box]
+    assert figures == [canvas.figure for canvas in page.rules.canvases.values()]
+
+
 @pytest.mark.parametrize("name", rules_page.LEARNERS)
 def test_every_learner_of_the_rules_page(page, name):
     page.tabs.active = 1

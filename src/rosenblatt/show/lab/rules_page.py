@@ -80,11 +80,15 @@ class RulesPage:
         self.box = pn.FlexBox(css_classes=["page"], sizing_mode="stretch_width")
         self.hint = pn.pane.HTML("", css_classes=["hint"])
         self.view = pn.Column(self.choice, self.hint, self.box, sizing_mode="stretch_width")
-        self.choice.param.watch(lambda event: self._arrange(), "value")
+        self.arranged: list[str] = []
+        self.choice.param.watch(lambda event: self.draw(fit=True), "value")
         session.listeners.append(self.draw)
-        self._arrange()
 
     def _arrange(self) -> None:
+        """Make the canvases when the page is first shown: they take half the time in which the whole lab is made."""
+        if self.arranged == self.choice.value:
+            return
+        self.arranged = list(self.choice.value)
         for name in self.choice.value:
             if name not in self.canvases:
                 self.canvases[name] = Canvas(self.session.source, title=name, height=230)
@@ -98,12 +102,12 @@ class RulesPage:
             )
             for name in self.choice.value
         ]
-        self.draw(fit=True)
 
     def draw(self, fit: bool = False) -> None:
         """Fit and draw the selected learners, if the page is shown."""
         if not self.shown:
             return
+        self._arrange()
         session = self.session
         projected = (
             "Learned from the two components that are shown, not from all columns." if session.projection else ""
