@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.metrics import get_scorer
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.model_selection import ParameterGrid, check_cv
@@ -23,10 +24,13 @@ from rosenblatt.data.examples import Dense, class_weights, is_narrow, radius2
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.estimators.linear import LinearClassifier
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
 from rosenblatt.estimators.second_order import AROW
 from rosenblatt.learn.lanes import WIDTH
+from rosenblatt.learn.linear.many_descents import Descent, ManyDescents
+from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import AROW as SECOND
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squared_bias_feature
@@ -37,7 +41,9 @@ from rosenblatt.learn.schemes import PAIRS, SCHEMES
 from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
-LEARNERS = (Perceptron, AveragedPerceptron, PassiveAggressive, AROW)
+LEARNERS = (Perceptron, AveragedPerceptron, PassiveAggressive, AROW, LinearClassifier)
+Rule = Encoded | ObjectivePlan
+Run = ManySettings | ManyDescents
 HEAVIEST = 100.0  # a row of a larger weight is visited more often than a pass for many settings should wait
 
 
@@ -46,7 +52,9 @@ class GridSearchCV(_GridSearchCV):
 
     Settings of `Perceptron`, `AveragedPerceptron`, `PassiveAggressive` and `AROW` that differ in numbers (C, variant,
     margin, learning_rate, r, bias_step, class_weight, fit_intercept), in `keep` ("last" or "average") or in
-    `max_epochs`, and all folds, learn as columns of one matrix: a row is read once per epoch for all of them.
+    `max_epochs`, and all folds, learn as columns of one matrix: a row is read once per epoch for all of them. So do
+    those of `LinearClassifier` with the stochastic solver and one loss, without weights, that differ in alpha, penalty,
+    l1_ratio, learning_rate, fit_intercept, tol, n_iter_no_change or max_epochs.
     Settings that differ only in `keep` or `max_epochs` share one run. Each column makes the updates of a fit of its own
     that visits its rows in the order of the whole pass; scores are computed in one more sweep per number of epochs.
     Everything else (other estimators, pipelines, orders, early stopping, scoring by a function of X, metadata
@@ -131,7 +139,7 @@ class GridSearchCV(_GridSearchCV):
             and set(params) <= {"sample_weight", "groups"}
             and not sklearn.get_config()["enable_metadata_routing"]
             and not any(getattr(one, "_skl_callbacks", None) for one in (self, self.estimator))
-            and _scores_by_answers(self.scoring)
+            and _scores_by_answers(self.scoring, type(self.estimator) is not LinearClassifier)
         )
         shared = SharedPass.prepare(self, X, y, params, limit) if plain else None
         if shared is None:
@@ -169,8 +177,11 @@ class GridSearchCV(_GridSearchCV):
         return self
 
 
-def _scores_by_answers(scoring: Any) -> bool:
-    """Whether scores come from predictions alone; a user's function of (estimator, X, y) may look at X."""
+def _scores_by_answers(scoring: Any, chances: bool) -> bool:
+    """Whether scores come from predictions alone, and not from probabilities unless these are allowed.
+
+    A user's function of (estimator, X, y) may look at X.
+    """
     each = (
         scoring.values()
         if isinstance(scoring, Mapping)
@@ -178,7 +189,10 @@ def _scores_by_answers(scoring: Any) -> bool:
         if isinstance(scoring, list | tuple)
         else [scoring]
     )
-    return all(one is None or isinstance(one, str | _BaseScorer) for one in each)
+    if not all(one is None or isinstance(one, str | _BaseScorer) for one in each):
+        return False
+    asked = [] if chances else [getattr(get_scorer(one), "_response_method", None) for one in each if one is not None]
+    return "predict_proba" not in asked
 
 
 # -- which settings learn together -------------------------------------------------------------------------------------
@@ -211,7 +225,9 @@ class SharedPass:
     train_scores: bool
     limit: int
     columns: dict[tuple[int, str], GridColumn] = field(default_factory=dict)
-    machines: dict[tuple[Any, ...], tuple[Encoded, tuple[float, ...], int]] = field(default_factory=dict)
+    machines: dict[tuple[Any, ...], tuple[Encoded | ObjectivePlan, tuple[float, ...], int]] = field(
+        default_factory=dict
+    )
     found: dict[tuple[Any, ...], Array] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -237,13 +253,15 @@ class SharedPass:
             return None  # as scikit-learn tells it
         weights = np.zeros(0) if examples.weights is None else examples.weights
         n, classes = examples.target.shape[0], 0 if examples.classes is None else int(examples.classes.size)
-        scheme = SCHEMES["one" if classes == 2 else first.multiclass]
+        descends = isinstance(first, LinearClassifier)
+        scheme = first._scheme(classes, False) if descends else SCHEMES["one" if classes == 2 else first.multiclass]
         if (
             is_narrow(examples.rows)
             or examples.target.ndim == 2
             or classes < 2
             or scheme == PAIRS
             or weights.max(initial=1.0) > HEAVIEST
+            or (weights.size and descends)
         ):
             return None
         assert examples.classes is not None
@@ -276,10 +294,12 @@ class SharedPass:
                 shares = class_weights(model.class_weight, self.classes, codes, weights)
                 shares = np.ones(data.classes) if shares is None else shares
                 heaviest = shares.max() * data.weights.max(initial=1.0)
-                if not complete or not 0 < heaviest <= HEAVIEST:
+                stored = _stored(data, rows)
+                if not complete or not 0 < heaviest <= HEAVIEST or not _by_rows(model, stored):
                     continue
-                key = (fold, _encoded(plan, _bias(plan, data, rows)), tuple(shares.tolist()))
-                limit = model.max_epochs or default_epochs(_stored(data, rows), plan.keep)
+                rule = plan if isinstance(plan, ObjectivePlan) else _encoded(plan, _bias(plan, data, rows))
+                key = (fold, rule, tuple(shares.tolist()))
+                limit = model.max_epochs or default_epochs(stored, plan.keep)
                 longest = max(limit, self.machines[key][2] if key in self.machines else 0)
                 self.machines[key] = (key[1], key[2], longest)
                 self.columns[fold, _key(params)] = GridColumn(key, limit, plan.keep == "average")
@@ -319,9 +339,11 @@ class SharedPass:
     def _blocks(self) -> Iterator[list[tuple[Any, ...]]]:
         """The machines in blocks whose weights fit the memory."""
         average = any(column.average for column in self.columns.values())
-        second = any(rule.code == SECOND for rule, _, _ in self.machines.values())
+        rules = [rule for rule, _, _ in self.machines.values()]
+        second = any(isinstance(rule, Encoded) and rule.code == SECOND for rule in rules)
+        debts = any(isinstance(rule, ObjectivePlan) and rule.penalty in ("l1", "elasticnet") for rule in rules)
         size = self.data.rows.values.itemsize
-        column = self.data.n_features * (size * (2 if second else 1) + (8 if average else 0))
+        column = self.data.n_features * (size * (2 if second else 1) + (8 if average or debts else 0))
         room = max(1, self.limit // (WIDTH * column) * WIDTH // self.data.scheme.columns(self.data.classes))
         keys = sorted(self.machines, key=lambda key: key[0])  # folds together: their rows are scored together
         count = math.ceil(len(keys) / room)
@@ -330,27 +352,38 @@ class SharedPass:
 
     def _learn(self, keys: list[tuple[Any, ...]]) -> None:
         """Train these machines, and keep their scores at each number of epochs that is asked for."""
-        settings = [
-            Setting(self.machines[key][0], key[0], self.machines[key][1], self.machines[key][2]) for key in keys
-        ]
         wanted: dict[tuple[Any, ...], set[tuple[int, bool]]] = {key: set() for key in keys}
         for column in self.columns.values():
             if column.machine in wanted:
                 wanted[column.machine].add((column.epochs, column.average))
         average = any(keep for asked in wanted.values() for _, keep in asked)
-        run = ManySettings(self.data, settings, self.order, average)
+        run = self._run(keys, average)
         told = np.zeros(len(keys), dtype=bool)
         for epoch in run.epochs():
             due: dict[tuple[int, bool], list[tuple[int, int]]] = {}
             for m, key in enumerate(keys):
                 for epochs, keep in () if told[m] else wanted[key]:
-                    if epochs == epoch or (run.state.done[m] and epochs > epoch):
+                    if epochs == epoch or (run.done[m] and epochs > epoch):
                         due.setdefault((key[0], keep), []).append((m, epochs))
-            told |= run.state.done
+            told |= run.done
             for (fold, keep), asked in due.items():
                 self._keep(run, fold, keep, keys, asked)
 
-    def _keep(self, run: ManySettings, fold: int, average: bool, keys: list[Any], asked: list[tuple[int, int]]) -> None:
+    def _run(self, keys: list[tuple[Any, ...]], average: bool) -> Run:
+        settings, descents = list[Setting](), list[Descent]()
+        for key in keys:
+            rule, shares, epochs = self.machines[key]
+            if isinstance(rule, ObjectivePlan):
+                descents.append(Descent(rule, key[0], epochs))
+            else:
+                settings.append(Setting(rule, key[0], shares, epochs))
+        if descents:
+            return ManyDescents(self.data, descents, self.order)
+        return ManySettings(self.data, settings, self.order, average)
+
+    def _keep(
+        self, run: ManySettings | ManyDescents, fold: int, average: bool, keys: list[Any], asked: list[tuple[int, int]]
+    ) -> None:
         """The scores of machines of a fold, each for a number of epochs."""
         machines = np.array(sorted({m for m, _ in asked}))
         place = {int(m): k for k, m in enumerate(machines)}
@@ -420,17 +453,30 @@ def _able(model: Any) -> bool:
         plan = model._plan()
     except (ValueError, TypeError):
         return False
-    rate = isinstance(plan.rate, int | float) or plan.rate in ("1/t", "1/sqrt(t)")
+    if isinstance(plan, ObjectivePlan) and not _descends(model, plan):
+        return False
+    rate = isinstance(plan.rate, int | float) or plan.rate in ("1/t", "1/sqrt(t)", "optimal")
     seeded = model.random_state is None or isinstance(model.random_state, int | np.integer)
     ordered = isinstance(plan.order, str) and plan.order in ("shuffle", "cyclic")
     full = getattr(plan.rule, "full", False)
     return bool(rate and seeded and ordered and not plan.batch and plan.keep in ("last", "average") and not full)
 
 
+def _descends(model: Any, plan: ObjectivePlan) -> bool:
+    """Whether the pass can minimise this objective: by visits, with steps that need no limit, and without weights."""
+    visits = model.solver in ("stochastic", "auto") and plan.penalty_class.parts(1.0, 0.5) is not None
+    return visits and math.isfinite(plan.loss_class.steep) and model.class_weight is None
+
+
+def _by_rows(model: Any, stored: int) -> bool:
+    """Whether a fit of rows with so many stored values makes one step per row."""
+    return getattr(model, "solver", "stochastic") == "stochastic" or model._visits_rows(stored)
+
+
 def _together(one: Any, other: Any) -> bool:
     """Whether two models can be columns of the same pass."""
-    same = all(getattr(one, name) == getattr(other, name) for name in ("order", "multiclass", "random_state"))
-    return same and type(one) is type(other)
+    names = [name for name in ("order", "multiclass", "random_state", "loss") if hasattr(one, name)]
+    return type(one) is type(other) and all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _encoded(plan: Plan, bias: float) -> Encoded:

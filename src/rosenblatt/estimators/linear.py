@@ -163,10 +163,14 @@ class ObjectiveLearner(OnlineLearner):
             finish = self.solver == "minibatch+lbfgs"
             passes = min(default_passes(facts.rows), self._limit(plan, facts)) if finish else self._limit(plan, facts)
             return MiniBatchSolver(plan, state, passes, finish)
-        if self.solver != "auto" or facts.stored > MOST_BATCH_VALUES:
+        if self.solver != "auto" or self._visits_rows(facts.stored):
             return self._solver(plan, state)
-        by_row = not isinstance(self.order, str) or self.order != "shuffle" or self.learning_rate != "optimal"
-        return self._solver(plan, state) if by_row else BatchSolver(plan, state)
+        return BatchSolver(plan, state)
+
+    def _visits_rows(self, stored: int) -> bool:
+        """Whether solver="auto" makes one step per row, of rows with so many stored values."""
+        ordered = not isinstance(self.order, str) or self.order != "shuffle"
+        return stored > MOST_BATCH_VALUES or ordered or self.learning_rate != "optimal"
 
     def _solver(self, plan: Plan, state: Any) -> Any:
         kinds: dict[str, Any] = {"batch": BatchSolver, "gradient": GradientSolver}

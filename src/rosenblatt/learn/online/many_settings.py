@@ -92,9 +92,7 @@ class ManySettings:
             left=np.zeros(M),
             use=np.zeros((0, M)),
         )
-        patterns, which = _patterns(data.member)
-        self.pattern = which.astype(np.min_scalar_type(len(patterns)))  # small: read in random order
-        self.patterns = patterns[:, [one.fold for one in settings]].astype(np.float64)
+        self.pattern, self.patterns = fold_patterns(data.member, [one.fold for one in settings])
         rules = [one.rule for one in settings]
         asked = np.array([[rule.low for rule in rules], [rule.high for rule in rules]])
         self.encoded = Settings(
@@ -111,6 +109,11 @@ class ManySettings:
         steady = not second and all(rule.decay == CONSTANT and rule.bias > 0 for rule in rules)
         self.quick = data.scheme.single and plain and steady
         self.epoch = 0
+
+    @property
+    def done(self) -> Array:
+        """Whether each machine has stopped."""
+        return self.state.done
 
     def epochs(self) -> Iterator[int]:
         """Train; yields the number of each epoch when it ends. A machine stops as a fit of its own would."""
@@ -145,16 +148,8 @@ class ManySettings:
 
     def scores(self, machines: Array, average: bool, index: Array) -> Array:
         """The scores of rows by these machines, (rows, machines, K), in one sweep."""
-        coef, intercept = self.weights(machines, average)
-        out = np.empty((index.size, intercept.size), coef.dtype)
-        per_row = values_per_row(self.data.rows)
-
-        def fill(span: tuple[int, int]) -> None:
-            begin, end = span
-            score_columns(self.data.rows, index[begin:end], coef, intercept, out[begin:end])
-
-        in_threads(fill, shared_spans(index.size, per_row, intercept.size), index.size * per_row * intercept.size)
-        return out.reshape(index.size, machines.size, self.K)
+        found = column_scores_of(self.data.rows, *self.weights(machines, average), index)
+        return found.reshape(index.size, machines.size, self.K)
 
     def _clean(self, m: int) -> bool:
         """Whether no row of its fold violates the margin of machine m."""
@@ -165,6 +160,26 @@ class ManySettings:
         coef, intercept = self.weights(np.array([m]), average=False)
         planes = Planes(np.ascontiguousarray(coef.T), intercept, data.scheme, data.classes)
         return clean(problem, planes, _Judge(setting.rule))  # type: ignore[arg-type]
+
+
+def column_scores_of(rows: Dense | Sparse, coef: Array, intercept: Array, index: Array) -> Array:
+    """The scores of these rows by planes that are columns of `coef`, (rows, columns)."""
+    out, per_row = np.empty((index.size, intercept.size), coef.dtype), values_per_row(rows)
+
+    def fill(span: tuple[int, int]) -> None:
+        begin, end = span
+        score_columns(rows, index[begin:end], coef, intercept, out[begin:end])
+
+    in_threads(fill, shared_spans(index.size, per_row, intercept.size), index.size * per_row * intercept.size)
+    return out
+
+
+def fold_patterns(member: Array, folds: Sequence[int]) -> tuple[Array, Array]:
+    """The pattern of folds that learn from each row, and whether the folds of machines are in each pattern, 0 or 1."""
+    patterns, which = _patterns(member)
+    return which.astype(np.min_scalar_type(len(patterns))), patterns[:, folds].astype(
+        np.float64
+    )  # small: read at random
 
 
 def _patterns(member: Array) -> tuple[Array, Array]:

@@ -1,0 +1,103 @@
+"""Many penalties, schedules and folds of stochastic gradient descent in one pass over the rows.
+
+As `online.many_settings`: each setting and fold is a machine, which makes the visits, and ends with the weights, of a
+fit of its own over the same order of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.data.examples import radius2, spans, values_per_row
+from rosenblatt.learn.compiled_loops import VisitTask
+from rosenblatt.learn.epochs import Patience
+from rosenblatt.learn.lanes import WIDTH
+from rosenblatt.learn.linear.descent_columns import DescentColumns, DescentMachines, settle, sweep_descents
+from rosenblatt.learn.linear.stochastic import ObjectivePlan
+from rosenblatt.learn.online.many_settings import FoldRows, column_scores_of, fold_patterns
+from rosenblatt.learn.orders import Cyclic, Shuffled
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What one machine learns with: all machines have the same loss."""
+
+    plan: ObjectivePlan
+    fold: int
+    epochs: int  # at most
+
+
+class ManyDescents:
+    """Machines that learn together; iterate over `epochs` to train them."""
+
+    def __init__(self, data: FoldRows, descents: Sequence[Descent], order: Cyclic | Shuffled) -> None:
+        self.data, self.descents, self.order = data, descents, order
+        self.K = data.scheme.columns(data.classes)
+        M, d, dtype = len(descents), data.n_features, data.rows.values.dtype
+        C = M * self.K
+        width = -(-C // WIDTH) * WIDTH
+        used = {fold: np.flatnonzero(data.member[:, fold]).astype(np.uint64) for fold in {one.fold for one in descents}}
+        reach = {fold: radius2(data.rows, rows) for fold, rows in used.items()}
+        self.mass = np.array([used[one.fold].size for one in descents], dtype=np.float64)
+        self.settings = [
+            one.plan.descent_settings(1, reach[one.fold], data.scheme, max(mass, 1.0))
+            for one, mass in zip(descents, self.mass.tolist(), strict=True)
+        ]
+        owing = any(one.l1 > 0 for one in self.settings)
+        self.state = DescentColumns(
+            v=np.zeros((d, width), dtype),
+            q=np.zeros((d, width) if owing else (0, 0)),
+            b=np.zeros(C, dtype),
+            owed=np.zeros(width),
+            scale=np.ones(M),
+            scores=np.zeros(width, dtype),
+            steps=np.zeros(width, dtype),
+            slopes=np.zeros(self.K),
+            clock=np.zeros(M),
+            losses=np.zeros(M),
+            use=np.zeros((0, M)),
+        )
+        self.pattern, self.patterns = fold_patterns(data.member, [one.fold for one in descents])
+        self.machines = DescentMachines(
+            **{name: np.array([getattr(one, name) for one in self.settings]) for name in DescentMachines._fields}
+        )
+        self.done, self.epoch = np.zeros(M, dtype=bool), 0
+
+    def epochs(self) -> Iterator[int]:
+        """Train; yields the number of each epoch when it ends. A machine stops as a fit of its own would."""
+        data, first = self.data, self.settings[0]
+        task = VisitTask(data.rows, data.codes, data.weights)
+        limits = np.array([one.epochs for one in self.descents])
+        plans = [one.plan for one in self.descents]
+        patience = [Patience(plan.tol, plan.patience) for plan in plans]
+        while not self.done.all():
+            state = self.state = self.state._replace(use=self.patterns * ~self.done)
+            state.losses[:] = 0.0
+            for begin, end in spans(self.order.size, values_per_row(data.rows) * state.scores.size / WIDTH):
+                piece = self.order.piece(self.epoch, begin, end)
+                sweep_descents(
+                    state, self.machines, task, self.pattern[piece].astype(np.int64), piece, first.code, first.kind
+                )
+            self.epoch += 1
+            settle(state, 0, len(plans))
+            judged = [m for m in np.flatnonzero(~self.done).tolist() if plans[m].tol > 0]
+            planes = np.ascontiguousarray(state.v.T) if judged else state.v
+            for m in judged:
+                penalty = plans[m].penalty_of(planes[m * self.K : (m + 1) * self.K])
+                self.done[m] = patience[m].spent(state.losses[m] / self.mass[m] + penalty)
+            self.done[limits <= self.epoch] = True
+            yield self.epoch
+
+    def scores(self, machines: Array, average: bool, index: Array) -> Array:
+        """The scores of rows by these machines, (rows, machines, K), in one sweep."""
+        columns = (machines[:, None] * self.K + np.arange(self.K)).ravel()
+        coef = np.ascontiguousarray(self.state.v[:, columns])
+        return column_scores_of(self.data.rows, coef, self.state.b[columns], index).reshape(
+            index.size, machines.size, self.K
+        )
