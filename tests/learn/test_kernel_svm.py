@@ -8,8 +8,10 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
 
 from rosenblatt import KernelPerceptron, KernelSVM
+from rosenblatt.learn.kernel import svm_dual
 from rosenblatt.learn.kernel.pair_ascent import pair_step
 
 pytestmark = pytest.mark.filterwarnings(
@@ -88,21 +90,76 @@ def test_svm_of_many_classes_is_one_a_plane(multiclass):
     assert model.report_.margin < 0
 
 
-def test_svm_in_small_memory_and_small_rounds(monkeypatch):
-    from rosenblatt.learn.kernel import svm_dual as dual
+@pytest.mark.parametrize("cache_size", [0, 0.01, 0.05, 200])
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_svm_in_small_memory(cache_size, multiclass, form, monkeypatch):
+    """Kernel rows that do not fit are computed again, rows are left out and come back: the optimum is the same."""
+    monkeypatch.setattr(svm_dual, "GAP_STEPS", 5)
+    monkeypatch.setattr(svm_dual, "SHRINK_STEPS", 10)
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::2, :2], y[::2]
+    model = KernelSVM(10.0, gamma=1.0, multiclass=multiclass, tol=1e-3, cache_size=cache_size).fit(form(X), y)
+    assert model.report_.outcome == "solved"
+    f = model._kept.raw(model._rows(X)[0], np.arange(75, dtype=np.uint64), 2)
+    G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)) + 1
+    gaps = []
+    for k, (a, b) in enumerate([(0, None), (1, None), (2, None)] if multiclass == "ovr" else [(1, 0), (2, 0), (2, 1)]):
+        part = np.ones(75, bool) if b is None else (y == a) | (y == b)
+        sides = np.where(y[part] == a, 1.0, -1.0)
+        beta = np.zeros(75)
+        beta[model.support_] = model.dual_coef_[k]
+        assert (beta[~part] == 0).all()
+        assert np.allclose(f[:, k], G @ beta)
+        primal = 0.5 * beta @ G @ beta + 10.0 * np.maximum(0, 1 - sides * f[part, k]).sum()
+        dual = np.abs(beta).sum() - 0.5 * beta @ G @ beta
+        gaps.append((primal - dual) / primal)
+    assert model.report_.gap == pytest.approx(max(gaps), abs=1e-9)
+    assert max(gaps) <= 1e-3
 
+
+def test_svm_that_ran_out_of_rounds_says_so():
     X, y = make_moons(90, noise=0.3, random_state=0)
-    plain = KernelSVM(gamma=1.0, tol=1e-6, random_state=0).fit(X, y)
-    monkeypatch.setattr(dual, "WORKING", 10)
-    monkeypatch.setattr(dual, "BLOCK", 4)
-    for cache in (0, 0.01, 200):
-        model = KernelSVM(gamma=1.0, tol=1e-6, cache_size=cache, random_state=0).fit(X, y)
-        assert model.report_.gap <= 1e-6
-        assert np.allclose(model.decision_function(X), plain.decision_function(X), atol=1e-2)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
         short = KernelSVM(gamma=1.0, tol=1e-9, max_epochs=2).fit(X, y)
     assert short.report_.outcome == "budget"
     assert short.report_.gap > 1e-9
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+def test_svm_is_that_of_scikit_learn_without_a_bias_to_choose(kernel, C):
+    """Its dual has an equality constraint for b; at our optimum with K + 1 the two objectives bound each other."""
+    X, y = make_moons(80, noise=0.3, random_state=2)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 80)
+    settings = {"kernel": kernel, "gamma": 0.7, "coef0": 1.0, "degree": 2}
+    sides, limit = 2.0 * y - 1, C * weight
+    mine = KernelSVM(C, tol=1e-6, cache_size=0.01, **settings).fit(X, y, sample_weight=weight)
+    theirs = SVC(C=C, tol=1e-6, **settings).fit(X, y, sample_weight=weight)
+
+    def hinge(f):
+        return limit @ np.maximum(0, 1 - sides * f)
+
+    def square(model):
+        f = model.decision_function(X)[model.support_] - model.intercept_[0]
+        return float(model.dual_coef_[0] @ f)
+
+    def objective(model, b2):
+        return 0.5 * square(model) + hinge(model.decision_function(X)) + 0.5 * b2 * model.intercept_[0] ** 2
+
+    assert objective(mine, 1) <= objective(theirs, 1) * (1 + 2e-6)  # ours counts b² too
+    assert objective(theirs, 0) <= objective(mine, 0) * (1 + 2e-6)  # theirs does not
+
+
+def test_single_precision_rows_give_way_where_they_do_not_suffice():
+    """Values near 1e6 leave 0.1 of single precision: double precision takes over, and the gap is still closed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2)) + 1000.0
+    y = X[:, 0] + 0.3 * rng.normal(size=60) > 1000
+    model = KernelSVM(1.0, kernel="linear", cache_size=0.01, max_epochs=200).fit(X, y)
+    assert model.report_.gap <= 1e-4
+    large = KernelSVM(1e-40, kernel=lambda A, B: 1e39 * (A @ B.T), cache_size=0.01).fit(X - 1000, y)
+    assert large.report_.outcome == "solved"
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.kernel import pair_ascent
 from rosenblatt.learn.kernel.functions import Kernel
 from rosenblatt.learn.kernel.gaussian import gaussian
+from rosenblatt.learn.kernel.row_cache import RowCache
 from rosenblatt.learn.kernel.sparse_products import sparse_products
 
 
@@ -80,6 +82,16 @@ def naive_ascent(G, y, alpha, limit, f, slack, most):
     return most
 
 
+def active_rows(y, limit, diagonal, alpha, r):
+    free = np.array([room(*one) for one in zip(y, alpha, limit, strict=True)])
+    up, down = 1.0 * free[:, 0], -1.0 * free[:, 1]
+    return pair_ascent.ActiveRows(y, limit, diagonal.copy(), alpha, r, up, down, np.empty(y.size))
+
+
+def dual(G, y, alpha):
+    return alpha.sum() - 0.5 * (alpha * y) @ G @ (alpha * y)
+
+
 @pytest.mark.parametrize(("n", "most"), [(20, 300), (2 * pair_ascent.CHUNK + 7, 5)])
 @pytest.mark.parametrize("seed", range(3))
 def test_an_ascent_in_pairs_takes_the_steps_of_its_plain_twin(seed, n, most):
@@ -91,8 +103,85 @@ def test_an_ascent_in_pairs_takes_the_steps_of_its_plain_twin(seed, n, most):
     given = np.minimum(rng.random(n) * (rng.random(n) < 0.3), limit)
     f = G @ (given * y)
     for slack in (1e-3, 0.5):
-        mine, twin, f_mine, f_twin = given.copy(), given.copy(), f.copy(), f.copy()
-        steps = pair_ascent.ascend_working_set(G, y, mine, limit, f_mine, slack, most)
+        mine, twin, f_twin = given.copy(), given.copy(), f.copy()
+        rows = active_rows(y, limit, np.diag(G), mine, y - f)
+        cached = pair_ascent.CachedRows(G, np.arange(n), np.zeros(n, np.int64))
+        steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cached, slack, most, 0)
+        assert missing == -1
         assert steps == naive_ascent(G, y, twin, limit, f_twin, slack, most)
-        assert np.allclose(mine, twin, atol=1e-9)
-        assert np.allclose(f_mine, G @ (mine * y), atol=1e-9)
+        assert np.allclose(rows.alpha, twin, atol=1e-9)
+        assert np.allclose(y - rows.r, G @ (rows.alpha * y), atol=1e-9)
+        assert gain == pytest.approx(dual(G, y, rows.alpha) - dual(G, y, given))
+        slacks = np.maximum(0, y * rows.r)
+        primal = limit @ slacks + 0.5 * (rows.alpha * y) @ G @ (rows.alpha * y)
+        gap = pair_ascent.gap_of(y, limit, rows.alpha, rows.r)
+        assert gap == pytest.approx(primal - dual(G, y, rows.alpha))
+
+
+def memory_case(dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    examples = Examples(Dense(X), 3, (y > 0).astype(np.int64), np.array([0, 1]), None, None, 1.0)
+    kernel = Kernel("rbf", gamma=0.7, shift=1.0)
+    cache = RowCache(examples, kernel, 10 * 40 * np.dtype(dtype).itemsize, 0, dtype)
+    return cache, kernel.block(X, X), active_rows(y, np.ones(40), np.full(40, 2.0), np.zeros(40), y.copy())
+
+
+def check_cache(cache, G):
+    values, slots, _ = cache.cached
+    held = np.flatnonzero(slots >= 0)
+    assert np.unique(slots[held]).size == held.size
+    assert np.array_equal(cache.owners[slots[held]], held)
+    assert np.allclose(values[slots[held]], G[np.ix_(cache.index[held], cache.index)], rtol=1e-6)
+    return held
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_cache_holds_the_rows_that_were_used_last(dtype):
+    cache, G, rows = memory_case(dtype)
+    cache.choose(np.arange(40))
+    assert cache.cached.values.shape == (10, 40)
+    for cache.clock, row in enumerate([3, 7, 3, 20, 21, 22, 23, 24, 25, 26, 27, 28]):
+        if cache.cached.slots[row] < 0:
+            cache.fetch(row, rows)
+        cache.cached.used[cache.cached.slots[row]] = cache.clock
+        assert row in check_cache(cache, G)
+    assert 3 not in check_cache(cache, G)  # the longest unused
+    assert cache.cached.values.nbytes <= 10 * 40 * np.dtype(dtype).itemsize
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_columns_that_are_left_out_make_room_for_more_rows(dtype):
+    cache, G, rows = memory_case(dtype)
+    cache.choose(np.arange(40))
+    for cache.clock, row in enumerate(range(0, 20, 2)):
+        cache.fetch(row, rows)
+    held = check_cache(cache, G)
+    kept = np.arange(0, 40, 4)
+    cache.keep(kept)
+    assert np.array_equal(cache.index, kept)
+    assert np.array_equal(kept[check_cache(cache, G)], np.intersect1d(held, kept))
+    assert cache.cached.values.shape[0] == 10  # all that are left fit
+    cache.keep(np.array([1, 2, 5]))
+    check_cache(cache, G)
+    beta = np.random.default_rng(1).normal(size=(40, 2))
+    beta[::3] = 0
+    assert np.allclose(cache.scores(beta), G @ beta)
+
+
+def test_an_ascent_asks_for_a_missing_row_unless_another_is_nearly_as_good():
+    cache, G, rows = memory_case()
+    cache.choose(np.arange(40))
+    steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cache.cached, 0.0, 5, 0)
+    assert (steps, gain, missing) == (0, 0.0, 0)  # all violate alike, none is in memory
+    asked = 0
+    while missing >= 0:
+        cache.clock += steps + 1
+        cache.fetch(missing, rows)
+        steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cache.cached, 1e-6, 10**4, cache.clock)
+        asked += 1
+    assert asked < 200
+    r = rows.y - G @ (rows.alpha * rows.y)
+    assert np.allclose(rows.r, r, atol=1e-9)
+    assert max(np.max(r * rows.up), np.max(r * rows.down)) <= 2e-6

@@ -367,8 +367,9 @@ class KernelSVM(KernelClassifier):
 
         Σ α_i − ½ Σ α_i α_j y_i y_j K̂(x_i, x_j),   0 ≤ α_i ≤ C s_i
 
-    of ½‖w‖² + ½b² + C Σ s_i max(0, 1 − y_i f_i), s the row weights, by coordinate ascent among the rows that violate
-    their optimality most. It stops when (primal − dual)/primal ≤ `tol`, which bounds the error of either.
+    of ½‖w‖² + ½b² + C Σ s_i max(0, 1 − y_i f_i), s the row weights, two rows at a time: the one that violates
+    its optimality condition most, and the one with which it gains most. It stops when (primal − dual)/primal ≤ `tol`,
+    which bounds the error of either.
 
     Parameters
     ----------
@@ -382,7 +383,8 @@ class KernelSVM(KernelClassifier):
     max_epochs : int, default=None
         Rounds at most; None: 10,000.
     cache_size : float, default=200
-        Megabytes for rows of the kernel matrix.
+        Megabytes for rows of the kernel matrix: all of it if it fits (5,000 rows in 200), else as many of its rows as
+        fit, two at least; the others are computed again when they are needed.
     class_weight : dict, "balanced" or None, default=None
     random_state : int, RandomState or None, default=None
 
@@ -404,8 +406,8 @@ class KernelSVM(KernelClassifier):
 
     References
     ----------
-    C. Cortes, V. Vapnik, "Support-vector networks", Machine Learning 20, 1995. C.-J. Hsieh et al., "A dual coordinate
-    descent method for large-scale linear SVM", ICML 2008.
+    C. Cortes, V. Vapnik, "Support-vector networks", Machine Learning 20, 1995. R.-E. Fan, P.-H. Chen, C.-J. Lin,
+    "Working set selection using second order information for training support vector machines", JMLR 6, 2005.
 
     Examples
     --------
@@ -454,9 +456,7 @@ class KernelSVM(KernelClassifier):
         classes = int(examples.classes.size)
         scheme = self._scheme(classes, examples.target.ndim == 2)
         kernel = replace(self._kernel(examples), shift=1.0 if self.fit_intercept else 0.0)
-        state = new_kernel_dual_state(examples, kernel, scheme, classes, float(self.C), self._new_seed())
-        state.reach2 = largest_diagonal(kernel, examples)
-        return state
+        return new_kernel_dual_state(examples, kernel, scheme, classes, float(self.C), self._new_seed())
 
     def _solver(self, plan: Plan, state: KernelDualState) -> KernelDualSolver:
         return KernelDualSolver(state, float(self.tol), self.cache_size * MEGABYTE)

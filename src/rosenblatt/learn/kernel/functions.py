@@ -33,13 +33,13 @@ class Kernel:
     coef0: float = 0.0
     shift: float = 0.0
 
-    def block(self, A: Any, B: Any) -> Array:
-        """K of every row of A with every row of B, (a, b), in A's precision."""
+    def block(self, A: Any, B: Any, squares: tuple[Array, Array] | None = None) -> Array:
+        """K of every row of A with every row of B, (a, b), in A's precision; `squares` are their squared norms."""
         if callable(self.kind):
             values = self._called(A, B)
         else:
             values = sparse_products(A, B) if sp.issparse(A) and sp.issparse(B) else np.ascontiguousarray(A @ B.T)
-            self._apply(values, A, B)
+            self._apply(values, squares or (self.squares(A), self.squares(B)))
         if self.shift and self.kind != "rbf":
             values += values.dtype.type(self.shift)
         return values
@@ -59,7 +59,11 @@ class Kernel:
             raise ValueError(f"kernel returned {what} for the rows {_shown(A, i)} and {_shown(B, j)}.")
         return values
 
-    def _apply(self, values: Array, A: Any, B: Any) -> None:
+    def squares(self, A: Any) -> Array:
+        """‖x‖² of every row of A, if the kernel depends on it."""
+        return _squares(A) if self.kind == "rbf" else np.zeros(A.shape[0])
+
+    def _apply(self, values: Array, squares: tuple[Array, Array]) -> None:
         """Turn dot products x·x′ into kernel values, in place (RBF: with the shift)."""
         kind = values.dtype.type
         if self.kind == "poly":
@@ -72,7 +76,7 @@ class Kernel:
             elif self.degree != 1:
                 np.power(values, int(self.degree) if self.degree == int(self.degree) else self.degree, out=values)
         elif self.kind == "rbf":
-            a, b = (_squares(rows).astype(values.dtype) for rows in (A, B))
+            a, b = (one.astype(values.dtype) for one in squares)
             gaussian(values, a, b, float(self.gamma), float(self.shift))
 
     def diagonal(self, A: Any) -> Array:

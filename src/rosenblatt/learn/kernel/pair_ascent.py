@@ -19,6 +19,7 @@ from rosenblatt.compiling import OPTIONS, compiled, vectorised
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # rows among which the place of a maximum is searched
+NEARLY = 0.7  # part of a violation, or of a gain, for which a row in memory is taken instead of a missing one
 SINGULAR = 1e-12  # a determinant below this part of the product of its diagonal is rounding
 
 
@@ -80,13 +81,25 @@ def _ordered_compiled(value: Any) -> Any:  # pragma: no cover
     return lambda value: _bits(value)  # type: ignore[call-arg]
 
 
-class Violations(NamedTuple):
-    """r = y − f of some rows, whether β may go up (1 or 0) or down (−1 or 0), and room for a number per row."""
+class ActiveRows(NamedTuple):
+    """The rows that take part in an ascent, one value per row."""
 
-    r: Array
-    up: Array
-    down: Array
-    gains: Array
+    y: Array
+    limit: Array
+    diagonal: Array  # K̂(x, x)
+    alpha: Array
+    r: Array  # y − f
+    up: Array  # 1 where β = yα may grow, else 0
+    down: Array  # −1 where it may fall, else 0
+    gains: Array  # room for a number per row
+
+
+class CachedRows(NamedTuple):
+    """Kernel rows that are in memory."""
+
+    values: Array  # (slots, rows)
+    slots: Array  # of each row, −1 if its kernel row is not in memory
+    used: Array  # when each slot was last used
 
 
 @vectorised
@@ -118,9 +131,9 @@ def _gains(r: Array, up: Array, down: Array, gains: Array, p: Array, diagonal: A
 
 
 @compiled
-def _largest_violation(rows: Violations, p: Array, q: Array, u: float, v: float) -> int:
+def _largest_violation(rows: ActiveRows, p: Array, q: Array, u: float, v: float) -> int:
     """Move all rows by u·p + v·q; the one that then violates its condition most."""
-    r, up, down, _ = rows
+    r, up, down = rows.r, rows.up, rows.down
     worst, k = ordered(0.0), 0
     for begin in range(0, r.size, CHUNK):
         part = slice(begin, begin + CHUNK)
@@ -133,65 +146,120 @@ def _largest_violation(rows: Violations, p: Array, q: Array, u: float, v: float)
 
 
 @compiled
-def _best_partner(rows: Violations, i: int, p: Array, diagonal: Array) -> int:
-    """The row whose Newton step together with row i gains most, −1 if none gains more than row i alone."""
-    r, up, down, gains = rows
+def _best_partner(rows: ActiveRows, i: int, p: Array) -> int:
+    """The row whose Newton step together with row i gains most, i itself if none gains more than row i alone."""
+    r, up, down, gains, diagonal = rows.r, rows.up, rows.down, rows.gains, rows.diagonal
     a, t = diagonal[i], r[i]
     if a <= 0.0:
-        return -1
+        return i
     best, j = ordered(t * t / a), -1
     for begin in range(0, r.size, CHUNK):
         part = slice(begin, begin + CHUNK)
         found = _gains(r[part], up[part], down[part], gains[part], p[part], diagonal[part], a, t)
         if found > best:
             best, j = found, begin
-    while j >= 0 and ordered(gains[j]) != best:
+    if j < 0:
+        return i
+    while ordered(gains[j]) != best:
         j += 1
     return j
 
 
 @compiled
-def _set_alpha(rows: Violations, k: int, y: float, alpha: Array, limit: float, step: float) -> None:
+def _set_alpha(rows: ActiveRows, k: int, step: float) -> None:
     """Move β = yα of row k, and note where it may still go."""
-    alpha[k] = clipped(alpha[k] + y * step, 0.0, limit)
-    low, high = beta_room(y, alpha[k], limit)
-    rows.up[k], rows.down[k] = 1.0 if high > 0.0 else 0.0, -1.0 if low < 0.0 else 0.0
+    y, limit = rows.y[k], rows.limit[k]
+    alpha = clipped(rows.alpha[k] + y * step, 0.0, limit)
+    low, high = beta_room(y, alpha, limit)
+    rows.alpha[k], rows.up[k], rows.down[k] = alpha, 1.0 if high > 0.0 else 0.0, -1.0 if low < 0.0 else 0.0
 
 
 @compiled
-def ascend_in_pairs(
-    G: Array, diagonal: Array, y: Array, alpha: Array, limit: Array, rows: Violations, slack: float, most: int
-) -> int:
-    """Take steps in pairs until no row violates its optimality condition by more than `slack`; how many.
+def _violation(rows: ActiveRows, k: int) -> float:
+    return max(rows.r[k] * rows.up[k], rows.r[k] * rows.down[k])  # type: ignore[no-any-return]
 
-    G is the kernel matrix K̂ of the rows. One pass over them moves r and finds the first row of the next pair, a second
-    pass finds the other.
+
+@compiled
+def _violator_in_memory(rows: ActiveRows, slots: Array, i: int) -> int:
+    """The row in memory that violates its condition most, if nearly as much as row i, else i."""
+    least, best = NEARLY * _violation(rows, i), i
+    for k in range(slots.size):
+        if slots[k] >= 0 and _violation(rows, k) > least:
+            least, best = _violation(rows, k), k
+    return best
+
+
+@compiled
+def _partner_in_memory(rows: ActiveRows, slots: Array, i: int) -> int:
+    """The row in memory that gains most together with row i, i itself if none gains more than row i alone."""
+    best = i
+    for k in range(slots.size):
+        if slots[k] >= 0 and rows.gains[k] > (0.0 if best == i else rows.gains[best]):
+            best = k
+    return best
+
+
+@compiled
+def _best_step(rows: ActiveRows, i: int, j: int, c: float) -> Any:
+    """The best step of rows i and j, whose kernel is c, or of row i alone if j is i; and what it gains."""
+    a, t = rows.diagonal[i], rows.r[i]
+    low, high = beta_room(rows.y[i], rows.alpha[i], rows.limit[i])
+    if j == i:
+        u = clipped(t / a, low, high) if a > 0.0 else (high if t > 0.0 else low)
+        return u, 0.0, u * (t - 0.5 * a * u)
+    b, s = rows.diagonal[j], rows.r[j]
+    down, up = beta_room(rows.y[j], rows.alpha[j], rows.limit[j])
+    u, v = pair_step(a, b, c, t, s, (low, high, down, up))
+    return u, v, u * (t - 0.5 * a * u - c * v) + v * (s - 0.5 * b * v)
+
+
+@compiled
+def ascend_in_pairs(rows: ActiveRows, cached: CachedRows, slack: float, most: int, clock: int) -> Any:
+    """Take at most `most` steps, until no row violates its optimality condition by more than `slack`.
+
+    One pass over the rows moves r and finds the first row of the next pair, a second pass finds the other. It returns
+    early if it needs a kernel row that is not in memory, and none in memory is nearly as good.
+
+    Returns
+    -------
+    steps : int
+    gain : float
+        The increase of the dual.
+    missing : int
+        The row whose kernel row is needed, −1 if none is.
     """
-    r = rows.r
-    for k in range(r.size):
-        _set_alpha(rows, k, y[k], alpha, limit[k], 0.0)
-    i, j, u, v = 0, 0, 0.0, 0.0
-    for step in range(most + 1):
-        i = _largest_violation(rows, G[i], G[j], u, v)
-        if step == most or not max(r[i] * rows.up[i], r[i] * rows.down[i]) > slack:
-            return step
-        low, high = beta_room(y[i], alpha[i], limit[i])
-        a = diagonal[i]
-        j = _best_partner(rows, i, G[i], diagonal)
-        if j < 0:
-            j, v = i, 0.0
-            u = clipped(r[i] / a, low, high) if a > 0.0 else (high if r[i] > 0.0 else low)
-        else:
-            down, up = beta_room(y[j], alpha[j], limit[j])
-            u, v = pair_step(a, diagonal[j], G[i, j], r[i], r[j], (low, high, down, up))
-            _set_alpha(rows, j, y[j], alpha, limit[j], v)
-        _set_alpha(rows, i, y[i], alpha, limit[i], u)
-    return most
+    values, slots, used = cached
+    steps, total = 0, 0.0
+    i = _largest_violation(rows, values[0], values[0], 0.0, 0.0)
+    while steps < most and _violation(rows, i) > slack:
+        if slots[i] < 0:
+            i = _violator_in_memory(rows, slots, i)
+            if slots[i] < 0:
+                return steps, total, i
+        p = values[slots[i]]
+        used[slots[i]] = clock + steps
+        j = _best_partner(rows, i, p)
+        u, v, gain = _best_step(rows, i, j, np.float64(p[j]))
+        if slots[j] < 0:
+            other, needed = _partner_in_memory(rows, slots, i), NEARLY * gain
+            u, v, gain = _best_step(rows, i, other, np.float64(p[other]))
+            if not gain > needed:
+                return steps, total, j
+            j = other
+        used[slots[j]] = clock + steps
+        if j != i:
+            _set_alpha(rows, j, v)
+        _set_alpha(rows, i, u)
+        steps, total = steps + 1, total + gain
+        i = _largest_violation(rows, p, values[slots[j]], u, v)
+    return steps, total, -1
 
 
-def ascend_working_set(G: Array, y: Array, alpha: Array, limit: Array, f: Array, slack: float, most: int) -> int:
-    """`ascend_in_pairs` on rows with the scores f, which it updates."""
-    rows = Violations(y - f, *np.empty((3, y.size)))
-    steps = ascend_in_pairs(G, np.diagonal(G).copy(), y, alpha, limit, rows, slack, most)
-    np.subtract(y, rows.r, out=f)
-    return steps
+@vectorised
+def gap_of(y: Array, limit: Array, alpha: Array, r: Array) -> float:
+    """The part of primal − dual that is due to these rows: Σ limit·max(0, g) − α·g with g = 1 − yf = yr."""
+    total = 0.0
+    for k in range(y.size):
+        g = y[k] * r[k]
+        total += limit[k] * (g if g > 0.0 else 0.0) - alpha[k] * g
+    return total

@@ -5,10 +5,14 @@ The bias is part of the kernel, K̂ = K + 1, so that the dual has box constraint
     primal  ½‖ŵ‖² + C Σ s_i ξ_i,               ξ_i = max(0, 1 − y_i f_i)
     dual    Σ α_i − ½ Σ α_i α_j y_i y_j K̂_ij,   0 ≤ α_i ≤ C s_i
 
-With β = yα the gradient is r = y − f. A round takes a working set: all rows if the kernel matrix fits into memory, else
-those that violate the optimality conditions most and half of the last ones. It ascends on the working set alone, two
-rows at a time (`pair_ascent`), and then updates f of all rows by one matrix product. primal − dual bounds how far
-either is from the optimum.
+With β = yα the gradient is r = y − f. A round ascends two rows at a time (`pair_ascent`) on the rows that may still
+move: a row at the end of its box whose gradient points outwards by more than the largest violation is left out
+(shrinking). Then f of all rows is computed anew from what has changed. primal − dual bounds how far either is from the
+optimum; with g = 1 − yf it is
+
+    primal − dual = Σ C s_i max(0, g_i) − α_i g_i
+
+so that rows which are rightly left out add nothing to it, and the rows at work know the gap while f of others is old.
 """
 
 from __future__ import annotations
@@ -22,16 +26,21 @@ import numpy as np
 from rosenblatt.data.examples import VALUES_AT_ONCE, Examples
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.kernel.functions import Kernel
-from rosenblatt.learn.kernel.pair_ascent import ascend_working_set
+from rosenblatt.learn.kernel.pair_ascent import ActiveRows, ascend_in_pairs, gap_of
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
+from rosenblatt.learn.kernel.row_cache import RowCache
 from rosenblatt.learn.models import take
 from rosenblatt.learn.online.solver import whole_problem
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-WORKING = 512  # rows of a working set
-STEPS_PER_ROW = 40  # pairs at most, per row of the working set
+STEPS_PER_ROW = 100  # of a round at most, for each row at work
 SLACK = 0.02  # part of the largest violation down to which a round ascends
+GAP_STEPS = 200  # between two looks at the gap of the rows at work
+SHRINK_STEPS = 1000  # between two searches for rows to leave out
+FEWER = 0.8  # rows are left out if at most this part of the rows at work remains
+CLOSED = 0.9  # part of the tolerance at which a gap computed from the rows at work counts as closed
+LARGEST_SINGLE = 1e30  # kernel values above this are kept in double precision
 
 
 @dataclass
@@ -58,6 +67,13 @@ class BinaryDual:
         slacks = np.maximum(0.0, 1.0 - self.y * self.f)
         self.primal = 0.5 * square + float(self.limit @ slacks)
         self.dual = float(self.alpha.sum()) - 0.5 * square
+
+    def at_work(self, index: Array, diagonal: Array) -> ActiveRows:
+        """These rows, for an ascent."""
+        y, limit, alpha, f = (one[index] for one in (self.y, self.limit, self.alpha, self.f))
+        grows, falls = alpha < limit, alpha > 0
+        up, down = np.where(y > 0, grows, falls), np.where(y > 0, falls, grows)
+        return ActiveRows(y, limit, diagonal[self.rows[index]], alpha, y - f, 1.0 * up, -1.0 * down, np.empty(y.size))
 
 
 @dataclass
@@ -122,56 +138,6 @@ def new_kernel_dual_state(
     return KernelDualState(kernel, scheme, classes, examples, planes, seed, dtype=examples.dtype)
 
 
-class KernelRows:
-    """Rows of the kernel matrix, with a least-recently-used cache of a limited size in bytes."""
-
-    def __init__(self, examples: Examples, kernel: Kernel, limit: float) -> None:
-        self.examples, self.kernel = examples, kernel
-        self.most = int(limit // (8 * max(examples.target.shape[0], 1)))
-        self.known: dict[int, Array] = {}
-
-        n = examples.target.shape[0]
-        self.whole = self._all(n) if self.most >= n else None
-
-    def _all(self, n: int) -> Array:
-        """The whole matrix, which is symmetric: each block is computed once."""
-        X, out = take(self.examples.rows, np.arange(n), self.examples.n_features), np.empty((n, n))
-        for begin in range(0, n, BLOCK):
-            end = begin + BLOCK
-            out[begin:end, begin:] = self._block(X[begin:end], X[begin:])
-            out[end:, begin:end] = out[begin:end, end:].T
-        return out
-
-    def of(self, index: Array) -> Array:
-        """K̂ of the rows `index` with all rows, (m, n), in double."""
-        wanted = index.tolist()
-        missing = np.array([i for i in wanted if i not in self.known], np.int64)
-        fresh: dict[int, Array] = {}
-        for begin in range(0, missing.size, BLOCK):
-            block = missing[begin : begin + BLOCK]
-            fresh.update(zip(block.tolist(), self._compute(block), strict=True))
-        found = np.stack([self.known.pop(i) if i in self.known else fresh[i] for i in wanted])
-        for i, row in zip(wanted, found, strict=True):  # most recently used last
-            self.known[i] = row
-        while len(self.known) > self.most:
-            self.known.pop(next(iter(self.known)))
-        return found
-
-    def _compute(self, rows: Array) -> Array:
-        n, d = self.examples.target.shape[0], self.examples.n_features
-        A, out = take(self.examples.rows, rows, d), np.empty((rows.size, n))
-        for begin in range(0, n, BLOCK):
-            end = min(begin + BLOCK, n)
-            out[:, begin:end] = self._block(A, take(self.examples.rows, np.arange(begin, end), d))
-        return out
-
-    def _block(self, A: Any, B: Any) -> Array:
-        block = self.kernel.block(A, B)
-        if not np.isfinite(block).all():
-            raise kernel_overflow()
-        return block
-
-
 class KernelDualSolver(KernelSolver):
     """Makes rounds until the relative duality gap of every plane is at most `tol`."""
 
@@ -183,17 +149,38 @@ class KernelDualSolver(KernelSolver):
         self.state, self.tol, self.memory = state, tol, memory
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Keep the rows; the cache of kernel rows starts empty."""
+        """Keep the rows and their K̂(x, x); the cache of kernel rows starts empty."""
         super().begin(source, records)
-        self.rows = KernelRows(self.examples, self.state.kernel, self.memory)
-        self.recent = [np.zeros(0, np.int64) for _ in self.state.planes]
+        examples, kernel, state = self.examples, self.state.kernel, self.state
+        every = np.arange(examples.target.shape[0])
+        blocks = (take(examples.rows, every[at : at + BLOCK], examples.n_features) for at in every[::BLOCK])
+        self.diagonal = np.concatenate([kernel.diagonal(one) for one in blocks])
+        state.reach2 = float(self.diagonal[every if examples.present is None else examples.present].max())
+        if not np.isfinite(state.reach2):
+            raise kernel_overflow()
+        self._new_cache(np.float32 if state.reach2 < LARGEST_SINGLE else np.float64)
+
+    def _new_cache(self, dtype: Any) -> None:
+        n = self.diagonal.size
+        largest_part = max((one.rows.size for one in self.state.planes if one.rows.size < n), default=0)
+        self.cache = RowCache(self.examples, self.state.kernel, self.memory, largest_part, dtype)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
-        """One round: one working set for each plane that is not solved yet."""
-        state, before = self.state, self.state.updates
+        """One round of each plane that is not solved yet."""
+        state, before, gap = self.state, self.state.updates, self.state.gap
+        moved = np.zeros((self.diagonal.size, len(state.planes)))
         for k, plane in enumerate(state.planes):
             if plane.gap > self.tol:
-                self.recent[k] = _round(plane, self.rows, self.recent[k])
+                moved[plane.rows, k] = _round(plane, self.cache, self.diagonal, self.tol)
+        old = np.flatnonzero(moved.any(axis=0))
+        if old.size:
+            change = self.cache.scores(np.ascontiguousarray(moved[:, old]))
+            for k, column in zip(old.tolist(), change.T, strict=True):
+                state.planes[k].f += column[state.planes[k].rows]
+        for plane in state.planes:
+            plane.evaluate()
+        if not self.cache.exact and state.gap > max(self.tol, 0.5 * gap):
+            self._new_cache(np.float64)  # rounded kernel values may be why the gap does not close
         yield PartOfEpoch(self.examples.size, state.updates - before)
 
     def ending(self, source: Source) -> Ending:
@@ -201,32 +188,55 @@ class KernelDualSolver(KernelSolver):
         return Ending(sum(one.primal for one in self.state.planes), self.state.gap <= self.tol)
 
 
-def _round(plane: BinaryDual, rows: KernelRows, recent: Array) -> Array:
-    """Choose a working set, ascend on it, and update f; the working set."""
-    gain = 1.0 - plane.y * plane.f
-    gain[((plane.alpha <= 0) & (gain < 0)) | ((plane.alpha >= plane.limit) & (gain > 0))] = 0.0
-    violation = np.abs(gain)
-    slack = SLACK * float(violation.max(initial=0.0))
-    if rows.whole is not None:
-        every = plane.rows.size == rows.whole.shape[0]
-        G = rows.whole if every else rows.whole[np.ix_(plane.rows, plane.rows)]
-        most = max(1, VALUES_AT_ONCE // (4 * plane.y.size))
-        plane.steps += ascend_working_set(G, plane.y, plane.alpha, plane.limit, plane.f, slack, most)
-        plane.evaluate()
-        return recent
-    count = min(WORKING, int(np.count_nonzero(violation)))
-    chosen = np.zeros(0, np.int64)
-    if count:
-        chosen = np.argpartition(-violation, count - 1)[:count]
-        if count == WORKING:  # rows that have just been at work still depend on each other
-            free = recent[(plane.alpha[recent] > 0) & (plane.alpha[recent] < plane.limit[recent])][: WORKING // 2]
-            chosen = chosen[np.argsort(-violation[chosen], kind="stable")]
-            chosen = np.concatenate([free, chosen[~np.isin(chosen, free)]])[:WORKING]
-        K = rows.of(plane.rows[chosen])[:, plane.rows]
-        alpha, G = plane.alpha[chosen], np.ascontiguousarray(K[:, chosen])
-        y, limit, f = plane.y[chosen], plane.limit[chosen], plane.f[chosen]
-        plane.steps += ascend_working_set(G, y, alpha, limit, f, slack, STEPS_PER_ROW * chosen.size)
-        plane.f += ((alpha - plane.alpha[chosen]) * y) @ K
-        plane.alpha[chosen] = alpha
-    plane.evaluate()
-    return chosen
+def _open_rows(y: Array, limit: Array, alpha: Array, r: Array) -> tuple[Array, float]:
+    """The rows that may still move, and the largest violation of an optimality condition."""
+    gain = y * r
+    content = ((alpha <= 0) & (gain < 0)) | ((alpha >= limit) & (gain > 0))
+    gain = np.abs(gain)
+    worst = float(gain[~content].max(initial=0.0))
+    return np.flatnonzero(~content | (gain <= worst)), worst
+
+
+def _round(plane: BinaryDual, cache: RowCache, diagonal: Array, tol: float) -> Array:
+    """Ascend on the rows that may still move; the change of β that f does not include yet."""
+    before, size = plane.alpha.copy(), plane.rows.size
+    index, worst = _open_rows(plane.y, plane.limit, plane.alpha, plane.y - plane.f)
+    if not 0 < index.size <= FEWER * size or not cache.fits(index.size):
+        index = np.arange(size)
+    rows = plane.at_work(index, diagonal)
+    cache.choose(plane.rows[index])
+    dual, left, to_shrink = plane.dual, STEPS_PER_ROW * size, SHRINK_STEPS
+    while left > 0:
+        steps, gain, within = _ascend(rows, cache, SLACK * worst, min(left, GAP_STEPS))
+        plane.steps, dual = plane.steps + steps, dual + gain
+        left, to_shrink = left - steps, to_shrink - steps
+        gap = gap_of(rows.y, rows.limit, rows.alpha, rows.r)
+        if within or gap <= CLOSED * tol * (gap + dual):
+            break
+        if to_shrink <= 0:
+            kept, to_shrink = _open_rows(rows.y, rows.limit, rows.alpha, rows.r)[0], SHRINK_STEPS
+            if 0 < kept.size <= FEWER * index.size and cache.fits(kept.size):
+                plane.alpha[index] = rows.alpha
+                cache.keep(kept)
+                index, rows = index[kept], ActiveRows(*(one[kept] for one in rows))
+    plane.alpha[index] = rows.alpha
+    if index.size == size and cache.exact:
+        plane.f = plane.y - rows.r
+        return np.zeros(size)
+    return np.asarray((plane.alpha - before) * plane.y)
+
+
+def _ascend(rows: ActiveRows, cache: RowCache, slack: float, most: int) -> tuple[int, float, bool]:
+    """Take steps with the kernel rows they need: their number, their gain, and whether all violations are small."""
+    done, total = 0, 0.0
+    at_once = max(1, VALUES_AT_ONCE // (4 * rows.y.size))  # so that Ctrl-C works
+    while done < most:
+        few = min(at_once, most - done)
+        steps, gain, missing = ascend_in_pairs(rows, cache.cached, slack, few, cache.clock)
+        cache.clock += steps + 1
+        done, total = done + steps, total + gain
+        if missing >= 0:
+            cache.fetch(missing, rows)
+        elif steps < few:
+            return done, total, True
+    return done, total, False
