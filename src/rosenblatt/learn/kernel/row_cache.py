@@ -45,7 +45,7 @@ class RowCache:
     """
 
     cached: CachedRows
-    index: Array
+    index = np.zeros(0, np.int64)
 
     def __init__(self, examples: Examples, kernel: Kernel, limit: float, largest_part: int, dtype: Any) -> None:
         self.examples, self.kernel, self.n = examples, kernel, examples.target.shape[0]
@@ -68,15 +68,15 @@ class RowCache:
         return self.whole is None or m == self.n or m * m <= self.memory.size
 
     def choose(self, index: Array) -> None:
-        """Hold kernel rows of these rows, with them as columns; forget others."""
-        self.index, m = index, index.size
+        """Hold kernel rows of these rows, with them as columns; those of all rows are kept for the next plane."""
+        kept, self.index, m = self.index.size == index.size == self.n, index, index.size
         if self.whole is not None:
             values = self.whole if m == self.n else self.memory[: m * m].reshape(m, m)
             if m < self.n:
                 _copy_part(self.whole.reshape(-1), self.n, index, index, self.memory)
             self.cached = CachedRows(values, np.arange(m), np.zeros(m, np.int64))
-            return
-        self._set(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        elif not kept:
+            self._set(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def keep(self, kept: Array) -> None:
         """Forget all but these of the chosen rows."""

@@ -171,7 +171,8 @@ class KernelDualSolver(KernelSolver):
         moved = np.zeros((self.diagonal.size, len(state.planes)))
         for k, plane in enumerate(state.planes):
             if plane.gap > self.tol:
-                moved[plane.rows, k] = _round(plane, self.cache, self.diagonal, self.tol)
+                shared = len(state.planes) > 1 and plane.rows.size == self.diagonal.size
+                moved[plane.rows, k] = _round(plane, self.cache, self.diagonal, self.tol, shared)
         old = np.flatnonzero(moved.any(axis=0))
         if old.size:
             change = self.cache.scores(np.ascontiguousarray(moved[:, old]))
@@ -197,8 +198,12 @@ def _open_rows(y: Array, limit: Array, alpha: Array, r: Array) -> tuple[Array, f
     return np.flatnonzero(~content | (gain <= worst)), worst
 
 
-def _round(plane: BinaryDual, cache: RowCache, diagonal: Array, tol: float) -> Array:
-    """Ascend on the rows that may still move; the change of β that f does not include yet."""
+def _round(plane: BinaryDual, cache: RowCache, diagonal: Array, tol: float, shared: bool) -> Array:
+    """Ascend on the rows that may still move; the change of β that f does not include yet.
+
+    Rows are not left out during a round on all rows whose kernel rows other planes share, unless the cache has the
+    whole matrix: computing kernel rows again would take longer than longer steps do.
+    """
     before, size = plane.alpha.copy(), plane.rows.size
     index, worst = _open_rows(plane.y, plane.limit, plane.alpha, plane.y - plane.f)
     if not 0 < index.size <= FEWER * size or not cache.fits(index.size):
@@ -213,7 +218,7 @@ def _round(plane: BinaryDual, cache: RowCache, diagonal: Array, tol: float) -> A
         gap = gap_of(rows.y, rows.limit, rows.alpha, rows.r)
         if within or gap <= CLOSED * tol * (gap + dual):
             break
-        if to_shrink <= 0:
+        if to_shrink <= 0 and not (shared and cache.whole is None and index.size == size):
             kept, to_shrink = _open_rows(rows.y, rows.limit, rows.alpha, rows.r)[0], SHRINK_STEPS
             if 0 < kept.size <= FEWER * index.size and cache.fits(kept.size):
                 plane.alpha[index] = rows.alpha
