@@ -165,12 +165,12 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> ShardResul
     Examples
     --------
     >>> import numpy as np
-    >>> from rosenblatt.data.examples import Dense, Examples
+    >>> from rosenblatt.data.examples import Dense, Examples, read_only
     >>> from rosenblatt.learn.online.rules import PerceptronRule
     >>> from rosenblatt.learn.schemes import TWO
     >>> from rosenblatt.learn.online.solver import OnlineSolver, Plan, new_state
     >>> def rows(X, y):
-    ...     return Examples(Dense(np.array(X)), 1, np.array(y), np.array([0, 1]), None, None, 4.0)
+    ...     return Examples(Dense(read_only(np.array(X))), 1, np.array(y), np.array([0, 1]), None, None, 4.0)
     >>> shards = [rows([[1.0], [-1.0]], [1, 0]), rows([[2.0]], [1])]
     >>> plan = Plan(PerceptronRule(), bias="none", order="cyclic")
     >>> solver = OnlineSolver(plan, new_state(shards[0].facts(), plan, TWO, 2, seed=0))
