@@ -161,6 +161,76 @@ def test_a_table_without_usable_columns(tmp_path, inside):
     assert model.summary_.baseline == pytest.approx(2 / 3)
 
 
+@pytest.mark.parametrize("learner", [None, "auto"])
+def test_a_handful_of_rows_sorted_by_class(learner, tmp_path):
+    """All classes are too rare to be held out: the model is calibrated on the rows of all shards."""
+    for name, age in (("a", 20), ("b", 60)):
+        frame = pd.DataFrame({"age": age + np.arange(9) // 3, "label": name})
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    model = fit(TableClassifier(learner=learner, random_state=0), [tmp_path / "a.csv", tmp_path / "b.csv"], shards=2)
+    assert model.summary_.held_out == 0
+    assert model.predict(pd.DataFrame({"age": [21, 67]})).tolist() == ["a", "b"]
+
+
+def test_some_rows_are_always_learned_from(tmp_path):
+    """With this seed the number of each of two rows of two files says that it is held out."""
+    for k in range(2):
+        pd.DataFrame({"x": [k, k + 2], "label": [0.5 + k, 2.5 + k]}).to_csv(tmp_path / f"{k}.csv", index=False)
+    model = fit(TableRegressor(random_state=2248), [tmp_path / "0.csv", tmp_path / "1.csv"], shards=2)
+    assert model.summary_.held_out < model.summary_.rows == 4
+
+
+HALF = 60
+
+
+@pytest.mark.parametrize(
+    ("column", "changed"),
+    [
+        ("city", [None] * HALF),
+        ("city", np.arange(HALF) % 3),
+        ("city", pd.Categorical(["Bonn", "Ulm"] * (HALF // 2))),
+        ("age", np.arange(HALF)),
+        ("age", ["old"] * HALF),
+        ("age", [2**60 + 1] * HALF),
+        ("label", [1, 2] * (HALF // 2)),
+        ("label", [True, False] * (HALF // 2)),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_parts_of_a_table_whose_columns_have_different_types(frame, column, changed, first, tmp_path):
+    frame = frame[:120].drop(columns="wish")
+    other, one = frame[:HALF].copy(), frame[HALF:]
+    other[column] = changed
+    parts = [other, one] if first else [one, other]
+    paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    for part, path in zip(parts, paths, strict=True):
+        part.to_parquet(path, index=False)
+    model = fit(TableClassifier(random_state=0), paths, shards=2)
+    assert model.summary_.rows == sum(int(part["label"].notna().sum()) for part in parts)
+    assert set(model.classes_) == {str(one) for part in parts for one in part["label"].dropna()}
+    whole = fit(TableClassifier(random_state=0), paths)  # in memory
+    assert {one.name: one.kind for one in model.encoder_.columns_} == {
+        one.name: one.kind for one in whole.encoder_.columns_
+    }
+    assert model.classes_.tolist() == whole.classes_.tolist()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_labels_that_are_whole_numbers_in_one_part_and_fractions_in_another(first, tmp_path):
+    x = np.arange(100)
+    parts = [pd.DataFrame({"x": x, "label": 2 * x}), pd.DataFrame({"x": x, "label": 2 * x + 0.5})]
+    paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    for part, path in zip(parts if first else parts[::-1], paths, strict=True):
+        part.to_parquet(path, index=False)
+    assert fit(TableRegressor(random_state=0), paths, shards=2).summary_.score > 0.9
+
+
+def test_a_part_without_the_label(files, frame, tmp_path):
+    frame.drop(columns="label").to_csv(tmp_path / "other.csv", index=False)
+    with pytest.raises(FileError, match=r"other\.csv: expected a column named 'label', found"):
+        fit(TableClassifier(), [*files, tmp_path / "other.csv"], shards=4)
+
+
 def test_a_run_is_resumed(files, tmp_path, monkeypatch):
     point = tmp_path / "point"
     whole = fit(TableClassifier(random_state=0), files, shards=3)

@@ -214,6 +214,7 @@ def prepared(estimator: Any, survey: Survey, task: str | None, kinds: dict[str, 
     estimator._validate_params()
     rng = estimator._begin(kinds)
     estimator._seed, estimator._large = survey.seed, True
+    survey.leave_rows()
     held = survey.held.joined()
     truth = target(held.labels)
     rare, notes = estimator._rare(target.counts)

@@ -21,7 +21,7 @@ from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import LEAST_LEVEL, at_level, row_hashes
 from rosenblatt.data.columns.kinds import TEXT_WORDS
 from rosenblatt.data.columns.labels import Labels, labels_of
-from rosenblatt.data.columns.values import ColumnValues
+from rosenblatt.data.columns.values import ColumnValues, one_column
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
 from rosenblatt.data.formats.reading import MAX_LABELS, Reading
@@ -56,6 +56,9 @@ class LabelledParts:
                 names = names or list(part.columns)
                 if list(part.columns) != names:
                     raise other_columns(names, list(part.columns), paths[-1])
+                if self.label not in names:
+                    where = paths[0] if paths else "a partition of the frame"
+                    raise FileError(f"expected a column named {self.label!r}, found {names}", where)
                 labels = part.values(self.label)
                 rest, absent = part.without(self.label), labels.missing
                 if absent:
@@ -81,6 +84,15 @@ def _itself(value: Any) -> Any:
 def other_columns(expected: list[str], found: list[str], path: str) -> FileError:
     """The error for a part of a table with other columns."""
     return FileError(f"expected the columns {expected}, found {found}", path)
+
+
+def common_type(one: Any, other: Any) -> Any:
+    """The type of labels of two types, None for text: numbers if both are, else text."""
+    return one if one == other else pa.float64() if _is_number(one) and _is_number(other) else None
+
+
+def _is_number(kind: Any) -> bool:
+    return kind is not None and bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
@@ -161,10 +173,10 @@ class Sample:
         """All rows, in the order of the table."""
         first = self.parts[0]
         columns = {
-            name: pa.chunked_array([part.table.columns[name] for part in self.parts]).combine_chunks()
+            name: one_column([part.table.columns[name] for part in self.parts]).combine_chunks()
             for name in first.table.columns
         }
-        values = pa.chunked_array([part.labels.values for part in self.parts]).combine_chunks()
+        values = one_column([part.labels.values for part in self.parts]).combine_chunks()
         table, labels = Table(columns, len(values)), ColumnValues(first.labels.name, values, first.labels.categorical)
         numbers, hashes = (np.concatenate([part[k] for part in self.parts]) for k in (2, 3))
         return NumberedRows(table, labels, numbers, hashes).take(np.argsort(numbers, kind="stable"))
@@ -172,7 +184,7 @@ class Sample:
     def column(self, name: str) -> ColumnValues | None:
         """The values of one column, in those parts that have it; None if there are none."""
         found = [part.table.columns[name] for part in self.parts if name in part.table.columns]
-        return Table({name: pa.chunked_array(found).combine_chunks()}, 0).values(name) if found else None
+        return Table({name: one_column(found).combine_chunks()}, 0).values(name) if found else None
 
 
 # -- the pass for the statistics ---------------------------------------------------------------------------------------
@@ -218,9 +230,10 @@ class Survey:
                 self.columns[name] = ColumnAccumulator(name, room, self.asked.get(name) == "names")
         numbers = np.arange(first, first + table.rows)
         rows = NumberedRows(table, labels, numbers, row_hashes(first, table.rows, self.seed))
+        kind = None if labels.is_text else labels.values.type
+        self.label_type = common_type(self.label_type, kind) if self.rows else kind
         self.rows += table.rows
         self.label.add(labels)
-        self.label_type = None if labels.is_text else labels.values.type
         dropped = self.held.add(rows)
         for one in (rows.take(np.flatnonzero(~self.held.takes(rows.hashes))), *dropped):
             self.learn(one)
@@ -237,6 +250,12 @@ class Survey:
             table = Table({name: rows.table.columns[name] for name in self.wordy}, rows.table.rows)
             self.texts.add(rows._replace(table=table))
 
+    def leave_rows(self) -> None:
+        """Hold out fewer rows if none are left to learn from, as may happen to a handful."""
+        while self.held.rows == self.rows:
+            for one in self.held._raise(self.held.level + 1):
+                self.learn(one)
+
     def join(self, other: Survey, path: str) -> None:
         """Add what a survey of other rows found, which are those of this file."""
         self.unlabelled += other.unlabelled
@@ -251,7 +270,7 @@ class Survey:
             raise other_columns(list(self.columns), list(other.columns), path)
         self.rows += other.rows
         self.label.join(other.label)
-        self.label_type = None if self.label.text else other.label_type
+        self.label_type = common_type(self.label_type, other.label_type)
         for name, column in self.columns.items():
             column.join(other.columns[name])
         self.wordy = list(dict.fromkeys([*self.wordy, *other.wordy]))
@@ -279,7 +298,6 @@ class Survey:
         """The different labels as they are written, how often each occurs, and what they are."""
         names, counts = list(self.label.names), np.array(list(self.label.names.values()))
         values = pa.array(names, pa.large_string())
-        kind = self.label_type
-        if kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            values = values.cast(kind)
+        if _is_number(self.label_type):
+            values = values.cast(self.label_type)
         return names, counts, labels_of(ColumnValues(self.label.name, values, self.label.categorical))

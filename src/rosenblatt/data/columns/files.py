@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from rosenblatt.data.columns.frames import Table
+from rosenblatt.data.columns.values import one_column
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import table_batches, tables
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, line_chunks
@@ -59,7 +60,7 @@ def read_table(source: Any, how: Reading) -> Table:
     for part in parts:
         if list(part.columns) != list(first):
             raise FileError(f"expected the columns {list(first)}, found {list(part.columns)}", expand_paths(source)[-1])
-    columns = {name: pa.chunked_array([part.columns[name] for part in parts]) for name in first}
+    columns = {name: one_column([part.columns[name] for part in parts]) for name in first}
     return Table(columns, sum(part.rows for part in parts), path=expand_paths(source)[0])
 
 

@@ -110,6 +110,21 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
     return _text_column(name, column, missing)
 
 
+def one_column(parts: list[Any]) -> Any:
+    """Parts of a column of Arrow as one; parts of different types have the one that holds both, or are text."""
+    if len({part.type for part in parts}) == 1:
+        return pa.chunked_array(parts)
+    try:
+        return pa.concat_tables([pa.table({"": part}) for part in parts], promote_options="permissive").column(0)
+    except pa.ArrowException:  # numbers beside text, and integers that a float cannot hold
+        return pa.chunked_array([_as_written(part) for part in parts])
+
+
+def _as_written(column: Any) -> Any:
+    codes, names = as_names(column_values("", column))
+    return pa.array(names, pa.large_string()).take(pa.array(codes, mask=codes < 0))
+
+
 def _text_column(name: str, column: Any, missing: tuple[str, ...]) -> ColumnValues:
     """A column of text; what is done to a value is done once for all rows that have it."""
     coded = (column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column).dictionary_encode()

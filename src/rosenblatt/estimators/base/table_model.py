@@ -291,11 +291,14 @@ class TableModel(BaseEstimator):
 
     def _seen(self, training: Training) -> UnseenRows:
         """The training rows, for a table with too few rows for folds."""
-        found: UnseenRows = next(training.ask(self._scored))
-        return found
+        scores, targets, weights = zip(*training.ask(self._scored), strict=True)
+        target = np.concatenate(targets)
+        return UnseenRows(
+            np.concatenate(scores), target, target, None if weights[0] is None else np.concatenate(weights), []
+        )
 
-    def _scored(self, rows: TrainingRows) -> UnseenRows:
-        return UnseenRows(self._scores(self.learner_, rows.X), rows.target, rows.target, rows.weights, [])
+    def _scored(self, rows: TrainingRows) -> tuple[Array, Array, Array | None]:
+        return self._scores(self.learner_, rows.X), rows.target, rows.weights
 
     def _warn(self) -> None:
         for name, reason in self.summary_.left_out:
