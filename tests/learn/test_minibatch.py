@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from array_api_compat import array_namespace
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
-from rosenblatt.learn.linear.feature_statistics import directions
+from rosenblatt.learn.linear.feature_statistics import all_directions, directions
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent, default_batch, fit_path
 from rosenblatt.learn.linear.row_reader import BadRowError, to_host
-from rosenblatt.learn.linear.scaled_objective import Settings
+from rosenblatt.learn.linear.settings import Settings
 
 SOURCE = Path(__file__).parents[2] / "src" / "rosenblatt"
 
@@ -63,6 +64,36 @@ def test_it_approaches_the_minimum_that_scikit_learn_finds():
         descent.epoch()
     report = descent.report(*descent.point())
     assert least <= report.loss[0] + report.penalty[0] <= 1.001 * least
+
+
+@pytest.mark.parametrize("loss", ["softmax", "log", "hinge"])
+def test_the_model_is_no_worse_than_the_start_and_the_means_of_the_steps(loss):
+    X, y = blobs(n=3000, d=40, far=0.3)
+    descent = MiniBatchDescent(
+        X.astype(np.float64), y, Settings(loss, 5, (1e-3, 0.1, 1.0), standardised=True, epochs=1)
+    )
+    descent.epoch()
+
+    def F(point):
+        report = descent.report(*point)
+        return report.loss + report.penalty
+
+    least = np.min([F(descent.first), *(F(mean.point()) for mean in descent.means)], axis=0)
+    assert (F(descent.point()) <= least * (1.0 + 1e-3)).all()
+    assert (F(descent.point()) < F(descent.means[-1].point()))[1:].all()  # large penalties, where steps add noise
+
+
+def test_the_metric_of_all_rows_is_a_ridge_of_their_covariance():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((500, 12)) @ rng.standard_normal((12, 12))
+    C = Z.T @ Z / 500
+    found = all_directions(array_namespace(Z), C, Z, 100)
+    M = np.eye(12) - (found.Q * found.cut) @ found.Q.T
+    ridge = np.trace(C) / 12
+    np.testing.assert_allclose(M, ridge * np.linalg.inv(C + ridge * np.eye(12)), rtol=1e-9, atol=1e-12)
+    assert found.square == pytest.approx(np.trace(M @ C))
+    assert found.largest == pytest.approx(np.linalg.eigvals(M @ C).real.max(), rel=0.05)
+    assert found.least == pytest.approx(np.linalg.eigvalsh(M).min())
 
 
 def test_l1_leaves_exact_zeros_and_the_informative_features():
@@ -221,7 +252,7 @@ package.__path__ = [{str(SOURCE)!r}]
 sys.modules["rosenblatt"] = package
 import numpy as np
 from rosenblatt.learn.linear.minibatch import fit_path
-from rosenblatt.learn.linear.scaled_objective import Settings
+from rosenblatt.learn.linear.settings import Settings
 print(fit_path(np.eye(40), np.arange(40) % 2, Settings("softmax", 2))[0].shape)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -29,7 +29,7 @@ from rosenblatt.estimators.base.validation import validated
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent
 from rosenblatt.learn.linear.minibatch_solver import default_passes
 from rosenblatt.learn.linear.row_reader import RowReader, find_bad_row, largest, score_blocks, to_host
-from rosenblatt.learn.linear.scaled_objective import Settings
+from rosenblatt.learn.linear.settings import Settings
 from rosenblatt.learn.tie_rule import decide
 from rosenblatt.prove.generalisation_bounds import clopper_pearson
 

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from array_api_compat import device
 
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, largest, to_host
 
+RIDGE = 1.0  # ρ, as a share of the mean of all λ: directions that vary less than that are not lengthened further
+
 
 def moments(
-    rows: RowReader, weights: Array | None, shift: Host, unit: Host, pulls: Callable[[int, int, Array], Array]
-) -> tuple[Host, Host, Array]:
-    """The mean and the variance of each feature, and the sum of `pulls` of (x − shift)/unit.
+    rows: RowReader, weights: Array | None, shift: Host, unit: Host, pulls: Callable[[int, int, Array], list[Array]]
+) -> tuple[Host, Host, list[Array]]:
+    """The mean and the variance of each feature, and the sums of `pulls` of (x − shift)/unit.
 
     `shift`, near the mean, keeps the variance from cancelling, and `unit`, powers of 2 near the largest values, keeps
     their squares from overflowing. `pulls` is asked for each block: begin, end, rows.
     """
-    xp, pulled = rows.xp, 0.0
+    xp = rows.xp
+    pulled: list[Array] = []
     near, over = rows.place(shift, rows.dtype), rows.place(1.0 / unit, rows.dtype)
     sums = xp.zeros((2, rows.d), dtype=xp.float64, device=rows.device)
     for begin, end, block in rows.blocks():
         block = block - near
         block *= over
-        pulled += pulls(begin, end, block)
+        found = pulls(begin, end, block)
+        pulled = [before + each for before, each in zip(pulled, found, strict=True)] if pulled else found
         if weights is None:
             first = xp.sum(block, axis=0)
             block *= block
@@ -43,11 +49,45 @@ def moments(
 
 @dataclass(frozen=True)
 class Directions:
-    """The directions that M divides, Q (d, k), by how much, 1 − λ_k/λ_i, and the largest curvature that is left."""
+    """The metric M = I − Q diag(cut) Qᵀ, and what the rows look like in it.
 
-    Q: Host
-    cut: Host
+    Attributes
+    ----------
+    Q : array of shape (d, k)
+    cut : array of shape (k,)
+        1 − λ_k/λ_i from a sample, λ_i/(λ_i + ρ) from all rows.
+    largest : float
+        The largest curvature of a batch.
+    square : float
+        The mean of zᵀMz.
+    least : float
+        The least factor by which M multiplies a direction.
+    sizes : array of shape (d,), optional
+        All λ_i.
+    """
+
+    Q: Array
+    cut: Array
     largest: float
+    square: float
+    least: float = 1.0
+    sizes: Array | None = None
+
+
+def all_directions(xp: Any, covariance: Array, Z: Array, batch: int, by_row: bool = False) -> Directions:
+    """From the covariance of all rows, where they are; Z is a sample of rows."""
+    sizes, Q = xp.linalg.eigh(covariance)
+    sizes = xp.clip(sizes, 0.0, None)
+    cut = sizes / (sizes + RIDGE * xp.mean(sizes) + 1e-30)
+    Z = (Z @ Q) * xp.sqrt(1.0 - cut)
+    lengths = xp.sum(Z * Z, axis=1)
+    v = xp.ones((Z.shape[1], 1), dtype=Z.dtype, device=device(Z))
+    for _ in range(12):
+        v = Z.T @ (Z @ (v / (xp.sqrt(xp.sum(v * v)) + 1e-30))) / Z.shape[0]
+    largest = float(xp.sqrt(xp.sum(v * v)))
+    if by_row:
+        largest = max(largest, float(xp.max(lengths)) / (4.0 * batch))
+    return Directions(Q, cut, max(largest, 1e-12), float(xp.mean(lengths)), 1.0 - float(xp.max(cut)), sizes)
 
 
 def directions(Z: Host, batch: int, most: int, seed: int, by_row: bool = False) -> Directions:
@@ -75,6 +115,7 @@ def directions(Z: Host, batch: int, most: int, seed: int, by_row: bool = False) 
     for _ in range(12):
         v = some.T @ (some @ (v / max(float(np.linalg.norm(v)), 1e-30))) / some.shape[0]
         largest = float(np.linalg.norm(v))
+    lengths = (Z * Z).sum(axis=1)
     if by_row:
-        largest = max(largest, float((Z * Z).sum(axis=1).max()) / (4.0 * batch))
-    return Directions(Q, cut, max(largest, 1e-12))
+        largest = max(largest, float(lengths.max()) / (4.0 * batch))
+    return Directions(Q, cut, max(largest, 1e-12), float(lengths.mean()), 1.0 - float(cut.max(initial=0.0)))

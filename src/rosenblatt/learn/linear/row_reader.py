@@ -16,6 +16,7 @@ from array_api_compat import array_namespace, device, is_cupy_array
 Array = Any  # an array of whichever library the rows are in
 Host = np.ndarray[Any, Any]
 BLOCK_VALUES, DEVICE_BLOCK_VALUES = 1 << 18, 1 << 24  # of the rows that are widened at once, where all are read
+ALIGNED = 256  # products of 16 bits over a number of rows that it does not divide take several times as long
 
 
 class BadRowError(ValueError):
@@ -30,6 +31,14 @@ def type_name(dtype: Any) -> str:
 def take(xp: Any, array: Array, index: Array) -> Array:
     """Rows of an array by number; in torch without `take`, which looks for numbers below 0 first."""
     return array.index_select(0, index) if hasattr(array, "index_select") else xp.take(array, index, axis=0)
+
+
+def wide_product(xp: Any, a: Array, b: Array, dtype: Any) -> Array:
+    """a·b of 16 bits, summed and returned in `dtype`: the sum over a batch may exceed what 16 bits can hold."""
+    try:
+        return xp.mm(a, b, out_dtype=dtype)
+    except (AttributeError, TypeError, NotImplementedError):  # CuPy, torch before 2.8, devices without it
+        return xp.astype(a, dtype) @ xp.astype(b, dtype)
 
 
 def to_host(array: Array) -> Host:
@@ -88,6 +97,8 @@ class RowReader:
     def blocks(self, columns: int = 1) -> Iterator[tuple[int, int, Array]]:
         """All rows in order, block by block, widened: begin, end, rows; `columns` are computed from each."""
         size = max(1, (DEVICE_BLOCK_VALUES if self.gpu else BLOCK_VALUES) // max(self.d, columns, 1))
+        if self.gpu and size > ALIGNED:
+            size -= size % ALIGNED
         for begin in range(0, self.n, size):
             end = min(begin + size, self.n)
             if self.present is None and not self.own:

@@ -11,8 +11,9 @@ slopes S = ∂ℓ/∂f (for softmax p − y) B rows Z have the gradient
     G = Zᵀ S/B + α'V          MG          M = I − Q diag(1 − λ_k/λ_i) Qᵀ
 
 M divides the k largest directions of the features' correlations, taken from a sample of rows, by their excess over the
-k-th (Ma and Belkin 2017), so that they do not limit the step size. L is the largest curvature of a batch that is left,
-by power iteration. At V = 0 the gradient over all rows needs only the sums of the rows of each class, which the pass
+k-th (Ma and Belkin 2017), so that they do not limit the step size. On a GPU, where a product of all rows costs little,
+M = ρ(C + ρI)⁻¹, with C the covariance of all rows. L is the largest curvature of a batch that is left, by power
+iteration. At V = 0 the gradient over all rows needs only the sums of the rows of each class, which the pass
 that finds μ and t adds up.
 
 P penalties are P blocks of columns of V: one product serves all of them. On a GPU rows of 16 bits are multiplied as
@@ -31,59 +32,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
-from rosenblatt.learn.linear.feature_statistics import directions, moments
-from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host
+from rosenblatt.learn.linear.feature_statistics import all_directions, directions, moments
+from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host, wide_product
+from rosenblatt.learn.linear.settings import Settings
 
 SAMPLE = 2048  # rows from which the directions and the step size are computed
-DIRECTIONS = 64  # of the features' correlations that M divides at most
+DIRECTIONS = 128  # of the features' correlations that M divides at most, where they come from a sample
+MOST_DECOMPOSED = 4096  # features whose covariance a GPU decomposes
 UNBOUNDED_SLOPES = ("squared", "squared_hinge", "exponential")
 MOST_NARROW = 2.0**14  # of a value in 16 bits that enters a sum
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to minimise and how.
-
-    Attributes
-    ----------
-    loss : str
-        A name of `ARRAY_LOSSES`; "softmax" is the log loss of several classes.
-    columns : int
-        K: one per class, or 1 for two classes and for numbers.
-    alphas : tuple of float
-        The penalties, each a model of its own.
-    l1_ratio : float
-        ρ of ρΣ|w| + ½(1 − ρ)Σw².
-    standardised : bool
-        Whether the penalty applies to the weights of standardised features; else to those of the features as given.
-    intercept : bool
-    width : float
-        Of the losses that have one.
-    epochs : int
-        The budget, over which the step size falls to 0.
-    batch : int or None
-        Rows per step; None: by the number of rows and the device.
-    seed : int
-    """
-
-    loss: str
-    columns: int
-    alphas: tuple[float, ...] = (1e-4,)
-    l1_ratio: float = 0.0
-    standardised: bool = False
-    intercept: bool = True
-    width: float = 0.1
-    epochs: int = 3
-    batch: int | None = None
-    seed: int = 0
-
-
-def wide_product(xp: Any, a: Array, b: Array, dtype: Any) -> Array:
-    """a·b of 16 bits, summed and returned in `dtype`: the sum over a batch may exceed what 16 bits can hold."""
-    try:
-        return xp.mm(a, b, out_dtype=dtype)
-    except (AttributeError, TypeError, NotImplementedError):  # CuPy, torch before 2.8, devices without it
-        return xp.astype(a, dtype) @ xp.astype(b, dtype)
 
 
 @dataclass(frozen=True)
@@ -169,7 +126,10 @@ class ScaledObjective:
             find_bad_row(rows)
         _, exponent = np.frexp(np.abs(sample - shift).max(axis=0))
         unit = np.ldexp(1.0, np.clip(exponent, -100, 100))
-        mean, variance, sums = moments(rows, self.weights, shift, unit, self._sums_by_class)
+        # The proximal step of L1 needs a diagonal metric.
+        metric = DIRECTIONS if settings.l1_ratio == 0.0 else 0
+        self.decomposed = rows.gpu and 0 < metric <= rows.d <= MOST_DECOMPOSED
+        mean, variance, (sums, *crossed) = moments(rows, self.weights, shift, unit, self._sums)
         average, deviation = mean, np.sqrt(variance)
         constant = deviation <= 8.0 * np.finfo(sample.dtype).eps * np.abs(mean)
         if not settings.intercept:
@@ -187,22 +147,25 @@ class ScaledObjective:
         if self.weights is not None:
             share = to_host(take(self.xp, self.weights, self.sample)) / self.mass
             Z = Z * np.sqrt(share).astype(sample.dtype)[:, None]
-        # The proximal step of L1 needs a diagonal metric.
-        most_directions = DIRECTIONS if settings.l1_ratio == 0.0 else 0
-        found = directions(Z, self.batch, most_directions, settings.seed, settings.loss in UNBOUNDED_SLOPES)
-        self.found = found
-        square = float(np.vdot(Z, Z)) / size
-        self.L = self._curvature * found.largest
+        unit, towards, of_all, past = (
+            rows.place(each * self.inverse, rows.dtype)
+            for each in (unit, shift - mean, average - mean, average - shift)
+        )
+        steep = settings.loss in UNBOUNDED_SLOPES
+        if not crossed:
+            self.metric = directions(Z, self.batch, metric, settings.seed, steep)
+        else:
+            covariance = unit[:, None] * crossed[0] * (unit / rows.n)
+            covariance += of_all[:, None] * of_all - past[:, None] * past
+            self.metric = all_directions(self.xp, covariance, rows.place(Z, rows.dtype), self.batch, steep)
+        self.L, self.counts = self._curvature * self.metric.largest, sums[:, -1]
         self.of_intercepts = self._curvature
         if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
-            self.L = min(self.L, 2.0 / self.K * found.largest + 0.5 * square / self.batch)
-            self.of_intercepts = min(0.5, 2.0 * float(self.xp.max(sums[:, -1])) / rows.n)
+            self.L = min(self.L, 2.0 / self.K * self.metric.largest + 0.5 * self.metric.square / self.batch)
+            self.of_intercepts = min(0.5, 2.0 * float(self.xp.max(self.counts)) / rows.n)
         self._allow_for_heavy_rows()
         self._place()
         own, every = self._slopes_at_zero()
-        unit, towards, of_all = (
-            rows.place(each * self.inverse, rows.dtype) for each in (unit, shift - self.mean, average - self.mean)
-        )
         return own * (sums[:, :-1] * unit + sums[:, -1:] * towards) / rows.n + every * of_all
 
     def _allow_for_heavy_rows(self) -> None:
@@ -225,25 +188,36 @@ class ScaledObjective:
         slope = float(self.loss.both(self.xp, self.xp.zeros((1,)), self.settings.width)[1][0])
         return 2.0 * slope, -slope
 
-    def _sums_by_class(self, begin: int, end: int, block: Array) -> Array:
-        """Σ share·(x, 1) over the rows of each class, (K, d + 1); of a single column, times the slope at score 0."""
-        xp, y, columns = self.xp, self.y[begin:end, ...], self.classes[:, None]
-        share = 1.0 if self.weights is None else self.weights[begin:end] / self.mass
-        one = xp.ones((end - begin,), dtype=block.dtype, device=self.rows.device) * share
+    def _sums(self, begin: int, end: int, block: Array) -> list[Array]:
+        """Σ share·(x, 1) over the rows of each class, (K, d + 1); where all directions are wanted, Σ share·xxᵀ too."""
+        xp, rows = self.xp, self.rows
+        one = xp.ones((end - begin,), dtype=block.dtype, device=rows.device)
+        if self.weights is not None:
+            one = self.weights[begin:end] / self.mass
+        if rows.half:  # a value far larger than those of the sample must not become infinite
+            block = self.narrowed(xp.clip(block, -MOST_NARROW, MOST_NARROW))
+        factors = self._factors(self.y[begin:end, ...], one)
+        if isinstance(factors, sp.csc_array):
+            return [np.column_stack([factors @ block, factors @ np.ones_like(one)])]
+        counts = xp.sum(factors, axis=1, keepdims=True, dtype=rows.dtype)
+        found = [xp.concat([self.product(self.narrowed(factors), block), counts], axis=1)]
+        if self.decomposed:
+            left = block if self.weights is None else self.narrowed(block * one[:, None])
+            found.append(self.product(left.T, block))
+        return found
+
+    def _factors(self, y: Array, one: Array) -> Array:
+        """What the rows count in the sums, (K, B): their shares; of a single column, times the slope at score 0."""
+        xp, rows = self.xp, self.rows
         if self.K == 1:
-            at_zero = xp.zeros((end - begin, 1, 1), dtype=block.dtype, device=self.rows.device)
-            factors = self.losses(at_zero, self.targets(y))[1][:, 0, 0][None, :] * one
-        elif y.ndim == 2:
-            factors = xp.astype((y != 0).T, block.dtype) * one
-        elif isinstance(block, np.ndarray):
-            of_classes = sp.csc_array((one, y, np.arange(end - begin + 1)), shape=(self.K, end - begin))
-            return np.column_stack([of_classes @ block, np.bincount(y, one, self.K).astype(block.dtype)])
-        else:
-            factors = xp.astype(y[None, :] == columns, block.dtype) * one
-        if self.rows.half:  # a value far larger than those of the sample must not become infinite
-            block = xp.clip(block, -MOST_NARROW, MOST_NARROW)
-        sums = self.product(self.narrowed(factors), block)
-        return xp.concat([sums, xp.sum(factors, axis=1, keepdims=True)], axis=1)
+            at_zero = xp.zeros((one.shape[0], 1, 1), dtype=rows.dtype, device=rows.device)
+            return self.losses(at_zero, self.targets(y))[1][:, 0, 0][None, :] * one
+        if y.ndim == 2:
+            return xp.astype((y != 0).T, rows.dtype) * one
+        if isinstance(one, np.ndarray):
+            return sp.csc_array((one, y, np.arange(one.size + 1)), shape=(self.K, one.size))
+        own = y[None, :] == self.classes[:, None]
+        return xp.astype(own, self.narrow_type) if self.weights is None else xp.astype(own, rows.dtype) * one
 
     @property
     def _curvature(self) -> float:
@@ -255,8 +229,10 @@ class ScaledObjective:
         unit = self.s**2 / self.kappa
         alphas = np.repeat(np.asarray(settings.alphas, np.float64) * unit, self.K)
         smooth = alphas * (1.0 - settings.l1_ratio)
-        worst = smooth * (float(self.l2[self.inverse > 0].max(initial=0.0)))
+        l2 = self.l2[self.inverse > 0]
+        worst = smooth * float(l2.max(initial=0.0))
         self.steepness = (self.L + worst)[:: self.K]
+        self.strength = (smooth * (float(l2.min()) * self.metric.least if l2.size else 0.0))[:: self.K]
         self.smooth = place(smooth[None, :], rows.dtype)
         # Without a smooth penalty the units of the features may be too small for their squares.
         self.by_feature = place(self.l2[:, None] if smooth.any() else np.zeros((rows.d, 1)), rows.dtype)
@@ -264,7 +240,10 @@ class ScaledObjective:
         if settings.l1_ratio > 0.0:
             self.sharp = place(np.sqrt(self.l2)[:, None] * (alphas * settings.l1_ratio / self.s), rows.dtype)
         self.mu, self.over = place(self.mean, rows.dtype), place(self.inverse, rows.dtype)
-        self.Q, self.cut = place(self.found.Q, rows.dtype), place(self.found.cut[:, None], rows.dtype)
+        self.Q, self.cut = place(self.metric.Q, rows.dtype), place(self.metric.cut[:, None], rows.dtype)
+        self.M: Array = None  # where it takes less work than its parts
+        if 2 * self.Q.shape[1] > rows.d:
+            self.M = self.divided(self.xp.eye(rows.d, dtype=rows.dtype, device=rows.device), self.cut)
 
     # -- losses and gradients of some rows ---------------------------------------------------------------------------
 
@@ -273,9 +252,14 @@ class ScaledObjective:
         centred *= self.over
         return self.narrowed(centred)
 
+    @property
+    def narrow_type(self) -> Any:
+        """The type of the products: 16 bits on a GPU where X has them."""
+        return self.rows.X.dtype if self.rows.half else self.rows.dtype
+
     def narrowed(self, values: Array) -> Array:
-        """Values in the type of the products: 16 bits on a GPU where X has them."""
-        return self.xp.astype(values, self.rows.X.dtype) if self.rows.half else values
+        """Values in the type of the products."""
+        return self.xp.astype(values, self.narrow_type, copy=False)
 
     def product(self, a: Array, b: Array) -> Array:
         """a·b in 32 bits or more, where a has the type of the products."""
@@ -326,7 +310,11 @@ class ScaledObjective:
         flat = xp.reshape(slopes, (slopes.shape[0], self.P * self.K))
         if damped:
             flat = flat / xp.clip(xp.mean(xp.abs(flat), axis=0, keepdims=True), 1.0, None)
-        return xp.sum(loss, axis=0), self.product(z.T, flat), xp.sum(flat, axis=0, keepdims=True)
+        if self.rows.half:
+            flat = self.narrowed(flat)
+            one = xp.ones((1, flat.shape[0]), dtype=flat.dtype, device=self.rows.device)
+            return xp.sum(loss, axis=0), self.product(z.T, flat), self.product(one, flat)
+        return xp.sum(loss, axis=0), z.T @ flat, xp.sum(flat, axis=0, keepdims=True)
 
     # -- over all rows -----------------------------------------------------------------------------------------------
 
@@ -435,9 +423,11 @@ class ScaledObjective:
         )
         return found
 
-    def divided(self, G: Array) -> Array:
-        """MG."""
-        return G - self.Q @ (self.cut * (self.Q.T @ G)) if self.Q.shape[1] else G
+    def divided(self, G: Array, cut: Array | None = None) -> Array:
+        """MG; `cut` is that of another metric with the same Q."""
+        if cut is None and self.M is not None:
+            return self.M @ G
+        return G - self.Q @ ((self.cut if cut is None else cut) * (self.Q.T @ G)) if self.Q.shape[1] else G
 
     def penalty(self, V: Array) -> Array:
         """α·P for each penalty, in units of κ."""

@@ -1,0 +1,43 @@
+"""What a fit by matrix products minimises, and how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to minimise and how.
+
+    Attributes
+    ----------
+    loss : str
+        A name of `ARRAY_LOSSES`; "softmax" is the log loss of several classes.
+    columns : int
+        K: one per class, or 1 for two classes and for numbers.
+    alphas : tuple of float
+        The penalties, each a model of its own.
+    l1_ratio : float
+        ρ of ρΣ|w| + ½(1 − ρ)Σw².
+    standardised : bool
+        Whether the penalty applies to the weights of standardised features; else to those of the features as given.
+    intercept : bool
+    width : float
+        Of the losses that have one.
+    epochs : int
+        The budget, over which the step size falls to 0.
+    batch : int or None
+        Rows per step; None: by the number of rows and the device.
+    seed : int
+    """
+
+    loss: str
+    columns: int
+    alphas: tuple[float, ...] = (1e-4,)
+    l1_ratio: float = 0.0
+    standardised: bool = False
+    intercept: bool = True
+    width: float = 0.1
+    epochs: int = 3
+    batch: int | None = None
+    seed: int = 0
