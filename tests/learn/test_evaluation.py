@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ RULES = [
 
 def problem(X: Any, truth: Any, scheme: Scheme, present: Any = None) -> Problem:
     size = X.shape[0] if present is None else present.size
-    return Problem(Dense(X), truth, np.zeros(0), present, size, float(size), scheme)
+    return Problem(Dense(X), truth, np.zeros(0), present, size, float(size), scheme, float(X.shape[1]))
 
 
 def by_arrays(task: Problem, planes: Planes, rule: Rule) -> tuple[float, int, int]:
@@ -54,7 +53,7 @@ def test_a_scan_counts_what_the_margins_of_single_rows_say(rule: Rule, dtype: An
         found = evaluate(task, planes, rule)
         assert (*found.lows, found.violations, found.errors) == by_arrays(task, planes, rule)
         if getattr(rule, "tie_is_mistake", True):
-            weighted = replace(task, weights=np.ones(200))  # by arrays
+            weighted = task._replace(weights=np.ones(200))  # by arrays
             assert wrong(task, planes, False) == wrong(weighted, planes, False) == (found.errors, found.errors)
 
 

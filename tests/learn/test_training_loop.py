@@ -2,6 +2,8 @@
 
 import inspect
 import itertools
+import os
+import sys
 import warnings
 
 import numpy as np
@@ -228,3 +230,26 @@ def test_a_dual_method_keeps_few_of_its_thousands_of_records(tmp_path):
     rosenblatt.save(model, tmp_path / "svm.model")
     assert (tmp_path / "svm.model").stat().st_size < 40_000
     assert rosenblatt.load(tmp_path / "svm.model").report_ == model.report_
+
+
+# -- the path of a fit -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.compiled
+def test_a_small_fit_is_a_short_path():
+    """Files of ours that a fit of ten rows enters, and calls of their functions: its fixed cost, without a clock."""
+    X = np.random.default_rng(0).normal(size=(10, 3))
+    y, home, entered = X[:, 0] > 0, os.path.dirname(rosenblatt.__file__), []
+    model = rosenblatt.Perceptron(random_state=0).fit(X, y)
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(home):
+            entered.append(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        model.fit(X, y)
+    finally:
+        sys.setprofile(None)
+    assert len(set(entered)) <= 18, sorted(set(entered))
+    assert len(entered) <= 265, len(entered)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, NamedTuple, TypeGuard
@@ -24,10 +24,11 @@ import scipy.sparse as sp
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NonFiniteInputError
 from rosenblatt.data.sparse_checks import check_arrays, out_of_range_message, well_formed
-from rosenblatt.threads import MANY_VALUES, in_threads, thread_count
+from rosenblatt.threads import MANY_VALUES, Result, in_threads, thread_count
 
 Array = np.ndarray[Any, Any]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+FEW_LABELS = 100
 LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C is handled promptly
 VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
 VALUES_PER_THREAD = 1 << 20  # the same where threads share the work
@@ -70,7 +71,7 @@ def widened(dtype: Any) -> np.dtype[Any]:
 
 def is_narrow(rows: Dense | Sparse) -> TypeGuard[Dense]:
     """Whether compiled code cannot read the rows as they are."""
-    return isinstance(rows, Dense) and rows.values.dtype not in (np.float32, np.float64)
+    return isinstance(rows, Dense) and rows.values.dtype not in (DOUBLE, SINGLE)
 
 
 def gathered(rows: Dense, index: Any) -> Dense:
@@ -139,8 +140,7 @@ class Examples:
         )
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """Properties of all rows of a source, in memory or in files.
 
     Attributes
@@ -265,9 +265,18 @@ def spans(total: int, per_row: float, values: int = VALUES_AT_ONCE) -> Iterator[
         yield begin, min(begin + step, total)
 
 
-def shared_spans(total: int, per_row: float, columns: int = 1) -> Iterator[tuple[int, int]]:
-    """The same for work that threads share; the scores of several columns cost less per value, and get longer spans."""
-    return spans(total, per_row * columns, VALUES_PER_THREAD if columns == 1 else VALUES_AT_ONCE)
+def in_pieces(
+    function: Callable[[tuple[int, int]], Result], total: int, per_row: float, columns: int = 1
+) -> list[Result]:
+    """`function` of ranges that cover all rows, in order; on several threads if the rows have many values.
+
+    The scores of several columns cost less per value, and get longer ranges.
+    """
+    values = total * per_row * columns
+    if values < MANY_VALUES:
+        return [function((0, total))] if total else []
+    at_once = VALUES_PER_THREAD if columns == 1 else VALUES_AT_ONCE
+    return in_threads(function, spans(total, per_row * columns, at_once), values)
 
 
 def values_per_row(rows: Dense | Sparse) -> float:
@@ -335,7 +344,7 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
             return _refuse_nonfinite(_scan_dense(block, 0, end - begin), block, begin)
         return _refuse_nonfinite(_scan_dense(values, begin, end), values[begin:end], begin)
 
-    found = in_threads(check, shared_spans(values.shape[0], values_per_row(Dense(values))), values.size)
+    found = in_pieces(check, values.shape[0], values_per_row(Dense(values)))
     return Dense(values), max(found, default=0.0)
 
 
@@ -351,7 +360,7 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
             raise ValueError(out_of_range_message(X, bad))
         return _refuse_nonfinite(norm2, X[begin:end] if not np.isfinite(norm2) else None, begin), increasing
 
-    found = in_threads(check, shared_spans(n, values.size / max(n, 1)), values.size)
+    found = in_pieces(check, n, values.size / max(n, 1))
     if not all(increasing for _, increasing in found) and _repeats_column(columns, starts, d):
         X = X.copy()  # ‖x‖² needs each column once
         X.sum_duplicates()
@@ -388,7 +397,7 @@ def as_signed(index: Array) -> Array:
 
 def _refuse_nonfinite(norm2: float, block: Any, first: int) -> float:
     """Return the largest ‖x‖², or refuse a value that is not finite; a square that overflows is accepted."""
-    if np.isfinite(norm2):
+    if math.isfinite(norm2):
         return float(norm2)
     if sp.issparse(block):
         block = block.tocoo()
@@ -459,8 +468,10 @@ def check_no_trailing_nul(names: Any) -> None:
 
 
 def _distinct_in_chunk(y: Array) -> Array:
-    """np.unique, but by counting if the labels are integers in a small range."""
-    if y.dtype.kind not in "iu" or not y.size:
+    """np.unique, but faster for few labels, and by counting if they are integers in a small range."""
+    if y.dtype.kind in "biu" and y.size <= FEW_LABELS:
+        return np.array(sorted(set(y.tolist())), dtype=y.dtype)
+    if y.dtype.kind not in "iu":
         return np.unique(y)
     low, high = y.min(), y.max()
     if int(high) - int(low) <= 1:
@@ -505,7 +516,7 @@ def encode_labels(y: Array, classes: Array) -> Array:
         part = y[begin : begin + LABELS_AT_ONCE]
         if plain and classes[0] != 0:
             part = np.subtract(part, classes[0], dtype=np.int64)
-        codes[begin : begin + LABELS_AT_ONCE] = part if plain else np.searchsorted(classes, part)
+        codes[begin : begin + LABELS_AT_ONCE] = part if plain else classes.searchsorted(part)
     return codes
 
 

@@ -24,8 +24,7 @@ from rosenblatt.data.examples import (
     encode_weights,
 )
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.base.fitting import warn
-from rosenblatt.estimators.base.interruption import all_or_nothing
+from rosenblatt.estimators.base.fitting import all_or_nothing, warn
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, is_array, must, protect
 from rosenblatt.estimators.base.validation import validated

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -214,8 +215,7 @@ class Perceptron(OnlineClassifier):
 
     def _scheme(self, classes: int, labels: bool) -> Scheme:
         scheme = super()._scheme(classes, labels)
-        low, high = self._margins()
-        if scheme.joint and low != high:
+        if scheme.joint and len(set(self._margins())) > 1:
             raise ValueError(
                 f"margin={self.margin!r} is a pair, of two classes; with {classes} classes and "
                 'multiclass="multinomial" a margin lies between classes: give one number, or multiclass="ovr".'
@@ -257,7 +257,7 @@ def _number(rate: Any) -> Any:
     """A finite learning rate, or the callable as it is."""
     if callable(rate):
         return rate
-    if not np.isfinite(rate):
+    if not math.isfinite(rate):
         raise ValueError(f"learning_rate must be finite, got {rate}.")
     return float(rate)
 

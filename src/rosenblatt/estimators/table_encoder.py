@@ -29,7 +29,7 @@ from rosenblatt.data.columns.names import MAX_NAMES
 from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
 from rosenblatt.data.columns.values import ColumnValues, first_stray
 from rosenblatt.estimators.base.column_checks import check_encoding
-from rosenblatt.estimators.base.interruption import as_it_was
+from rosenblatt.estimators.base.fitting import as_it_was
 from rosenblatt.estimators.base.state_checks import check_attributes, is_count, must
 
 Array = np.ndarray[Any, Any]

@@ -17,8 +17,7 @@ from rosenblatt.data.examples import read_only
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sequences.sentences import distinct_tags, flat_tags, tag_codes
 from rosenblatt.data.sequences.words import WORD, sure_tags, word_sentences
-from rosenblatt.estimators.base.fitting import train
-from rosenblatt.estimators.base.interruption import all_or_nothing
+from rosenblatt.estimators.base.fitting import all_or_nothing, train
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.sequence_state_checks import check_tagger

@@ -6,15 +6,13 @@ The margin of a row is y·f for two classes, s_y − max s_r for many, and y_k·
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Dense, Sparse, gathered, is_narrow, shared_spans, spans, values_per_row
+from rosenblatt.data.examples import Dense, Sparse, gathered, in_pieces, is_narrow, spans
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, take
 from rosenblatt.learn.online.first_order import edge, tie_stands
@@ -22,7 +20,6 @@ from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, Per
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.tie_rule import decide, rival, wins_tie
-from rosenblatt.threads import in_threads
 
 Array = np.ndarray[Any, Any]
 # The loss of an objective on these rows, given their scores, which it may overwrite.
@@ -30,8 +27,7 @@ Measure = Callable[["Problem", Array, Array], float]
 FIRST_ROWS = 256  # of the last iterate, in which a violation ends its scan; then ever more
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """The learning problem of one machine: rows, their targets, and which rows take part."""
 
     rows: Dense | Sparse
@@ -41,22 +37,18 @@ class Problem:
     size: int
     total: float  # the weight of all rows that take part
     scheme: Scheme
+    per_row: float  # stored values per row
 
     def pieces(self, columns: int) -> Iterator[Array]:
         """The rows that take part, in pieces that are scored quickly."""
         for begin, end in spans(self.size, self.per_row * columns):
             yield self.index(begin, end)
 
-    def index(self, begin: int, end: int) -> Array:
+    def index(self, begin: int, end: int) -> Array:  # type: ignore[override]
         """The rows at positions `begin` to `end` among those that take part."""
         if self.present is not None:
             return self.present[begin:end]
         return np.arange(begin, end, dtype=np.uint64)
-
-    @property
-    def per_row(self) -> float:
-        """Stored values per row."""
-        return values_per_row(self.rows)
 
     @property
     def task(self) -> VisitTask:
@@ -76,8 +68,7 @@ class Problem:
         return self.weights[index] if self.weights.size else np.ones(index.size)
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """The result of a scan of all rows."""
 
     lows: Array  # the smallest margin, one per column if columns are separate problems
@@ -91,8 +82,10 @@ class Evaluation:
         return Evaluation(lows, self.violations + other.violations, self.errors + other.errors, self.loss + other.loss)
 
 
-@dataclass(frozen=True)
-class RowMargins:
+NOTHING = Evaluation(np.array([np.inf]), 0, 0)  # of no rows
+
+
+class RowMargins(NamedTuple):
     """Rows as a rule judges them; each (n,), or (n, K) if columns are separate problems."""
 
     margins: Array  # −|y − f| for regression
@@ -116,19 +109,13 @@ def row_margins(problem: Problem, index: Array, scores: Array, rule: Rule) -> Ro
         lack = -encoded.tube - margins
         outside = lack > rounding
         return RowMargins(margins, lack, outside, outside, outside)
-    on = (
-        truth > 0
-        if scores.ndim == 1
-        else truth != 0
-        if truth.ndim == 2
-        else truth[:, None] == np.arange(scores.shape[1])
-    )
-    margins = np.where(on, scores, -scores).astype(np.float64)
-    asked = encoded.high if encoded.high == encoded.low else np.where(on, encoded.high, encoded.low)
+    sides = truth if scores.ndim == 1 else problem.scheme.sides(truth, scores.shape[1])
+    margins = (sides * scores).astype(np.float64, copy=False)
+    asked = encoded.high if encoded.high == encoded.low else np.where(sides > 0, encoded.high, encoded.low)
     lack = asked - margins
     learns = lack >= 0 if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
     mistaken = margins <= 0
-    wrong = mistaken if getattr(rule, "tie_is_mistake", True) else (scores > 0) != on
+    wrong = mistaken if getattr(rule, "tie_is_mistake", True) else (scores > 0) != (sides > 0)
     return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else mistaken, wrong)
 
 
@@ -169,31 +156,28 @@ def evaluate_both(
     """
     score = planes.scorer(problem.rows)
     score_last = None if last is None else last.scorer(problem.rows)
-    violated = threading.Event()
+    violated: list[bool] = []
 
     def piece(span: tuple[int, int]) -> tuple[Evaluation, Evaluation | None]:
         index, found = problem.index(*span), None
         if score_last is not None:
-            found, end = none, 0
-            while found is not None and end < index.size and not violated.is_set():
+            found, end = NOTHING, 0
+            while found is not None and end < index.size and not violated:
                 part = index[end : 4 * end + FIRST_ROWS]
                 end += part.size
                 scores = score_last(part)
                 found = found.joined(_summary(problem, part, scores, rule)) if all_finite(scores) else None
                 if found is None or found.violations:
-                    violated.set()
+                    violated.append(True)
         scores = score(index)
         seen = _summary(problem, index, scores, rule)
-        return seen if measure is None else replace(seen, loss=measure(problem, index, scores)), found
+        return seen if measure is None else seen._replace(loss=measure(problem, index, scores)), found
 
-    none = Evaluation(np.array([np.inf]), 0, 0)
-    K = planes.coef.shape[0]
-    pieces = shared_spans(problem.size, problem.per_row, K)
-    seen = in_threads(piece, pieces, problem.size * problem.per_row * K)
-    kept = functools.reduce(Evaluation.joined, [one for one, _ in seen], none)
-    if last is None or violated.is_set():
+    seen = in_pieces(piece, problem.size, problem.per_row, planes.coef.shape[0])
+    kept = functools.reduce(Evaluation.joined, [one for one, _ in seen]) if seen else NOTHING
+    if last is None or violated:
         return kept, None
-    return kept, functools.reduce(Evaluation.joined, [one for _, one in seen if one is not None], none)
+    return kept, functools.reduce(Evaluation.joined, [one for _, one in seen if one is not None], NOTHING)
 
 
 def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evaluation:
@@ -207,7 +191,7 @@ def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evalu
     wrong = _by_row(found.wrong)
     if scores.ndim == 2 and problem.truth.ndim == 1:
         wrong = decide(scores) != problem.truth[index]  # one-vs-rest: the largest score decides
-    lows = np.atleast_1d(found.margins.min(axis=0))
+    lows = found.margins.min(axis=0, keepdims=found.margins.ndim == 1)
     return Evaluation(lows, int(np.count_nonzero(_by_row(found.violates))), int(np.count_nonzero(wrong)))
 
 

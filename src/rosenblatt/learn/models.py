@@ -17,15 +17,14 @@ from rosenblatt.data.examples import (
     Sparse,
     as_signed,
     gathered,
+    in_pieces,
     is_narrow,
-    shared_spans,
     spans,
     values_per_row,
     widened,
 )
 from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.threads import in_threads
 
 Array = np.ndarray[Any, Any]
 FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, processed per call
@@ -69,31 +68,40 @@ class Planes:
         """The number of features."""
         return int(self.coef.shape[1])
 
+    def one(self, k: int) -> Planes:
+        """The plane of a single pair of classes."""
+        return Planes(self.coef[k : k + 1], self.intercept[k : k + 1], self.scheme.alone, self.classes)
+
     def raw(self, rows: Dense | Sparse, index: Array) -> Array:
         """w·x + b of the rows in `index`, (n,) for a single plane, (n, K) for more."""
-        return self.scorer(rows)(index)
+        score, out = self.scorer(rows), self._room(rows, index.size)
 
-    def scorer(self, rows: Dense | Sparse) -> Callable[[Array], Array]:
-        """`raw` for these rows, with the coefficients laid out once."""
-        K, dtype = self.coef.shape[0], widened(rows.values.dtype)
-        w, b = laid_out_for(self.coef, rows), self.intercept.astype(dtype)
-        per_row, score = values_per_row(rows), score_one if K == 1 else score_many
+        def piece(span: tuple[int, int]) -> None:
+            here = slice(*span)
+            score(index[here], out[here])
 
-        def scored(index: Array) -> Array:
-            out = np.empty(index.size if K == 1 else (index.size, K), dtype=dtype)
+        in_pieces(piece, index.size, values_per_row(rows), self.coef.shape[0])
+        return out
 
-            def fill(span: tuple[int, int]) -> None:
-                begin, end = span
-                if is_narrow(rows):
-                    here = np.arange(end - begin, dtype=np.uint64)
-                    score(gathered(rows, index[begin:end]), here, w, b, out[begin:end])
-                else:
-                    score(rows, index[begin:end], w, b, out[begin:end])
+    def scorer(self, rows: Dense | Sparse) -> Callable[..., Array]:
+        """The same for few rows at a time, with the coefficients laid out once; may write into a given array."""
+        w, b = laid_out_for(self.coef, rows), self.intercept.astype(widened(rows.values.dtype))
+        score = score_one if self.coef.shape[0] == 1 else score_many
 
-            in_threads(fill, shared_spans(index.size, per_row, K), index.size * per_row * K)
+        def scored(index: Array, out: Array | None = None) -> Array:
+            out = self._room(rows, index.size) if out is None else out
+            if is_narrow(rows):
+                score(gathered(rows, index), np.arange(index.size, dtype=np.uint64), w, b, out)
+            else:
+                score(rows, index, w, b, out)
             return out
 
         return scored
+
+    def _room(self, rows: Dense | Sparse, n: int) -> Array:
+        """An array for the scores of n rows."""
+        K = self.coef.shape[0]
+        return np.empty(n if K == 1 else (n, K), dtype=widened(rows.values.dtype))
 
     def scores(self, rows: Dense | Sparse, index: Array) -> Array:
         """Decision values: (n,) for two classes, (n, K) for more."""

@@ -9,8 +9,7 @@ model, and the scores of every scan whose errors are reported.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -23,12 +22,20 @@ from rosenblatt.learn.models import take
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
+FEW_VALUES = 50  # up to so many, Python is faster than NumPy
+PLAIN = frozenset([type(None), bool, int, float, str])
 
 
 def all_finite(*arrays: Array) -> bool:
-    """Whether no number is NaN or infinite; a finite sum of the array, which is cheap, already shows it."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return all(math.isfinite(array.sum()) or bool(np.isfinite(array).all()) for array in arrays)
+    """Whether no number is NaN or infinite."""
+    return all(map(_is_finite, arrays))
+
+
+def _is_finite(array: Array) -> bool:
+    if array.size <= FEW_VALUES:
+        return all(map(math.isfinite, array.ravel().tolist()))
+    with np.errstate(over="ignore", invalid="ignore"):  # a finite sum, which is cheap, already shows it
+        return math.isfinite(array.sum()) or bool(np.isfinite(array).all())
 
 
 def check_scores(scores: Array) -> Array:
@@ -51,16 +58,19 @@ def check_state(state: Any) -> None:
         raise NotFiniteError(f"The weights overflowed in epoch {state.epoch}")
 
 
-def _arrays(state: Any) -> Iterator[Array]:
+def _arrays(*parts: Any) -> list[Array]:
     """The arrays of numbers in a state, its machines and their companions."""
-    for value in vars(state).values():
-        if isinstance(value, np.ndarray):
-            if value.size and value.dtype.kind == "f":
-                yield value
-            continue
-        for part in value if isinstance(value, list) else (value,):
-            if hasattr(part, "__dataclass_fields__"):
-                yield from _arrays(part)
+    found: list[Array] = []
+    for part in parts:
+        for value in vars(part).values():
+            kind = type(value)
+            if kind is np.ndarray:
+                found += [value] if value.dtype.kind == "f" else []
+            elif kind is list:
+                found += _arrays(*[one for one in value if is_dataclass(one)])
+            elif kind not in PLAIN and is_dataclass(value):
+                found += _arrays(value)
+    return found
 
 
 def largest(X: Any, taking_part: Array | None = None) -> tuple[int, int, float]:

@@ -9,8 +9,7 @@ PAIRS   one plane per pair of classes, each a problem of its own ("ovo")
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,9 +59,9 @@ class Scheme:
         """The problem of each machine, one at a time, derived from the problem of all classes."""
         yield whole
 
-    def totals(self, facts: Facts, found: Array) -> Array:
+    def totals(self, facts: Facts, found: Sequence[float]) -> Sequence[float]:
         """The weight of the rows that each machine learns from; `found` holds the weights counted during the pass."""
-        return np.array([facts.mass])
+        return [facts.mass]
 
     def sides(self, truth: Array, classes: int) -> Array:
         """±1 for each row and plane; 0 where a row takes no part."""
@@ -95,7 +94,7 @@ class Two(Scheme):
 
     def problems(self, whole: Any, classes: int) -> Iterator[Any]:
         """Codes as ±1; numbers as they are."""
-        yield whole if whole.truth.dtype.kind == "f" else replace(whole, truth=signs(whole.truth == 1))
+        yield whole if whole.truth.dtype.kind == "f" else whole._replace(truth=signs(whole.truth == 1))
 
     def sides(self, truth: Array, classes: int) -> Array:
         """±1 in one column."""
@@ -133,13 +132,14 @@ class Pairs(Scheme):
         for a, b in self.of(classes):
             index = every[(codes == a) | (codes == b)]
             total = float(whole.mass(index).sum())
-            yield replace(whole, truth=signs(whole.truth == b), present=index, size=index.size, total=total, scheme=TWO)
+            truth = signs(whole.truth == b)
+            yield whole._replace(truth=truth, present=index, size=index.size, total=total, scheme=TWO)
 
-    def totals(self, facts: Facts, found: Array) -> Array:
+    def totals(self, facts: Facts, found: Sequence[float]) -> Sequence[float]:
         """The weight of both classes of each pair."""
         if facts.masses is None:
             return found
-        return np.array([facts.masses[a] + facts.masses[b] for a, b in self.of(facts.masses.size)])
+        return [float(facts.masses[a] + facts.masses[b]) for a, b in self.of(facts.masses.size)]
 
     def sides(self, truth: Array, classes: int) -> Array:
         """±1 for the rows of each pair, 0 for others."""

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.learn.epoch_records import EpochRecords
+from rosenblatt.learn.epochs import EpochRecords
 from rosenblatt.learn.kernel.functions import GrowingRows
 from rosenblatt.learn.schemes import SCHEMES, Scheme
 from rosenblatt.persist.migrations import MOVED, migrated

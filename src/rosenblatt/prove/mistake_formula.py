@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rosenblatt.learn.online.rules import squared_bias_feature
 
 SMALLEST = 1e-290  # smaller doubles may be subnormal, with fewer digits
 
 
-@dataclass(frozen=True)
-class Separator:
+class Separator(NamedTuple):
     """Separating planes: the smallest functional margin, and the squared norms of weights and biases."""
 
     low: float

@@ -8,7 +8,7 @@ from typing import Any
 
 from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 from rosenblatt.data.formats.conll import read_conll
-from rosenblatt.estimators.base.interruption import as_it_was
+from rosenblatt.estimators.base.fitting import as_it_was
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.progress import Progress, followed
 

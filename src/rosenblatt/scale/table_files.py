@@ -17,7 +17,7 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
 from rosenblatt.data.formats.tables import find_label_column
-from rosenblatt.estimators.base.interruption import as_it_was
+from rosenblatt.estimators.base.fitting import as_it_was
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.tables import TableClassifier, TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint

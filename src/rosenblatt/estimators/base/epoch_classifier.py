@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.callback import with_callbacks
 
 from rosenblatt.data.examples import Examples
-from rosenblatt.estimators.base.interruption import all_or_nothing
+from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.learn.online.solver import Plan
 

@@ -6,13 +6,15 @@ warning where the budget was spent, the last whole epoch where somebody pressed 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -21,15 +23,14 @@ from sklearn.utils import column_or_1d
 
 from rosenblatt.data.errors import FileError, NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct
-from rosenblatt.estimators.base.interruption import as_it_was
-from rosenblatt.estimators.base.report import unseen
-from rosenblatt.learn.epoch_records import EpochRecords
-from rosenblatt.learn.epochs import EpochRecord, PartOfEpoch, Source, Training
+from rosenblatt.estimators.base.report import Report, unseen
+from rosenblatt.learn.epochs import EpochRecord, EpochRecords, PartOfEpoch, Source, Training
 from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
 from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.overflow import check_state, largest_in
+from rosenblatt.learn.overflow import check_state, largest, largest_in
 
 Array = np.ndarray[Any, Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
 OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
 
 
@@ -39,6 +40,48 @@ def warn(sentence: str, category: type[Warning] = ConvergenceWarning) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         frame, level = frame.f_back, level + 1
     warnings.warn(sentence, category, stacklevel=level)
+
+
+# -- what an error or Ctrl-C leaves behind ----------------------------------------------------------------------------
+
+
+def all_or_nothing(method: Method) -> Method:
+    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch.
+
+    An overflow is told with the row and the column of the largest value of X.
+    """
+
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException as error:
+            _restore(self, before, error)
+            if not isinstance(error, NotFiniteError) or error.place is not None:
+                raise
+            given = inspect.signature(method).bind(self, *args, **kwargs).arguments
+            raise error.at(largest(given["X"], given.get("sample_weight"))) from None
+
+    return guarded  # type: ignore[return-value]
+
+
+@contextmanager
+def as_it_was(model: Any) -> Iterator[None]:
+    """A model that is as it was before where training fails; stopped by hand, it keeps its last whole epoch."""
+    before = dict(vars(model))
+    try:
+        yield
+    except BaseException as error:
+        _restore(model, before, error)
+        raise
+
+
+def _restore(model: Any, before: dict[str, Any], error: BaseException) -> None:
+    learned = vars(model).get("report_") is not before.get("report_")
+    if not (learned and isinstance(error, KeyboardInterrupt | GeneratorExit)):
+        model.__dict__.clear()
+        model.__dict__.update(before)
 
 
 # -- train and conclude ----------------------------------------------------------------------------------------------
@@ -65,8 +108,7 @@ def train(
                     save(estimator)
             yield step
         check_state(run.solver.state)
-        publish(estimator, run, began)
-        report = unseen(run.outcome, run, run.records, time.perf_counter() - began)
+        report = publish(estimator, run, began, run.outcome)
         if run.source.lasting:
             report = estimator._conclude(run, report)
     except (KeyboardInterrupt, GeneratorExit):
@@ -110,8 +152,8 @@ def publish(
     began: float,
     outcome: str = "interrupted",
     records: Sequence[EpochRecord] | None = None,
-) -> None:
-    """Put the model, as it is now, into the estimator's attributes."""
+) -> Report:
+    """Put the model, as it is now, into the estimator's attributes; returns its report, without a scan."""
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
     estimator._state, estimator._kept = solver.state, solver.model()
@@ -120,8 +162,9 @@ def publish(
         estimator.classes_ = facts.classes
     estimator.n_iter_ = len(records)
     vars(estimator).update(run.source.described)
-    estimator.report_ = unseen(outcome, run, records, time.perf_counter() - began)
+    estimator.report_ = report = unseen(outcome, run, records, time.perf_counter() - began)
     estimator._publish(estimator._kept)
+    return report
 
 
 # -- from files and in shards ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -51,7 +51,7 @@ from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 16
-SIMPLE, MOST_VALIDATED = (bool, int, float, str), 10_000
+SIMPLE, MOST_VALIDATED = frozenset([type(None), bool, int, float, str]), 10_000
 _validated: set[tuple[Any, ...]] = set()  # values of parameters that were found valid
 SPLIT = 1 << 32  # "epochs" from here on give the orders in which rows are held out
 
@@ -107,8 +107,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     def _validate_params(self) -> None:
         """As scikit-learn does, once for the same simple values: a call of `partial_fit` asks again and again."""
         values = [getattr(self, name) for name in self._get_param_names()]
-        key = (type(self), *((type(value), value) for value in values))
-        simple = all(value is None or type(value) in SIMPLE for value in values)
+        types = tuple(map(type, values))
+        key, simple = (type(self), types, *values), SIMPLE.issuperset(types)
         if simple and key in _validated:
             return
         super()._validate_params()
@@ -162,7 +162,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
         """X, checked by scikit-learn's contract and ours; narrow types are as their values in 32 bits."""
-        if dtype is None and type(X) in (np.ndarray, np.memmap) and X.dtype.name in NARROW:
+        plain = type(X) in (np.ndarray, np.memmap)
+        if dtype is None and plain and X.dtype.itemsize <= 2 and X.dtype.name in NARROW:
             if self._widens_rows and X.ndim == 2 and X.size:
                 check_width(self, X, reset)
                 return encode_rows(X)
@@ -173,7 +174,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             reset=reset,
             accept_sparse="csr",
             accept_large_sparse=True,
-            dtype=_types(X) if dtype is None else dtype,
+            dtype=_types(X, plain) if dtype is None else dtype,
             ensure_all_finite=False,
         )
         return encode_rows(X)
@@ -184,9 +185,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         rows, reach = self._rows(X, reset, dtype)
-        check_buffers(y, "y")
-        check_consistent_length(X, y)
         n = int(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1)
+        if not (type(y) is np.ndarray and y.shape[:1] == (n,)):
+            check_buffers(y, "y")
+            check_consistent_length(X, y)
         weights = encode_weights(sample_weight, n)
         target, classes, weights = self._encode_target(y, rows, weights, known)
         present = None
@@ -242,7 +244,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         examples = self._examples(X, y, sample_weight, reset=True)
         self._check_rows(plan, examples)
         self._check_classes(examples)
-        given = given_rows(self, examples, *validation)
+        given = given_rows(self, examples, *validation) if any(one is not None for one in validation) else None
         whole = InMemory(examples)
         state = self._new_state(whole, plan, coef_init, intercept_init)
         training, held_out = (examples, None) if given else self._split(examples, state.seed)
@@ -344,12 +346,15 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         state.from_zero = False
         return state
 
-    @contextmanager
-    def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[[Any], bool] | None]:
-        """scikit-learn's callback protocol: one task per fit, one subtask per epoch; nothing when nobody watches."""
+    def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> AbstractContextManager[Any]:
+        """scikit-learn's callback protocol, for a fit of at most `limit` epochs; nothing when nobody watches."""
         if not getattr(self, "_skl_callbacks", None) and not hasattr(self, "_parent_callback_ctx"):
-            yield None
-            return
+            return nullcontext()
+        return self._watched(limit, X, y, examples)
+
+    @contextmanager
+    def _watched(self, limit: int, X: Any, y: Any, examples: Examples) -> Iterator[Callable[[Any], bool]]:
+        """One task per fit, one subtask per epoch."""
         context = self._init_callback_context(max_subtasks=limit)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
 
@@ -384,10 +389,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         facts = source.facts
         classes = 1 if facts.classes is None else int(facts.classes.size)
         state = new_state(facts, plan, self._scheme(classes, facts.by_labels), classes, self._new_seed())
+        warmed = getattr(self, "warm_start", False) and hasattr(self, "_state")
+        if coef_init is None and intercept_init is None and not warmed:
+            return state
         planes = sum(machine.intercept.size for machine in state.machines)
         if coef_init is None and intercept_init is None:
-            if not (getattr(self, "warm_start", False) and hasattr(self, "_state")):
-                return state
             warm = self._state_now(plan).last()
             if warm.coef.shape != (planes, facts.n_features):
                 raise ValueError(
@@ -488,9 +494,9 @@ def _answering(init: Callable[..., None]) -> Callable[..., None]:
     return answering
 
 
-def _types(X: Any) -> Any:
+def _types(X: Any, plain: bool) -> Any:
     """The types to choose from; scikit-learn sees that of an array, not that of every frame."""
-    kinds = getattr(X, "dtypes", None)
+    kinds = None if plain else getattr(X, "dtypes", None)
     narrow = kinds is not None and len(kinds) and all(str(kind).lower() == "float32" for kind in kinds)
     return np.float32 if narrow else [np.float64, np.float32]
 

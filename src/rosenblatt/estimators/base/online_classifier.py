@@ -21,9 +21,8 @@ from rosenblatt.data.examples import (
     merge_labels,
 )
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.base.fitting import named_classes, one_epoch, warn
+from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch, warn
 from rosenblatt.estimators.base.given_weights import take_weights
-from rosenblatt.estimators.base.interruption import all_or_nothing
 from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.online.new_classes import grow
@@ -37,10 +36,11 @@ Array = np.ndarray[Any, Any]
 
 def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_weight: Any) -> tuple[Any, ...]:
     """Codes of the rows' classes or an indicator of labels, the classes, and the rows' weights, classes' included."""
-    if sp.issparse(y) and len(y.shape) == 2 and y.shape[1] == 1:
-        y = well_formed(y, "y").toarray()  # one column of classes, as in a dense y
-    y = y if sp.issparse(y) else as_labels(y)
-    if sp.issparse(y) or (y.ndim == 2 and y.shape[1] > 1):
+    sparse = sp.issparse(y)
+    if sparse and len(y.shape) == 2 and y.shape[1] == 1:
+        y, sparse = well_formed(y, "y").toarray(), False  # one column of classes, as in a dense y
+    y = y if sparse else as_labels(y)
+    if sparse or (y.ndim == 2 and y.shape[1] > 1):
         indicator = encode_indicator(y)
         if class_weight is not None:
             raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.epoch_records import frozen, thinned
-from rosenblatt.learn.epochs import EpochRecord, Source, Training
+from rosenblatt.learn.epochs import EpochRecord, Source, Training, frozen, thinned
 from rosenblatt.learn.evaluation import Evaluation, Measure, evaluate_both
 from rosenblatt.learn.mixing import Sharding
 from rosenblatt.learn.models import Model, Planes, lengths2
@@ -180,17 +180,14 @@ class Scan:
 
     def __call__(self, examples: Examples, shard: int) -> list[tuple[Evaluation, Evaluation | None]]:
         """Of these examples."""
-        found, at, planes = [], 0, self.planes
-        for problem in problems(examples, planes.scheme, planes.classes) if examples.size else ():
-            columns = slice(at, at + problem.scheme.columns(planes.classes))
-            part, last = (
-                one and Planes(one.coef[columns], one.intercept[columns], problem.scheme, planes.classes)
-                for one in (planes, self.last)
-            )
-            assert part is not None
-            found.append(evaluate_both(problem, part, last, self.rule, self.measure))
-            at = columns.stop
-        return found
+        planes, last, how = self.planes, self.last, (self.rule, self.measure)
+        tasks = problems(examples, planes.scheme, planes.classes) if examples.size else ()
+        if planes.scheme != PAIRS:
+            return [evaluate_both(problem, planes, last, *how) for problem in tasks]
+        return [
+            evaluate_both(problem, planes.one(k), None if last is None else last.one(k), *how)
+            for k, problem in enumerate(tasks)
+        ]
 
 
 def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
@@ -253,17 +250,18 @@ def scanned(
             moved = sum(int(machine.tally[Count.MISTAKES]) for machine in state.machines)
         if bound is not None and report.sharding is not None:
             bound *= len(report.sharding.rows)
-    return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound, moved=moved, objective=mean_loss)
+    found = {"outcome": outcome, "errors": errors, "margin": margin, "bound": bound, "moved": moved}
+    return Report(**(vars(report) | found | {"objective": mean_loss}))
 
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
     """The smallest functional margin of each plane, or of all together where they decide together."""
     shifts = np.square(planes.intercept, dtype=np.float64)
     norms = lengths2(planes.coef)
-    lows = np.concatenate([scan.lows for scan in scans]).astype(np.float64)
+    lows = scans[0].lows if len(scans) == 1 else np.concatenate([scan.lows for scan in scans])
     if planes.scheme.joint:
         return [Separator(float(lows[0]), float(norms.sum()), float(shifts.sum()))]
-    return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, shifts, strict=True)]
+    return list(map(Separator, lows.tolist(), norms.tolist(), shifts.tolist()))
 
 
 def _margin(found: list[Separator], planes: Planes) -> float:
@@ -305,8 +303,8 @@ def _bound(planes: list[Separator], plan: Plan, solver: Any, facts: Facts) -> fl
     assert isinstance(plan.rate, int | float)
     state, total = solver.state, 0.0
     # A batch of rows M moves w by η|M|/N at most: what is bounded is Σ|M|, by N times as much.
-    totals = state.scheme.totals(facts, solver.totals) if plan.batch else np.ones(1)
-    for plane, count in zip(planes, np.broadcast_to(totals, len(planes)).tolist(), strict=True):
+    totals = state.scheme.totals(facts, solver.totals) if plan.batch else [1.0]
+    for plane, count in zip(planes, itertools.cycle(totals), strict=False):  # one for all planes, or one for each
         bound = mistake_bound(
             plane,
             state.radius2,

@@ -24,7 +24,7 @@ from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
 from rosenblatt.data.examples import encode_weights, is_missing
 from rosenblatt.estimators.base.column_checks import check_fourier
-from rosenblatt.estimators.base.interruption import as_it_was
+from rosenblatt.estimators.base.fitting import as_it_was
 from rosenblatt.estimators.base.state_checks import check_attributes, must
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,7 +136,7 @@ class PegasosPass:
         """The problem with the targets ±1 of two classes as codes 0 (positive) and 1, which `is_on` expects."""
         if not self.scheme.single:
             return problem
-        return replace(problem, truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
+        return problem._replace(truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
 
     def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
         """Visit these rows, piece by piece."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Sparse, shared_spans, spans, values_per_row
+from rosenblatt.data.examples import Dense, Sparse, in_pieces, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.evaluation import Problem, clean
 from rosenblatt.learn.lanes import WIDTH
@@ -30,7 +30,6 @@ from rosenblatt.learn.online.column_sweeps import (
 from rosenblatt.learn.online.rules import AROW, CONSTANT, PA1, PA2, PERCEPTRON, Encoded
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.threads import in_threads
 
 Array = np.ndarray[Any, Any]
 MODES = {"one": SINGLE, "multinomial": PAIRWISE, "ovr": BY_COLUMN}
@@ -155,7 +154,8 @@ class ManySettings:
         """Whether no row of its fold violates the margin of machine m."""
         data, setting = self.data, self.settings[m]
         present = np.flatnonzero(data.member[:, setting.fold]).astype(np.uint64)
-        whole = Problem(data.rows, data.codes, data.weights, present, present.size, float(present.size), data.scheme)
+        size, per_row = present.size, values_per_row(data.rows)
+        whole = Problem(data.rows, data.codes, data.weights, present, size, float(size), data.scheme, per_row)
         (problem,) = data.scheme.problems(whole, data.classes)
         coef, intercept = self.weights(np.array([m]), average=False)
         planes = Planes(np.ascontiguousarray(coef.T), intercept, data.scheme, data.classes)
@@ -170,7 +170,7 @@ def column_scores_of(rows: Dense | Sparse, coef: Array, intercept: Array, index:
         begin, end = span
         score_columns(rows, index[begin:end], coef, intercept, out[begin:end])
 
-    in_threads(fill, shared_spans(index.size, per_row, intercept.size), index.size * per_row * intercept.size)
+    in_pieces(fill, index.size, per_row, intercept.size)
     return out
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, rows_per_call, spans
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, rows_per_call, spans, values_per_row
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
@@ -132,11 +132,11 @@ def problems(examples: Examples, scheme: Scheme, classes: int) -> Iterator[Probl
 
 def whole_problem(examples: Examples, scheme: Scheme) -> Problem:
     """The problem of all classes, before it is divided among machines."""
-    weights = NONE if examples.weights is None else examples.weights
-    total = float(examples.size)
+    weights, rows, size = NONE if examples.weights is None else examples.weights, examples.rows, examples.size
+    total = float(size)
     if examples.weights is not None:
         total = float(weights.sum() if examples.present is None else weights[examples.present].sum())
-    return Problem(examples.rows, examples.target, weights, examples.present, examples.size, total, scheme)
+    return Problem(rows, examples.target, weights, examples.present, size, total, scheme, values_per_row(rows))
 
 
 # -- questions about examples ----------------------------------------------------------------------------------------
@@ -220,7 +220,8 @@ class OnlineSolver(LinearSolver):
     def __init__(self, plan: Plan, state: State) -> None:
         super().__init__(plan, state)
         self.converged: list[bool | None] = [None] * len(state.machines)
-        self.losses = self.totals = np.zeros(len(state.machines))
+        self.losses: Sequence[float] = []
+        self.totals: Sequence[float] = []
 
     @property
     def finished(self) -> str:  # type: ignore[override]
@@ -256,7 +257,7 @@ class OnlineSolver(LinearSolver):
         if not source.whole:  # rows are visited in the order of the parts
             plan = replace(plan, order="cyclic", rows=source.facts.rows)
         count = len(state.machines)
-        self.losses, self.totals = np.zeros(count), np.zeros(count)
+        self.losses, self.totals = losses, totals = [0.0] * count, [0.0] * count
         self.converged = [True] * count
         for examples in source.parts(state.epoch):
             if not source.whole:
@@ -267,8 +268,8 @@ class OnlineSolver(LinearSolver):
                 machine.tally[PER_PASS] = 0.0
                 if problem.size:
                     self._join(k, _epoch(machine, problem, plan, state))
-                    self.losses[k] += machine.tally[Count.LOSS]
-                    self.totals[k] += problem.total
+                    losses[k] += float(machine.tally[Count.LOSS])
+                    totals[k] += problem.total
             yield PartOfEpoch(examples.target.shape[0], state.updates - before)
 
     def _join(self, k: int, converged: bool | None) -> None:
@@ -285,12 +286,14 @@ class OnlineSolver(LinearSolver):
 
     def mean_loss(self, source: Source) -> float:
         """The sum over machines of the loss divided by the weight of the machine's rows."""
-        totals = self.state.scheme.totals(source.facts, self.totals)
-        return float(sum(self.losses / np.maximum(totals, 1e-300)))
+        mean = 0.0
+        for loss, total in zip(self.losses, self.state.scheme.totals(source.facts, self.totals), strict=True):
+            mean += loss / max(total, 1e-300)
+        return float(mean)
 
     def take(self, losses: Array, violations: float, updates: int) -> None:
         """Take over the results of an epoch that was run elsewhere: the losses of each machine."""
-        self.losses = losses
+        self.losses = losses.tolist()
         untouched = updates == 0 and self.plan.covers
         self.converged = [False if violations else True if untouched else None] * len(self.state.machines)
 
@@ -339,32 +342,38 @@ def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State
     log = _new_log(K) if plan.keep == "vote" else NO_LOG
     # With a full Σ every visit reads and writes all of it, whatever the row holds.
     full = machine.covariance
-    most = rows_per_call(2.0 * full.matrices.size if isinstance(full, FullCovariance) else problem.per_row * K)
-    repeats = VisitLimit(max(plan.rows, problem.size))
-    if plan.watch is not None:
+    per_row = problem.per_row * K
+    step = most = rows_per_call(per_row)
+    if isinstance(full, FullCovariance):
+        most = rows_per_call(2.0 * full.matrices.size)
+    repeats = None  # rows that have no weights are visited once
+    if problem.weights.size and plan.watch is None:
+        repeats = VisitLimit(max(plan.rows, problem.size))
+    elif plan.watch is not None:
         most, repeats = 1, VisitLimit(problem.size, MOST_WATCHED)
-    for begin, end in spans(order.size, problem.per_row * K):
-        piece = visited(order, problem.present, state.epoch, begin, end)
+    for begin in range(0, order.size, step):
+        piece = visited(order, problem.present, state.epoch, begin, min(begin + step, order.size))
         task, places = problem.visit(piece)
         tally[Count.POSITION] = 0.0
-        repeats.begin(piece.size)
-        while tally[Count.POSITION] < piece.size:
-            row = int(piece[int(tally[Count.POSITION])])
-            visits = repeats.few(most)
+        if repeats is not None:
+            repeats.begin(piece.size)
+        while (at := int(tally[Count.POSITION])) < piece.size:
+            visits = most if repeats is None else repeats.few(most)
             left = sweep(arrays, task, places, rule, tally, log, visits)
-            repeats.spend(visits - left)
+            if repeats is not None:
+                repeats.spend(visits - left)
             if plan.watch is not None:
-                plan.watch(machine, problem, row, state.epoch + 1)
-            if tally[Count.LOGGED] and machine.votes is not None:
+                plan.watch(machine, problem, int(piece[at]), state.epoch + 1)
+            if machine.votes is not None and tally[Count.LOGGED]:
                 machine.votes.add(_drain(machine, task.rows, log, rule.bias))
-            fresh = tally[Count.RUN] > 0 and not tally[Count.HELD] and not tally[Count.CHECKED]
-            if machine.pocket is not None and fresh:
+            if machine.pocket is not None:
                 _try_pocket(machine, problem, plan, state)
 
 
 def _try_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
     """Gallant's ratchet: w replaces the pocket only if it makes strictly fewer errors on all rows."""
-    if machine.tally[Count.RUN] > machine.tally[Count.BEST]:
+    tally = machine.tally
+    if tally[Count.RUN] > tally[Count.BEST] and not (tally[Count.HELD] or tally[Count.CHECKED]):
         _offer_to_pocket(machine, problem, plan, state)
 
 

@@ -6,7 +6,6 @@ described in `rows`; `learner` passes them to the compiled loop.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -76,10 +75,9 @@ class Machine:
 
     def copy(self) -> Machine:
         """An independent copy."""
-        changing: dict[str, Any] = {name: part.copy() for name, part in self.companions.items()}
-        for name in ("coef", "intercept", "tally", "moves"):
-            changing[name] = getattr(self, name).copy()
-        return replace(self, **changing)
+        arrays = (self.coef.copy(), self.intercept.copy(), self.tally.copy(), self.moves.copy())
+        parts = (self.average, self.pocket, self.votes, self.debt, self.covariance)
+        return Machine(*arrays, self.by_feature, *(None if part is None else part.copy() for part in parts))  # type: ignore[arg-type]
 
     def transposed(self) -> Machine:
         """The same in the other layout; a full covariance has only one."""
@@ -114,20 +112,20 @@ class State:
 
     def copy(self) -> State:
         """An independent copy."""
-        result = copy(self)
-        result.machines = [machine.copy() for machine in self.machines]
-        return result
+        return State(**(vars(self) | {"machines": [machine.copy() for machine in self.machines]}))
 
     def shallow(self) -> State:
         """A copy that shares the weights, for solvers that replace them and never write to them."""
-        result = copy(self)
-        result.machines = [replace(machine, tally=machine.tally.copy()) for machine in self.machines]
-        return result
+        machines = [replace(machine, tally=machine.tally.copy()) for machine in self.machines]
+        return State(**(vars(self) | {"machines": machines}))
 
     @property
     def updates(self) -> int:
         """Updates of all machines."""
-        return sum(machine.updates for machine in self.machines)
+        total = 0
+        for machine in self.machines:
+            total += int(machine.tally[Count.UPDATES])
+        return total
 
     @property
     def dtype(self) -> Any:
@@ -153,7 +151,8 @@ class State:
 
     def _planes(self, parts: list[Weights]) -> Planes:
         coef = parts[0][0] if len(parts) == 1 else np.concatenate([part[0] for part in parts])
-        return Planes(coef, np.concatenate([part[1] for part in parts]), self.scheme, self.classes)
+        intercept = parts[0][1] if len(parts) == 1 else np.concatenate([part[1] for part in parts])
+        return Planes(coef, intercept, self.scheme, self.classes)
 
 
 def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any, bias: float) -> Machine:
