@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.columns.numbers import Entries
+
 Array = np.ndarray[Any, Any]
 MAX_NAMES = 1000
 
@@ -65,9 +67,9 @@ class NameEncoding:
         learned = np.array([*(places.get(name, other) for name in coded.names), other + self.missing], np.int32)
         return learned[coded.codes]  # code −1, the last entry, is a missing value
 
-    def one_per_row(self, coded: CodedNames) -> tuple[int | Array, float | Array]:
-        """The only feature of each row and its value."""
-        return self._places(coded), 1.0
+    def entries(self, coded: CodedNames) -> list[Entries]:
+        """What `encode` stores."""
+        return [(self._places(coded), 1.0, None)]
 
 
 def one_hot(places: Array, width: int) -> Any:

@@ -11,6 +11,9 @@ import scipy.sparse as sp
 Array = np.ndarray[Any, Any]
 DENSE_SHARE = 0.5  # a column with a smaller share of values other than 0 keeps its zeros
 KNOTS = 8
+ROWS_AT_ONCE = 1 << 13
+# Up to one entry per row: its feature, its value, and whether it is there (None: in every row).
+Entries = tuple[int | Array, float | Array, Array | None]
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,12 @@ class NumberEncoding:
     def _scaled(self, values: Array) -> Array:
         return (values / self.scale) - (self.shift / self.scale)
 
-    def one_per_row(self, values: Array) -> tuple[int | Array, float | Array] | None:
-        """The only feature of each row and its value; None if rows may have none, or two."""
-        if self.indicator or not self.shift or np.isnan(values).any():
-            return None
-        return 0, self._scaled(values)
+    def entries(self, values: Array) -> list[Entries]:
+        """What `encode` stores."""
+        absent = np.isnan(values)
+        scaled = self._scaled(np.where(absent, self.mean, values))
+        found: list[Entries] = [(0, scaled, None if self.shift else scaled != 0)]
+        return [*found, (1, 1.0, absent)] if self.indicator else found
 
 
 @dataclass(frozen=True)
@@ -133,23 +137,39 @@ class SplineEncoding:
 
     def encode(self, values: Array) -> Any:
         """The features of these values."""
-        absent = np.isnan(values)
-        filled = np.where(absent, self.mean, values)
-        block = self._hats(filled)
-        return sp.hstack([block, indicator(absent)], format="csr") if self.indicator else block
+        return side_by_side([self.width], [self.entries(values)], values.size)
 
-    def _hats(self, x: Array) -> Any:
-        """The values of the hat functions: with t the way of x from one knot to the next, 1 − t and t."""
-        n, last = x.size, self.knots.size - 1
-        if not last:
-            return full_column(np.ones(n))
-        x = np.clip(x, self.knots[0], self.knots[-1])
-        left = np.minimum(np.searchsorted(self.knots, x, side="right") - 1, last - 1)
-        t = (x - self.knots[left]) / (self.knots[left + 1] - self.knots[left])
-        values, places = np.column_stack([1.0 - t, t]).ravel(), np.column_stack([left, left + 1]).ravel()
-        block = sp.csr_matrix((values, places, np.arange(0, 2 * n + 1, 2)), shape=(n, last + 1))
-        block.eliminate_zeros()
-        return block
+    def entries(self, values: Array) -> list[Entries]:
+        """What `encode` stores: with t the way of x from one knot to the next, the hat functions 1 − t and t."""
+        absent, last = np.isnan(values), self.knots.size - 1
+        found: list[Entries] = [(0, 1.0, None)]
+        if last:
+            x = np.clip(np.where(absent, self.mean, values), self.knots[0], self.knots[-1])
+            left = np.minimum(np.searchsorted(self.knots, x, side="right") - 1, last - 1)
+            t = (x - self.knots[left]) / (self.knots[left + 1] - self.knots[left])
+            found = [(left, 1.0 - t, t != 1), (left + 1, t, t != 0)]
+        return [*found, (last + 1, 1.0, absent)] if self.indicator else found
+
+
+def side_by_side(widths: list[int], columns: list[list[Entries]], rows: int) -> Any:
+    """What `hstack` gives for blocks with few entries per row, by copying columns, which is several times faster."""
+    entries = [(sum(widths[:k]), *one) for k, column in enumerate(columns) for one in column]
+    values, places = np.empty((rows, len(entries))), np.empty((rows, len(entries)), np.int32)
+    kept = None if all(one[3] is None for one in entries) else np.ones((rows, len(entries)), bool)
+    for begin in range(0, rows, ROWS_AT_ONCE):  # few enough rows for the processor's cache
+        end = min(begin + ROWS_AT_ONCE, rows)
+        for k, (first, place, value, where) in enumerate(entries):
+            values[begin:end, k] = value[begin:end] if isinstance(value, np.ndarray) else value
+            here = place[begin:end] if isinstance(place, np.ndarray) else place
+            np.add(here, first, out=places[begin:end, k], casting="unsafe")
+            if kept is not None and where is not None:
+                kept[begin:end, k] = where[begin:end]
+    counts = np.full(rows, len(entries)) if kept is None else np.count_nonzero(kept, axis=1)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32 if values.size < 1 << 31 else np.int64)
+    matrix = sp.csr_matrix((rows, sum(widths)))
+    matrix.data, matrix.indices = (values.ravel(), places.ravel()) if kept is None else (values[kept], places[kept])
+    matrix.indptr, matrix.has_sorted_indices, matrix.has_canonical_format = starts, True, True
+    return matrix
 
 
 def full_column(values: Array) -> Any:
