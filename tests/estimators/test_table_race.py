@@ -14,7 +14,7 @@ from rosenblatt.estimators import table_search
 from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
 from rosenblatt.estimators.table_search import TableSearch
 from rosenblatt.estimators.tables import area_under_curve
-from rosenblatt.learn.linear.penalty_paths import PrincipalRows, logistic_columns, logistic_path
+from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns, logistic_path
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def test_columns_with_rows_of_their_own_learn_from_these_alone(classes):
     X, y, weights = rng.normal(size=(60, 4)) + 1, rng.integers(0, classes, 60), rng.random(60) + 0.5
     member, alphas = rng.random((3, 60)) < [[0.5], [0.8], [0.9]], np.array([0.01, 0.1, 1.0])
     accuracy = {"tol": 1e-8, "iterations": 10_000}
-    rows = PrincipalRows.of(X, weights)
+    rows = CentredRows.of(X, weights)
     coef, intercept = rows.planes(logistic_columns(rows, y, classes, alphas, member, **accuracy))
     for k, mine in enumerate(member):
         alone, bias = logistic_path(X[mine], y[mine], classes, alphas[k : k + 1], weights[mine], **accuracy)
@@ -113,7 +113,7 @@ def test_the_labels_of_one_column_do_not_decide_how_far_another_goes(classes):
     rng = np.random.default_rng(0)
     X, fold = rng.normal(size=(60, 4)), np.arange(60) % 3
     y, alphas, member = (X[:, 0] > 0).astype(int), np.full(3, 1e-3), fold != np.arange(3)[:, None]
-    rows = PrincipalRows.of(X)
+    rows = CentredRows.of(X)
     found = [
         logistic_columns(rows, np.where(fold == 1, labels, y), classes, alphas, member)[:, 1]
         for labels in (y, 1 - y, np.zeros_like(y))
@@ -253,6 +253,30 @@ def test_a_first_fold_with_few_rows_in_the_race_is_raced_whole(searches, monkeyp
     assert search._racer is search
     assert np.isfinite(search._lowest)
     assert len(search.trials) >= 4
+
+
+@pytest.mark.parametrize("race_rows", [40, 1_000])  # a sample of the rows, and all of them
+@pytest.mark.parametrize("part", ["first fold", "other class"])
+def test_rows_without_weight_in_the_race(searches, monkeypatch, race_rows, part):
+    monkeypatch.setattr(table_search, "RACE_ROWS", race_rows)
+    monkeypatch.setattr(table_search, "FEW_TO_RACE", 5)
+    TableClassifier(learner="auto", random_state=0).fit(*steps(80))
+    rows = searches[0].rows
+    without = rows.folds == 0 if part == "first fold" else (rows.folds != 0) & (rows.target == 0)
+    search = TableSearch(replace(rows, weights=np.where(without, 0.0, 1.0)), True).run()
+    assert search.ranked()
+    assert all(np.isfinite([one.score, one.loss]).all() for one in search.trials)
+
+
+def test_only_scores_that_may_be_chosen_are_kept(searches):
+    TableClassifier(learner="auto", random_state=0).fit(*steps())
+    (search,) = searches
+    assert search.ranked()[0].setting in search.scores
+    assert len(search.scores) < len(search.trials) / 2
+    for one in search.trials:
+        better = [two for two in search.trials if two.score >= one.score and two.loss < one.loss]
+        assert not (better and one.setting in search.scores)
+    assert set(search.starts) <= set(search.scores)
 
 
 def test_a_loss_that_is_not_a_number_never_leads(searches, monkeypatch):

@@ -2,8 +2,8 @@
 
 The settings of online learners in all folds are columns of one run, the penalties of the log loss columns of one
 descent. Columns of the table are encoded once, because no encoding looks at labels; no fold's learner sees the labels
-of its test rows. Settings race on one fold of at most `RACE_ROWS` rows, and the better half goes on to all folds. Of
-the settings whose accuracy is within one standard error of the best, the one with the lowest log loss is chosen.
+of its test rows. Settings race on a part of the rows, and only the best few are learned on all folds. Of these, and
+within one standard error of the best accuracy, the one with the lowest log loss is chosen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rosenblatt.estimators.base.state_checks import is_number
 from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.second_order import AROW
-from rosenblatt.learn.linear.penalty_paths import PrincipalRows, logistic_columns, ridge_path
+from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns, ridge_path
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import CONSTANT, AROWRule, PassiveAggressiveRule
 from rosenblatt.learn.orders import Shuffled
@@ -37,10 +37,11 @@ PASSES, LEAST_PASSES, VISITS = 10, 2, 500_000  # of the online learners: so many
 BUDGET = 3_000_000_000  # values visited, counted for each column
 DESCENT = 10  # visits that the descent of a penalty counts for: about so many passes take as long
 MOST_FEATURES, MOST_CELLS = 1_000, 4_000_000  # of rows whose penalties are tried all at once
-FOURIER_ROWS, FOURIER_COUNT = 10_000, 300
+FOURIER_ROWS, FOURIER_COUNT, RACE_FEATURES = 10_000, 300, 100  # so many of them show whether they are of use
 RACE_ROWS, FEW_TO_RACE = 2_000, 200  # rows that show which settings are far behind; test rows that do not
+FINALISTS = 4  # settings that are learned on all folds
 MOST_SCORES = 2_000_000  # that a descent works on at a time
-ERRORS = 2.0  # of the difference in loss on the first fold, by which a setting is out of the race
+ERRORS = 2.0  # of the difference in loss in the race, by which a setting is out of the race
 SEARCH_ROWS, CLASS_ROWS = 20_000, 20  # a search looks at so many rows at most, and at so many of each class at least
 clock = time.perf_counter
 
@@ -108,25 +109,25 @@ def passes(rows: int) -> int:
 
 
 DEFAULT = TableSetting("PA-I", 0.1, "average")
-_FIRST = [
+_ONLINE = [
     *(TableSetting("PA-I", C, keep) for C in (0.1, 0.01, 1.0) for keep in ("average", "last")),
     *(TableSetting("PA-I", C, "average", 0.01) for C in (0.1, 0.01)),
     *(TableSetting("PA-II", C, keep) for C in (0.001, 0.01, 0.1) for keep in ("average", "last")),
 ]
-_LOG = [TableSetting("log", strength) for strength in (0.3, 1.0, 3.0, 10.0, 30.0)]
-_AROW = [TableSetting("AROW", r) for r in (1.0, 10.0, 100.0)]
-# What is learned together, in the order in which a budget is spent. Some of the first two go on to all folds; others
-# only if their loss in the race is the lowest so far.
+_LOG = [TableSetting("log", strength) for strength in (3.0, 0.3, 1.0, 10.0, 30.0)]
+_AROW = [TableSetting("AROW", r) for r in (10.0, 1.0, 100.0)]
+# What is learned together, in the order in which a budget is spent. After the first group, the others of a group race
+# only if its first setting, of middle strength, has the lowest loss so far.
 GROUPS: list[list[TableSetting]] = [
-    _FIRST,
     _LOG,
+    _ONLINE,
     [replace(one, splines=True) for one in _LOG],
-    *([replace(one, fourier=width) for one in _LOG[::2]] for width in (1.0, 0.3)),
-    [replace(one, splines=True) for one in _FIRST],
+    *([replace(one, fourier=width) for one in (_LOG[0], _LOG[1], _LOG[4])] for width in (1.0, 0.3)),
+    [replace(one, splines=True) for one in _ONLINE],
     _AROW,
     [replace(one, splines=True) for one in _AROW],
 ]
-_SQUARED = [TableSetting("squared", strength) for strength in (0.1, 1.0, 10.0, 100.0)]
+_SQUARED = [TableSetting("squared", strength) for strength in (1.0, 0.1, 10.0, 100.0)]
 NUMBER_GROUPS: list[list[TableSetting]] = [
     _SQUARED,
     [replace(one, splines=True) for one in _SQUARED],
@@ -166,6 +167,11 @@ class TableRows:
             weights=None if self.weights is None else self.weights[rows],
             folds=self.folds[rows],
         )
+
+    @property
+    def weighs(self) -> Array:
+        """Whether each row counts for something."""
+        return np.ones(self.target.size, bool) if self.weights is None else self.weights > 0
 
     def mass(self, rows: Array) -> Array | None:
         """What these rows count for, by the weights of rows and of classes; None if all count 1."""
@@ -234,12 +240,32 @@ class TableForm:
         return self.plain if self.waves is None else self.waves.beside(self.plain)
 
     @cached_property
-    def principal(self) -> PrincipalRows:
-        """The rows along their principal axes."""
-        dense = self.plain.toarray()
-        if self.waves is not None:
-            dense = np.hstack([dense, self.waves.values(dense)])
-        return PrincipalRows.of(dense, self.mass, np.float32)
+    def dense(self) -> Array:
+        """The rows as an array, random features in single precision."""
+        dense: Array = self.plain.toarray()
+        if self.waves is None:
+            return dense
+        return np.hstack([dense, self.waves.values(dense.astype(np.float32))])
+
+    def centred(self, rows: Array | None = None) -> CentredRows:
+        """All rows, or some, for a descent in single precision."""
+        if rows is None:
+            return self._centred
+        return CentredRows.of(self.dense[rows], None if self.mass is None else self.mass[rows], np.float32)
+
+    @cached_property
+    def _centred(self) -> CentredRows:
+        return CentredRows.of(self.dense, self.mass, np.float32)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A setting in the race."""
+
+    setting: TableSetting
+    group: int
+    losses: Array  # of the test rows of the race
+    scores: Array | None  # of the same rows, if they are out-of-fold scores of the search
 
 
 @dataclass
@@ -253,9 +279,10 @@ class TableSearch:
     scores: dict[TableSetting, Array] = field(default_factory=dict)
     spent: float = 0.0
     raced: int = 0  # settings tried on one fold at least
-    starts: dict[TableSetting, Array] = field(default_factory=dict)  # planes of logistic regressions
-    _lowest: float = np.inf  # loss in the first fold
-    _forms: dict[tuple[bool, float], TableForm] = field(default_factory=dict)
+    starts: dict[TableSetting, tuple[Array, Array]] = field(default_factory=dict)  # planes of logistic regressions
+    _lowest: float = np.inf  # loss in the race
+    _contenders: list[Contender] = field(default_factory=list)
+    _forms: dict[tuple[bool, float, int], TableForm] = field(default_factory=dict)
     _lost: set[tuple[bool, float]] = field(default_factory=set)  # forms with which no learner improved
 
     def run(self) -> TableSearch:
@@ -265,7 +292,8 @@ class TableSearch:
         with _get_threadpool_controller().limit(limits=1, user_api="blas"):
             for k, group in enumerate(GROUPS if self.rows.classes else NUMBER_GROUPS):
                 if not self._over(deadline) and self._applies(group[0]):
-                    self._try(group, k < 2, deadline)
+                    self._try(group, k, deadline)
+            self._learn_finalists(deadline)
         return self
 
     def _over(self, deadline: float) -> bool:
@@ -283,7 +311,7 @@ class TableSearch:
         if not self.folds or (setting.splines, setting.fourier) in self._lost:
             return False
         if setting.fourier:
-            return self.few and 0 < self.form(replace(setting, fourier=0.0)).shape[1] <= MOST_FEATURES
+            return self.few and 0 < self._racer.form(replace(setting, fourier=0.0)).shape[1] <= MOST_FEATURES
         return not setting.splines or any(
             one is not other for one, other in zip(self._columns(setting), self.rows.columns, strict=True)
         )
@@ -303,55 +331,115 @@ class TableSearch:
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
-    def _try(self, group: list[TableSetting], sure: bool, deadline: float) -> None:
-        """Race the settings of a group on one fold; learn those that are not far behind on all folds."""
-        n, K, racer = self.rows.target.size, self.rows.classes, self._racer
-        self.spent += racer._cost(group, racer.form(group[0]), 1)
+    def _try(self, group: list[TableSetting], number: int, deadline: float) -> None:
+        """Race the settings of a group, the first one alone while there are others to compare it with."""
+        before = self._lowest
+        parts = (group[:1], group[1:]) if np.isfinite(before) and len(group) > 1 else (group,)
+        for part in parts:
+            self._race(part, number, deadline)
+            if not self._lowest < before:
+                self._lost |= {(group[0].splines, group[0].fourier)} - {(False, 0.0)}
+                break
+
+    def _race(self, group: list[TableSetting], number: int, deadline: float) -> None:
+        """Race some settings; a race on all folds is a trial."""
+        racer, rows = self._racer, self._race_rows
+        form = racer.form(group[0], RACE_FEATURES)
+        self.spent += racer._cost(group, form, self._race_folds)
         if self._over(deadline):
             return
-        first = np.flatnonzero(racer.rows.folds == 0)
-        raced = racer._fold_scores(group, racer.form(group[0]), [0])[0]
+        scores = np.concatenate(racer._fold_scores(group, form, list(range(self._race_folds))), axis=1)
         self.raced += len(group)
-        losses = racer._row_losses(raced, first)[1]
-        lowest = float(np.fmin.reduce(racer._mean(losses, first), initial=np.inf))  # a loss that is NaN never leads
-        if not (sure or lowest < self._lowest):
-            self._lost.add((group[0].splines, group[0].fourier))
-            return
+        right, losses = racer._row_losses(scores, rows)
+        lowest = float(np.fmin.reduce(racer._mean(losses, rows), initial=np.inf))  # a loss that is NaN never leads
         self._lowest = min(lowest, self._lowest)
-        kept = racer._in_the_race(losses, first)
-        group = [group[k] for k in kept]
-        others = list(range(int(racer is self), self.folds))
-        self.spent += self._cost(group, self.form(group[0]), len(others))
-        if self._over(deadline):
+        whole = racer is self and (not group[0].fourier or RACE_FEATURES >= FOURIER_COUNT)
+        if whole and self._race_folds == self.folds:
+            self._add(group, scores, right, losses, rows)
             return
-        scores = np.zeros((len(group), n, K) if K > 2 else (len(group), n))
-        if racer is self:
-            scores[:, first] = raced[kept]
-        for fold, part in zip(others, self._fold_scores(group, self.form(group[0]), others), strict=True):
+        kept = scores if whole else [None] * len(group)
+        self._contenders += [Contender(group[k], number, losses[k], kept[k]) for k in range(len(group))]
+        self._contenders = [self._contenders[k] for k in racer._in_the_race(self._race_losses(), rows)]
+
+    def _race_losses(self) -> Array:
+        return np.array([one.losses for one in self._contenders])
+
+    def _learn_finalists(self, deadline: float) -> None:
+        """Learn the settings that are left on all folds, those that raced best first."""
+        if not self._contenders:
+            return
+        order = np.argsort(self._racer._mean(self._race_losses(), self._race_rows), kind="stable")
+        best = [self._contenders[k] for k in order]
+        for number in dict.fromkeys(one.group for one in best):
+            some = [one for one in best if one.group == number]
+            self._learn_folds([one.setting for one in some], [one.scores for one in some], deadline)
+
+    def _learn_folds(self, group: list[TableSetting], raced: list[Array | None], deadline: float) -> None:
+        """Learn settings on all folds but those of the race whose scores are there."""
+        others = list(range(0 if raced[0] is None else self._race_folds, self.folds))
+        form, tested = self.form(group[0]), np.flatnonzero(self.rows.folds >= 0)
+        self.spent += self._cost(group, form, len(others))
+        if self._over(deadline) and (self.seconds is None or self.trials):
+            return
+        learned = self._fold_scores(group, form, others)
+        scores = np.zeros((len(group), self.rows.target.size, *learned[0].shape[2:]))
+        for fold, part in zip(others, learned, strict=True):
             scores[:, self.rows.folds == fold] = part
-        tested = np.flatnonzero(self.rows.folds >= 0)
-        self.scores |= dict(zip(group, scores, strict=True))
-        self.trials += map(Trial, group, *self._losses(scores[:, tested], tested))
+        if raced[0] is not None:
+            scores[:, self._race_rows] = raced
+        self._add(group, scores[:, tested], *self._row_losses(scores[:, tested], tested), tested)
+
+    def _add(self, group: list[TableSetting], scores: Array, right: Array, losses: Array, rows: Array) -> None:
+        """Trials from the scores of rows that are in a test part; only scores that may be asked for are kept."""
+        found = np.zeros((len(group), self.rows.target.size, *scores.shape[2:]))
+        found[:, rows] = scores
+        self.scores |= dict(zip(group, found, strict=True))
+        self.trials += map(Trial, group, *self._measures(right, losses, rows))
+        front = {one.setting for one in self._front()}
+        self.scores = {one: kept.copy() for one, kept in self.scores.items() if one in front}
+        self.starts = {one: kept for one, kept in self.starts.items() if one in front}
+
+    def _front(self) -> list[Trial]:
+        """The trials such that no other has at least their score at a lower loss: one of them is chosen."""
+        front, best = list[Trial](), -np.inf
+        for one in sorted(self.trials, key=lambda one: (one.loss, -one.score)):
+            if one.score > best:
+                front, best = [*front, one], one.score
+        return front
 
     @cached_property
     def _racer(self) -> TableSearch:
-        """The search of so many rows as show which settings are far behind; of all, if its test rows are too few."""
-        n, seed = self.rows.target.size, self.rows.seed
-        if n <= RACE_ROWS:
+        """The search of so many rows as show which settings are far behind: up to half of them in the first fold."""
+        n, folds = self.rows.target.size, self.rows.folds
+        first = (folds == 0) & self.rows.weighs
+        tests = min(int(np.count_nonzero(first)), RACE_ROWS // 2)
+        if n <= RACE_ROWS or tests < FEW_TO_RACE:
             return self
-        chosen, folds = np.zeros(n, bool), self.rows.folds
-        chosen[np.random.default_rng(seed).permutation(n)[:RACE_ROWS]] = True
+        chosen, shuffled = np.zeros(n, bool), np.random.default_rng(self.rows.seed).permutation(n)
+        for part, size in ((first, tests), (folds != 0, RACE_ROWS - tests)):
+            chosen[shuffled[part[shuffled]][:size]] = True
         least = max(1, min(CLASS_ROWS, RACE_ROWS // max(self.rows.classes, 1)))
         for k in range(self.rows.classes):  # learners of the race must know every class
             training = np.flatnonzero((self.rows.target == k) & (folds != 0))
             if np.count_nonzero(chosen[training]) < least:
                 chosen[training[:least]] = True
-        if np.count_nonzero(folds[chosen] == 0) < FEW_TO_RACE:
-            return self
         return TableSearch(self.rows.take(np.flatnonzero(chosen)), self.few)
 
+    @cached_property
+    def _race_folds(self) -> int:
+        """So many folds as have enough test rows for a race."""
+        sizes = np.bincount(self.rows.folds[(self.rows.folds >= 0) & self.rows.weighs])
+        enough = np.flatnonzero(np.cumsum(sizes) >= FEW_TO_RACE)
+        return 1 if self._racer is not self else int(enough[0]) + 1 if enough.size else self.folds
+
+    @cached_property
+    def _race_rows(self) -> Array:
+        """The test rows of the race, fold by fold."""
+        folds = self._racer.rows.folds
+        return np.concatenate([np.flatnonzero(folds == fold) for fold in range(self._race_folds)])
+
     def _in_the_race(self, losses: Array, rows: Array) -> list[int]:
-        """The better half of the settings, less those whose loss is above the lowest by several standard errors.
+        """The better half of the settings, at most so many, less those behind the best by several standard errors.
 
         A few test rows tell too little: then all of them.
         """
@@ -361,22 +449,21 @@ class TableSearch:
         above = losses - losses[order[0]]
         mean = self._mean(above, rows)
         error = np.sqrt(self._mean((above - mean[:, None]) ** 2, rows) / rows.size)
-        half = order[: (order.size + 1) // 2]
+        half = order[: min(FINALISTS, (order.size + 1) // 2)]
         return sorted(half[~(mean[half] > ERRORS * error[half])].tolist())
 
-    def form(self, setting: TableSetting) -> TableForm:
-        """The table in the form of a setting."""
-        key = (setting.splines, setting.fourier)
+    def form(self, setting: TableSetting, count: int | None = None) -> TableForm:
+        """The table in the form of a setting; `count` is that of its random features, if it has any."""
+        count = min(count or FOURIER_COUNT, FOURIER_COUNT) if setting.fourier else 0
+        key = (setting.splines, setting.fourier, count)
         if key not in self._forms:
-            self._forms[key] = self._encoded(setting)
+            self._forms[key] = self._encoded(setting, count)
         return self._forms[key]
 
-    def _encoded(self, setting: TableSetting) -> TableForm:
+    def _encoded(self, setting: TableSetting, count: int) -> TableForm:
         if setting.fourier:
             plain = self.form(replace(setting, fourier=0.0))
-            waves = fourier_features(setting, plain.X, self.rows.seed)
-            assert waves is not None
-            return replace(plain, waves=waves)
+            return replace(plain, waves=FourierFeatures.drawn(plain.X, setting.fourier, count, self.rows.seed))
         columns = self._columns(setting)
         encodings = tuple(learned(column) for column in columns)
         n = self.rows.target.size
@@ -396,19 +483,25 @@ class TableSearch:
 
     def _at_once(self, group: list[TableSetting], form: TableForm, folds: list[int]) -> list[Array]:
         """Logistic regressions of all settings and folds together."""
-        rows, n, S = self.rows, self.rows.target.size, len(group)
-        principal, found = form.principal, list[Array]()
+        rows, found, S = self.rows, list[Array](), len(group)
         planes = rows.classes if rows.classes > 2 else 1
-        together = max(1, MOST_SCORES // (n * S * planes))
+        together = max(1, MOST_SCORES // (rows.target.size * S * planes))
         for part in (folds[k : k + together] for k in range(0, len(folds), together)):
-            member = rows.folds != np.repeat(part, S)[:, None]
-            alphas = np.array([one.strength for one in group] * len(part)) / np.count_nonzero(member, axis=1)
+            member = rows.folds != np.array(part)[:, None]
+            alphas = np.outer(1.0 / np.count_nonzero(member, axis=1), [one.strength for one in group]).ravel()
             # Every fold begins at 0: the planes of another one have seen the labels of its rows.
-            W = logistic_columns(principal, rows.target, rows.classes, alphas, member)
-            self.starts |= {one: W[:, k] for k, one in enumerate(group)}
+            if len(part) > 1:
+                centred, target = form.centred(), rows.target
+                W = logistic_columns(centred, target, rows.classes, alphas, np.repeat(member, S, axis=0))
+            else:
+                train = np.flatnonzero(member[0])
+                centred, target = form.centred(train), rows.target[train]
+                W = logistic_columns(centred, target, rows.classes, alphas)
+            coef, b = (one.reshape(len(part), S, planes, -1) for one in centred.planes(W))
+            self.starts |= {one: (coef[:, k].mean(axis=0), b[:, k].mean(axis=0)[:, 0]) for k, one in enumerate(group)}
             for k, fold in enumerate(part):
-                scores = W[:, k * S : k * S + S] @ principal.Z[rows.folds == fold].T  # (planes, settings, rows)
-                found.append(scores[0] if planes == 1 else np.moveaxis(scores, 0, 2))
+                scores = form.dense[rows.folds == fold] @ coef[k].reshape(S * planes, -1).T + b[k].ravel()
+                found.append(self._by_setting(scores, S))
         return found
 
     def _fold_alone(self, group: list[TableSetting], form: TableForm, fold: int) -> Array:
@@ -485,9 +578,8 @@ class TableSearch:
         right, losses = calibrated_losses(scores, target, table.classes, table.mass(rows))
         return right & finite, np.where(finite, losses, np.inf)
 
-    def _losses(self, scores: Array, rows: Array) -> tuple[list[float], list[float]]:
-        """The accuracy and the log loss of each setting on these rows, calibrated on them; or R² and squared error."""
-        right, losses = self._row_losses(scores, rows)
+    def _measures(self, right: Array, losses: Array, rows: Array) -> tuple[list[float], list[float]]:
+        """The accuracy and the log loss of each setting on these rows; or R² and squared error."""
         loss = self._mean(losses, rows)
         if self.rows.classes:
             return self._mean(right, rows).tolist(), loss.tolist()
@@ -499,10 +591,10 @@ class TableSearch:
         """The weights and biases of a logistic regression of all rows, close to its minimum."""
         if setting not in self.starts:
             return None
-        rows, principal = self.rows, self.form(setting).principal
-        alphas, start = np.array([setting.strength / rows.target.size]), self.starts[setting][:, None]
-        W = logistic_columns(principal, rows.target, rows.classes, alphas, None, start, tol=3e-4, iterations=300)
-        coef, intercept = principal.planes(W.astype(np.float64))
+        rows, centred = self.rows, self.form(setting).centred()
+        alphas, start = np.array([setting.strength / rows.target.size]), centred.columns(*self.starts[setting])
+        W = logistic_columns(centred, rows.target, rows.classes, alphas, None, start)
+        coef, intercept = centred.planes(W.astype(np.float64))
         return coef[0], intercept[0]
 
     def ranked(self) -> list[Trial]:

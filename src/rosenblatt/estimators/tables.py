@@ -62,8 +62,9 @@ class TableClassifier(ClassifierMixin, TableModel):
     learner : "auto", estimator or None, default=None
         None is the averaged passive-aggressive learner (PA-I, C = 0.1), with up to ten passes. "auto" searches: PA-I
         and PA-II over C, averaged and last weights, and bias steps; the log loss over its penalty; AROW over r; numbers
-        as they are or as splines; for up to 10,000 rows also the log loss with random Fourier features. Of the settings
-        whose out-of-fold accuracy is within one standard error of the best it takes the one with the lowest log loss.
+        as they are or as splines; for up to 10,000 rows also the log loss with random Fourier features. Settings race
+        on a part of the rows, and the best few are learned on all folds; of those whose out-of-fold accuracy is within
+        one standard error of the best it takes the one with the lowest log loss.
         At most 20,000 rows are searched. Where even that takes too many visits of values (text with many classes),
         nothing is searched.
     scoring : str or callable, optional

@@ -41,9 +41,9 @@ class FourierFeatures:
         return int(self.phases.size)
 
     def values(self, X: Any) -> Array:
-        """These features of rows."""
-        waves = X @ self.frequencies
-        waves += self.phases
+        """These features of rows, in the precision of the rows."""
+        waves = X @ self.frequencies.astype(X.dtype, copy=False)
+        waves += self.phases.astype(X.dtype, copy=False)
         np.cos(waves, out=waves)
         waves *= self.scale
         found: Array = waves

@@ -5,10 +5,11 @@ is a division. The log loss
 
     F_α(W, b) = Σ s_i ℓ_i/Σ s_i + α/2·‖W‖²          ℓ = ln(1 + e^−m), for many classes ln Σ e^f_k − f_y
 
-has in this basis, with eigenvalues λ_j, a Hessian of at most cλ_j + α in direction j: c = 1/4 for two classes, 1/2 for
-softmax (Böhning 1992). Measured in these units every direction has a curvature of at most 1, so that accelerated
-gradient steps of size 1 converge without a line search, however correlated the features are. Momentum that points
-uphill is reset (O'Donoghue and Candès 2015). An iteration is two matrix products for all penalties and folds.
+of centred rows with covariance Σ has a Hessian of at most H = cΣ + αI in the weights of a plane and c in its bias:
+c = 1/4 for two classes, 1/2 for softmax (Böhning 1992). In the metric of H every direction has a curvature of at most
+1, so that accelerated gradient steps W − G·H⁻¹ converge without a line search, however correlated the features are.
+Momentum that points uphill is reset (O'Donoghue and Candès 2015). An iteration is two products with the rows for all
+penalties and folds.
 
 D. Böhning, "Multinomial logistic regression algorithm", Ann. Inst. Statist. Math. 44, 1992.
 """
@@ -19,77 +20,88 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.special import expit
+from scipy.linalg import eigh, get_lapack_funcs
 
 Array = np.ndarray[Any, Any]
+NEAR = 8.0  # penalties within e^(1/8) of each other
 
 
 @dataclass(frozen=True)
-class PrincipalRows:
-    """Rows along the principal axes of their features, with a last column of ones for the bias."""
+class CentredRows:
+    """Rows less their mean, with a last column of ones for the bias; more features than rows are turned into axes."""
 
     Z: Array  # (n, axes + 1)
-    eigenvalues: Array
-    V: Array  # (d, axes)
+    covariance: Array  # (axes, axes)
+    V: Array | None  # (d, axes); None: the axes are the features
     mean: Array
     share: Array  # of each row in the sum of weights
 
     @classmethod
-    def of(cls, X: Array, weights: Array | None = None, dtype: Any = np.float64) -> PrincipalRows:
+    def of(cls, X: Array, weights: Array | None = None, dtype: Any = np.float64) -> CentredRows:
         """Dense rows and what each counts for; `dtype` is that of the descent."""
-        share = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
-        mean = share @ X
-        Y = X - mean
-        eigenvalues, V = _principal_axes(Y * np.sqrt(share)[:, None])
-        Z = np.ones((X.shape[0], V.shape[1] + 1), dtype)
-        Z[:, :-1] = Y @ V
-        return cls(Z, eigenvalues, V, mean, share)
+        n, d = X.shape
+        share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+        mean, V = share @ X, None
+        Z = np.ones((n, min(d, n) + 1), dtype)
+        if d <= n:
+            np.subtract(X, mean, out=Z[:, :-1], casting="same_kind")
+        else:
+            Y = X - mean
+            V = _principal_axes(Y * np.sqrt(share)[:, None])[1]
+            Z = np.ones((n, V.shape[1] + 1), dtype)
+            Z[:, :-1] = Y @ V
+        scaled = Z[:, :-1] * np.sqrt(share, dtype=dtype)[:, None]
+        return cls(Z, scaled.T @ scaled, V, mean, share)
 
     def planes(self, W: Array) -> tuple[Array, Array]:
         """The weights (columns, planes, d) and biases (columns, planes) of `W` (planes, columns, axes + 1)."""
-        coef = W[..., :-1].swapaxes(0, 1) @ self.V.T
+        coef = W[..., :-1].swapaxes(0, 1)
+        coef = coef if self.V is None else coef @ self.V.T
         return coef, W[..., -1].T - coef @ self.mean
+
+    def columns(self, coef: Array, intercept: Array) -> Array:
+        """The `W` of one column whose planes have these weights (planes, d) and biases (planes,)."""
+        weights = coef if self.V is None else coef @ self.V
+        return np.column_stack([weights, intercept + coef @ self.mean])[:, None]
 
 
 def logistic_columns(
-    rows: PrincipalRows,
+    rows: CentredRows,
     codes: Array,
     classes: int,
     alphas: Array,
     member: Array | None = None,
     start: Array | None = None,
     *,
-    tol: float = 2e-3,
+    tol: float = 5e-3,
     iterations: int = 100,
 ) -> Array:
     """The weights (planes, columns, axes + 1) of columns, each with its own penalty and its own rows.
 
     `member` (columns, n) is True for the rows that each column learns from; None means all of them. Their covariance
-    is at most that of all rows divided by their share of the weights, so that all columns share the axes. `start` is
-    where they begin.
-    A column stays where it is after a step no longer than tol, in the units above: the rows of one column do not decide
+    is at most that of all rows divided by their share of the weights, so that columns of one penalty share H. `start`
+    is where they begin.
+    A column stays where it is after a step no longer than tol, in the metric of H: the rows of one column do not decide
     how far another one goes.
     """
     Z, dtype = rows.Z, rows.Z.dtype
     planes, curve, A = (1, 0.25, alphas.size) if classes == 2 else (classes, 0.5, alphas.size)
     part = np.ones(A) if member is None else member @ rows.share
     share = (rows.share if member is None else member * (rows.share / part[:, None])).astype(dtype)
-    penalty = np.repeat(alphas[:, None], Z.shape[1], axis=1)
+    scaled = _Metric.of(rows, alphas, curve / part)
+    penalty = np.repeat(alphas[:, None], Z.shape[1], axis=1).astype(dtype)
     penalty[:, -1] = 0.0  # of the bias
-    unit = (1.0 / np.sqrt(curve * np.append(rows.eigenvalues, 1.0) / part[:, None] + penalty)).astype(dtype)
-    penalty = penalty.astype(dtype)
     truth = (codes == 1 if planes == 1 else codes == np.arange(classes)[:, None])[..., None, :].astype(dtype)
-    here = np.zeros((planes, A, Z.shape[1]), dtype) if start is None else (start / unit).astype(dtype)
+    here = np.zeros((planes, A, Z.shape[1]), dtype) if start is None else start.astype(dtype)
     ahead, t, done = here, np.ones(A, dtype), np.zeros(A, bool)
     for _ in range(iterations):
-        W = ahead * unit
-        slopes = (W.reshape(-1, Z.shape[1]) @ Z.T).reshape(planes, A, -1)
-        slopes = expit(slopes, out=slopes) if planes == 1 else _softmax(slopes)
+        slopes = (ahead.reshape(-1, Z.shape[1]) @ Z.T).reshape(planes, A, -1)
+        slopes = _sigmoid(slopes) if planes == 1 else _softmax(slopes)
         slopes -= truth
         slopes *= share
-        gradient = unit * ((slopes.reshape(planes * A, -1) @ Z).reshape(W.shape) + penalty * W)
-        new = ahead - gradient
+        gradient = (slopes.reshape(planes * A, -1) @ Z).reshape(ahead.shape) + penalty * ahead
+        step = scaled(gradient)
+        new = ahead - step
         move = new - here
         uphill = np.einsum("pad,pad->a", gradient, move) > 0
         following = np.where(uphill, 1.0, 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2))).astype(dtype)
@@ -97,18 +109,51 @@ def logistic_columns(
         pull = np.where(uphill | done, 0.0, (t - 1.0) / following).astype(dtype)
         here, ahead = new, new + pull[:, None] * move
         t = following
-        done |= np.einsum("pad,pad->a", gradient, gradient) <= tol**2
+        done |= np.einsum("pad,pad->a", gradient, step) <= tol**2
         if done.all():
             break
-    found: Array = here * unit
-    return found
+    return here
+
+
+@dataclass(frozen=True)
+class _Metric:
+    """The Cholesky factor of H for each penalty; columns whose penalties hardly differ share one."""
+
+    factors: list[tuple[Array, Array]]  # columns, and the factor for their weights
+    bias: Array  # the curvature of each column's bias
+    solve: Any
+
+    @classmethod
+    def of(cls, rows: CentredRows, alphas: Array, curves: Array) -> _Metric:
+        """Penalties, and the most that the loss curves in each column where rows have variance 1."""
+        found, dtype = [], rows.Z.dtype
+        close = np.round(NEAR * np.log(alphas))
+        factor = get_lapack_funcs("potrf", dtype=np.float64)
+        rounding = 4.0 * np.finfo(dtype).eps * np.trace(rows.covariance)  # H stays positive definite
+        for one in np.unique(close):
+            columns = np.flatnonzero(close == one)
+            curve = curves[columns].max()
+            H = curve * rows.covariance.astype(np.float64)
+            H[np.diag_indices_from(H)] += alphas[columns].max() + curve * rounding
+            found.append((columns, np.asfortranarray(factor(H, lower=1)[0], dtype)))
+        found = found if len(rows.covariance) else []  # all features are constant
+        return cls(found, curves.astype(dtype), get_lapack_funcs("potrs", dtype=dtype))
+
+    def __call__(self, gradient: Array) -> Array:
+        """The gradient (planes, columns, axes + 1) times H⁻¹."""
+        step = gradient / self.bias[:, None]
+        for columns, factor in self.factors:
+            part = gradient[:, columns, :-1]
+            solved = self.solve(factor, part.reshape(-1, len(factor)).T, lower=1)[0]
+            step[:, columns, :-1] = solved.T.reshape(part.shape)
+        return step
 
 
 def logistic_path(
     X: Array, codes: Array, classes: int, alphas: Array, weights: Array | None = None, **accuracy: Any
 ) -> tuple[Array, Array]:
     """The weights (penalties, planes, d) and biases (penalties, planes); two classes have one plane."""
-    rows = PrincipalRows.of(X, weights)
+    rows = CentredRows.of(X, weights)
     return rows.planes(logistic_columns(rows, codes, classes, alphas, **accuracy))
 
 
@@ -121,6 +166,14 @@ def ridge_path(X: Array, y: Array, alphas: Array, weights: Array | None = None) 
     along = V.T @ (Z.T @ (share * (y - middle)))
     coef = (along / (eigenvalues + np.maximum(alphas, 1e-12 * eigenvalues.max(initial=1e-300))[:, None])) @ V.T
     return coef[:, None, :], (middle - coef @ mean)[:, None]
+
+
+def _sigmoid(scores: Array) -> Array:
+    """The probabilities of the second of two classes, in place."""
+    with np.errstate(over="ignore"):  # 1/(1 + ∞) is right
+        np.exp(np.negative(scores, out=scores), out=scores)
+    scores += 1.0
+    return np.reciprocal(scores, out=scores)
 
 
 def _softmax(scores: Array) -> Array:
