@@ -118,6 +118,23 @@ def test_svm_in_small_memory(cache_size, multiclass, form, monkeypatch):
     assert max(gaps) <= 1e-3
 
 
+@pytest.mark.parametrize("cache_size", [0, 200])
+def test_svm_leaves_out_rows_without_weight(cache_size):
+    """Classes without weight leave planes of one-vs-one without rows, and such rows may overflow."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::5], np.arange(30) % 4
+    settings = {"kernel": "linear", "multiclass": "ovo", "cache_size": cache_size}
+    model = KernelSVM(class_weight={2: 0.0, 3: 0.0}, **settings).fit(X, y)
+    assert model.report_.outcome == "solved"
+    plain = KernelSVM(**settings).fit(X[y < 2], y[y < 2])
+    weightless = X.copy()
+    weightless[y >= 2] = 1e200
+    for rows in (X, weightless):
+        with np.errstate(over="ignore", invalid="ignore"):
+            weighed = KernelSVM(**settings).fit(rows, y % 2, sample_weight=(y < 2).astype(float))
+        assert np.allclose(weighed.decision_function(X), plain.decision_function(X), atol=1e-2)
+
+
 def test_svm_that_ran_out_of_rounds_says_so():
     X, y = make_moons(90, noise=0.3, random_state=0)
     with pytest.warns(ConvergenceWarning, match="duality gap"):

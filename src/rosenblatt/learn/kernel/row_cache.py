@@ -145,6 +145,9 @@ class RowCache:
             squares = self.squares[begin:end], self.squares[begin:]
             out[begin:end, begin:] = self.kernel.block(self._rows(every[begin:end]), self._rows(every[begin:]), squares)
             out[end:, begin:end] = out[begin:end, end:].T
+        if self.examples.present is not None:  # rows without weight may overflow
+            absent = np.setdiff1d(every, self.examples.present)
+            out[absent], out[:, absent] = 0.0, 0.0
         if not np.isfinite(out).all():
             raise kernel_overflow()
         return out

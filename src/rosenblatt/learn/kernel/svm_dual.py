@@ -170,7 +170,7 @@ class KernelDualSolver(KernelSolver):
         state, before, gap = self.state, self.state.updates, self.state.gap
         moved = np.zeros((self.diagonal.size, len(state.planes)))
         for k, plane in enumerate(state.planes):
-            if plane.gap > self.tol:
+            if plane.rows.size and plane.gap > self.tol:  # two classes without weight leave no rows
                 shared = len(state.planes) > 1 and plane.rows.size == self.diagonal.size
                 moved[plane.rows, k] = _round(plane, self.cache, self.diagonal, self.tol, shared)
         old = np.flatnonzero(moved.any(axis=0))
