@@ -27,7 +27,6 @@ import bench_tables
 
 SECTIONS = {
     "epochs": bench_learning.epochs,
-    "accuracy": bench_learning.accuracy,
     "fits": bench_fits.run,
     "bias": bench_bias.run,
     "memory": bench_learning.memory,
