@@ -1,10 +1,11 @@
 """Whole fits: how soon each library reaches an accuracy, checks and encoding of labels included.
 
-Both libraries search grids of the same size, on training rows alone: a sample of them, of which folds are held out.
-What is left of a grid are the settings that no faster one beats on held-out rows. They are fitted on all training rows,
-the fastest first, until the median test accuracy over five seeds reaches the target. The settings found for the two
-libraries are then timed in turns, and medians over the seeds count. Settings are compared by processor time, which
-other programs disturb less; the table has both times.
+Both libraries search grids of the same size, on training rows alone: first a sample of them, of which folds are held
+out. What is left of a grid are the settings that no faster one beats on held-out rows. Then a fifth of all training
+rows is held out, and the fastest of those settings is chosen whose median accuracy on them, over five seeds, reaches
+the target. The two chosen settings are fitted on all training rows, in turns; medians over the seeds count, and the
+table says where the test accuracy misses the target. Settings are compared by processor time, which other programs
+disturb less; the table has both times.
 """
 
 from __future__ import annotations
@@ -153,17 +154,23 @@ DATA: dict[str, tuple[Any, float, str]] = {
 }
 
 
-def _reaching(tried: list[Tried], target: float, data: Any) -> tuple[Tried, float]:
-    """The first setting whose median test accuracy reaches the target, or else the last, with that accuracy."""
-    X, y, T, u = data
+def _chosen(tried: list[Tried], target: float, X: Any, y: Any) -> Tried:
+    """The fastest setting that reaches the target on a fifth of the training rows, or else the most accurate."""
+    order = np.random.default_rng(1).permutation(X.shape[0])
+    held, rest = np.sort(order[: order.size // 5]), np.sort(order[order.size // 5 :])
     for one in _frontier(tried):
-        scores: list[float] = []
-        while len(scores) < SEEDS and sum(score < target for score in scores) <= SEEDS // 2:
-            one.model.set_params(random_state=len(scores)).fit(X, y)
-            scores.append(one.model.score(T, u))
-        if statistics.median(scores) >= target:
+        if _accuracy(one.model, (X[rest], y[rest], X[held], y[held]), target) >= target:
             break
-    return one, statistics.median(scores)
+    return one
+
+
+def _accuracy(model: Any, data: Any, target: float) -> float:
+    """The median accuracy over the seeds, or over those after which it is known to miss the target."""
+    X, y, T, u = data
+    scores: list[float] = []
+    while len(scores) < SEEDS and sum(score < target for score in scores) <= SEEDS // 2:
+        scores.append(model.set_params(random_state=len(scores)).fit(X, y).score(T, u))
+    return statistics.median(scores)
 
 
 def _in_turns(models: list[Any], X: Any, y: Any) -> Any:
@@ -191,15 +198,15 @@ def run(names: Any = None) -> None:
         X, y, T, u = data
         y, u = np.unique(y, return_inverse=True)[1], np.searchsorted(np.unique(y), u)
         tried = {"rosenblatt": _tried(ours(), X, y), "scikit-learn": _tried(peers(), X, y)}
-        found = {library: _reaching(settings, target, (X, y, T, u)) for library, settings in tried.items()}
-        times = _in_turns([one.model for one, _ in found.values()], X, y)
+        chosen = [_chosen(settings, target, X, y) for settings in tried.values()]
+        times = _in_turns([one.model for one in chosen], X, y)
+        scores = [_accuracy(one.model, (X, y, T, u), 0.0) for one in chosen]
         said = [
             f"{1e3 * wall:.1f} ms, processor {1e3 * processor:.1f} ({one.name}: {score:.4f}"
             f"{'' if score >= target else ', missed'})"
-            for (wall, processor), (one, score) in zip(times, found.values(), strict=True)
+            for (wall, processor), one, score in zip(times, chosen, scores, strict=True)
         ]
-        wall, processor = times[1] / times[0]
-        say(f"{name}, {target}", said[0], said[1], f"{wall:.1f} ×, processor {processor:.1f} ×", goal)
+        say(f"{name}, {target}", said[0], said[1], f"{times[1][0] / times[0][0]:.1f} ×", goal)
         lines[name] = {
             library: [(_timed(one.model, X, y, 0)[0], one.model.score(T, u)) for one in _frontier(settings)]
             for library, settings in tried.items()
