@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV as Peer
 from sklearn.model_selection import GroupKFold, KFold, ParameterGrid, ShuffleSplit, StratifiedKFold
@@ -355,6 +356,20 @@ def test_nan_is_told_by_its_row_in_x(sparse):
     apart = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=[(np.arange(20, 60), np.arange(8, 20))], refit=False).fit(rows, y)
     assert apart.one_pass_ == 0
     assert np.isfinite(apart.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_nan_in_rows_with_several_labels_fails_only_the_folds_that_have_it(sparse):
+    X, y = table(n=60)
+    X[7, 2] = np.nan
+    labels = np.column_stack([y, 1 - y, X[:, 0] > 0]).astype(int)
+    labels = sp.csr_matrix(labels) if sparse else labels
+    cv = [(np.arange(20, 60), np.arange(8, 20)), (np.arange(5, 60), np.arange(5))]
+    search = GridSearchCV(Perceptron(max_epochs=2, order="cyclic"), {"learning_rate": [1.0]}, cv=cv, refit=False)
+    with pytest.warns(FitFailedWarning, match="contains NaN"):
+        search.fit(X, labels)
+    assert np.isfinite(search.cv_results_["split0_test_score"]).all()
+    assert np.isnan(search.cv_results_["split1_test_score"]).all()
 
 
 def test_ctrl_c_leaves_the_search_as_it_was(monkeypatch):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV as Peer
 from sklearn.model_selection import KFold, ParameterGrid
 
@@ -110,6 +111,10 @@ def test_shuffled_visits_blocks_and_the_best_model():
     assert np.array_equal(search.predict_proba(X), own.predict_proba(X))
 
 
+def mean_answer(y, answers):
+    return float(np.mean(answers))
+
+
 @pytest.mark.parametrize(
     ("settings", "how", "given"),
     [
@@ -121,6 +126,7 @@ def test_shuffled_visits_blocks_and_the_best_model():
         ({"early_stopping": True, "validation_fraction": 0.3}, {}, {}),
         ({}, {"scoring": "neg_log_loss"}, {}),
         ({}, {"scoring": ["accuracy", "neg_brier_score"], "refit": False}, {}),
+        ({}, {"scoring": make_scorer(mean_answer, response_method=("predict_proba", "decision_function"))}, {}),
         ({}, {}, {"sample_weight": np.linspace(0.5, 2.0, 60)}),
     ],
 )
@@ -153,3 +159,62 @@ def test_weights_that_overflow_have_no_score():
     ).fit(X, y)
     assert search.one_pass_ == 6
     assert search.cv_results_["mean_test_score"][0] == -1.0 < 0.5 < search.cv_results_["mean_test_score"][1]
+
+
+@pytest.mark.parametrize(
+    ("loss", "dtype", "rates"),
+    [
+        ("hinge", np.float64, [1e-3, 1e154]),  # the squared weights of the penalty overflow
+        ("perceptron", np.float64, [1e-3, 1e307]),
+        ("hinge", np.float32, [1e-3, 1e38]),  # weights of float32 overflow
+    ],
+)
+def test_a_column_fails_where_its_own_fit_fails(loss, dtype, rates):
+    """Scores of test rows may be finite where the weights or the objective are not."""
+    X, y = table()
+    model, grid = LinearClassifier(loss=loss, order="cyclic", max_epochs=3), {"learning_rate": rates}
+    ours, theirs = (one(model, grid, cv=CV, refit=False).fit(X.astype(dtype), y) for one in (GridSearchCV, Peer))
+    assert ours.one_pass_ == 6
+    np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
+    assert np.isnan(theirs.cv_results_["mean_test_score"]).tolist() == [False, True]
+
+
+def test_a_row_too_long_for_any_step_size_fails_only_the_folds_that_learn_it():
+    X, y = table()
+    X[0, 0] = 1e200
+    ours, theirs = (
+        one(LinearClassifier(order="cyclic", max_epochs=2), {"alpha": [1e-3, 0.1]}, cv=CV, refit=False).fit(X, y)
+        for one in (GridSearchCV, Peer)
+    )
+    assert np.isfinite(theirs.cv_results_["split0_test_score"]).all()
+    for k in range(3):
+        np.testing.assert_array_equal(
+            ours.cv_results_[f"split{k}_test_score"], theirs.cv_results_[f"split{k}_test_score"]
+        )
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_columns_of_many_classes_round_float32_as_a_fit_does(kind, runs):
+    """With a loss that has a kink at 0, where one rounding too few changes whole steps."""
+    X, y = table(4, n=36, d=2, kind=kind)
+    X = X.astype(np.float32)
+    model = LinearClassifier(loss="perceptron", order="cyclic", max_epochs=3, tol=0, learning_rate=0.05)
+    grid = {"penalty": ["l2", "l1"], "alpha": [1e-4, 0.1, 5.0]}
+    GridSearchCV(model, grid, cv=CV, refit=False).fit(X, y)
+    (run,) = runs
+    for m, one in enumerate(run.descents):
+        train = np.flatnonzero(run.data.member[:, one.fold])
+        own = clone(model).set_params(alpha=one.plan.alpha, penalty=one.plan.penalty).fit(X[train], y[train])
+        columns = slice(m * run.K, (m + 1) * run.K)
+        np.testing.assert_allclose(run.state.v[:, columns].T, own.coef_, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(run.state.b[columns], own.intercept_, rtol=1e-4, atol=1e-5)
+
+
+def test_a_score_that_does_not_exist_is_told_as_scikit_learn_tells_it():
+    X, y = table()
+    told = []
+    for one in (GridSearchCV, Peer):
+        with pytest.raises(ValueError, match="scoring") as error:
+            one(LinearClassifier(), {"alpha": [0.1]}, scoring=["accuracy", "none such"], refit=False).fit(X, y)
+        told.append(type(error.value))
+    assert told[0] is told[1]

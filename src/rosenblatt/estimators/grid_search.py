@@ -191,8 +191,11 @@ def _scores_by_answers(scoring: Any, chances: bool) -> bool:
     )
     if not all(one is None or isinstance(one, str | _BaseScorer) for one in each):
         return False
-    asked = [] if chances else [getattr(get_scorer(one), "_response_method", None) for one in each if one is not None]
-    return "predict_proba" not in asked
+    try:
+        scorers = [] if chances else [get_scorer(one) for one in each if one is not None]
+    except ValueError:
+        return False  # as scikit-learn tells it
+    return not any("predict_proba" in getattr(one, "_response_method", ()) for one in scorers)
 
 
 # -- which settings learn together -------------------------------------------------------------------------------------
@@ -248,7 +251,8 @@ class SharedPass:
             unweighted = clone(first).set_params(class_weight=None)  # each setting has its own
             examples = unweighted._examples(X, y, params.get("sample_weight"), reset=True)
         except NonFiniteInputError:
-            return RefusedRows(base, X, len(y), _splits(search, base, X, y, params))
+            # Labels are fitted as scikit-learn does it.
+            return None if np.ndim(y) > 1 else RefusedRows(base, X, len(y), _splits(search, base, X, y, params))
         except (ValueError, TypeError):
             return None  # as scikit-learn tells it
         weights = np.zeros(0) if examples.weights is None else examples.weights
@@ -261,7 +265,7 @@ class SharedPass:
             or classes < 2
             or scheme == PAIRS
             or weights.max(initial=1.0) > HEAVIEST
-            or (weights.size and descends)
+            or (descends and (weights.size or not math.isfinite(examples.radius2)))  # some folds may have no step size
         ):
             return None
         assert examples.classes is not None

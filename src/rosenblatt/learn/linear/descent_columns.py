@@ -42,7 +42,7 @@ class DescentColumns(NamedTuple):
     scale: Array  # s of each machine
     scores: Array  # of a row, as steps: one per column of v
     steps: Array
-    slopes: Array  # of a machine and a row
+    slopes: Array  # of a machine and a row, rounded as in `stochastic_visits`
     clock: Array  # visits of each machine
     losses: Array
     use: Array  # (patterns, machines): 1 where a machine learns from rows of a pattern of folds, else 0
@@ -110,17 +110,20 @@ def _descend(state: DescentColumns, one: DescentSettings, m: Any, y: Array, i: A
         slopes[k] = state.scale[m] * np.float64(state.scores[begin + k]) + np.float64(state.b[begin + k])
     if one.kind == SOFTMAX:
         state.losses[m] += softmax(slopes, np.int64(y[i]))
+        for k in range(K):
+            slopes[k] *= eta
     else:
         for k in range(K):
-            f = slopes[k]
-            loss, slopes[k] = partial(one, f, 1.0 if is_on(y, i, k + (1 if K == 1 else 0)) else -1.0)
+            f = np.float64(slopes[k])
+            loss, g = partial(one, f, 1.0 if is_on(y, i, k + (1 if K == 1 else 0)) else -1.0)
             state.losses[m] += loss if abs(f) < np.inf else np.nan
+            slopes[k] = eta * g
     state.scale[m] *= max(1.0 - eta * one.l2, 0.0)
     if state.scale[m] < SMALLEST_SCALE:
         settle(state, m, m + 1)
     shift = bias_share(one, t)
     for k in range(K):
-        step = eta * slopes[k]
+        step = np.float64(slopes[k])
         state.b[begin + k] -= shift * step
         state.steps[begin + k] = -step / state.scale[m]
         state.owed[begin + k] += eta * one.l1 / state.scale[m]

@@ -6,6 +6,7 @@ fit of its own over the same order of its rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from rosenblatt.learn.linear.descent_columns import DescentColumns, DescentMachi
 from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.online.many_settings import FoldRows, column_scores_of, fold_patterns
 from rosenblatt.learn.orders import Cyclic, Shuffled
+from rosenblatt.learn.overflow import all_finite
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +60,7 @@ class ManyDescents:
             scale=np.ones(M),
             scores=np.zeros(width, dtype),
             steps=np.zeros(width, dtype),
-            slopes=np.zeros(self.K),
+            slopes=np.zeros(self.K, dtype if self.K > 1 else np.float64),
             clock=np.zeros(M),
             losses=np.zeros(M),
             use=np.zeros((0, M)),
@@ -86,13 +88,23 @@ class ManyDescents:
                 )
             self.epoch += 1
             settle(state, 0, len(plans))
-            judged = [m for m in np.flatnonzero(~self.done).tolist() if plans[m].tol > 0]
-            planes = np.ascontiguousarray(state.v.T) if judged else state.v
-            for m in judged:
-                penalty = plans[m].penalty_of(planes[m * self.K : (m + 1) * self.K])
-                self.done[m] = patience[m].spent(state.losses[m] / self.mass[m] + penalty)
+            for m in np.flatnonzero(~self.done).tolist():
+                objective = self._objective(m)
+                if not math.isfinite(objective):
+                    state.b[m * self.K : (m + 1) * self.K] = np.nan  # where its own fit fails, it has no scores
+                    self.done[m] = True
+                elif plans[m].tol > 0:
+                    self.done[m] = patience[m].spent(objective)
             self.done[limits <= self.epoch] = True
             yield self.epoch
+
+    def _objective(self, m: int) -> float:
+        """Mean loss over the epoch plus penalty of machine m, NaN or infinity if anything overflowed."""
+        columns = slice(m * self.K, (m + 1) * self.K)
+        planes = np.ascontiguousarray(self.state.v[:, columns].T)  # of one machine at a time, to save memory
+        if not all_finite(planes, self.state.b[columns]):
+            return math.nan
+        return float(self.state.losses[m] / self.mass[m]) + self.descents[m].plan.penalty_of(planes)
 
     def scores(self, machines: Array, average: bool, index: Array) -> Array:
         """The scores of rows by these machines, (rows, machines, K), in one sweep."""
