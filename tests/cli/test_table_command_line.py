@@ -255,7 +255,7 @@ def test_train_searches_for_seconds(churn, monkeypatch):
     assert (code, errors) == (0, "")
     loaded = load(model)
     assert loaded.seconds == 1e6
-    assert loaded.summary_.tried > 14
+    assert loaded.summary_.raced >= len(GROUPS)  # no group is left out for want of time
     assert f" of {loaded.summary_.tried}) within one standard error of the best accuracy" in out
     code, _, errors = run("train", churn, "--label", "churned", "--seconds", "2", "--learner", "averaged")
     assert code == 2
