@@ -319,7 +319,7 @@ def test_what_cannot_be_learned_is_refused(rows, y, message):
 
 
 def test_the_regressor_refuses_text_and_values_that_overflow():
-    with pytest.raises(ValueError, match="TableRegressor learns numbers, and y has 'a'"):
+    with pytest.raises(ValueError, match="TableRegressor needs numbers, but y has 'a'"):
         TableRegressor().fit(customers(4)[0], ["a", "b", "c", "d"])
     with pytest.raises(ValueError, match="overflow"):
         TableRegressor().fit(customers(4)[0], [1e308, -1e308, 1e308, 0])

@@ -335,7 +335,7 @@ def test_copies_of_the_label_are_left_out_aloud():
 
 def test_refusals_say_what_is_wrong():
     frame = mixed()
-    with pytest.raises(ValueError, match=r"columns names 'zip', and there is no such column: the columns are 'number'"):
+    with pytest.raises(ValueError, match=r"columns names 'zip', but there is no such column: the columns are 'number'"):
         TableEncoder(columns={"zip": "names"}).fit(frame)
     with pytest.raises(ValueError, match=r"columns\['note'\] must be one of numbers, .*got 'words'"):
         TableEncoder(columns={"note": "words"}).fit(frame)

@@ -309,7 +309,7 @@ def test_a_search_that_tried_nothing_says_why(searches, monkeypatch, rows, budge
     y[0], y[1:] = "in", np.where(np.arange(rows - 1) % 2 if rows > 3 else True, "out", "in")
     model = TableClassifier(learner="auto", seconds=seconds, random_state=0).fit(frame, y)
     assert model.summary_.tried == 0
-    assert f'learner="auto" tried no setting, because {reason}: the default is taken' in str(model.summary_)
+    assert f'learner="auto" tried no setting, because {reason}: the default is used' in str(model.summary_)
     fixed = TableClassifier(random_state=0).fit(frame, y)
     assert "tried no setting" not in str(fixed.summary_)
 

@@ -215,7 +215,7 @@ def test_no_usable_column_and_what_cannot_be_learned(tmp_path, frame):
         (tmp_path / "t.csv").write_text(content)
         with pytest.raises(ValueError, match=message):
             fit(TableClassifier(), tmp_path / "t.csv", label="label")
-    with pytest.raises(ValueError, match="TableRegressor learns numbers, and y has 'yes'"):
+    with pytest.raises(ValueError, match="TableRegressor needs numbers, but y has 'yes'"):
         fit(TableRegressor(), written(frame[["age", "label"]], tmp_path / "t.csv"), label="label")
     with pytest.raises(ValueError, match="cannot learn from files"):
         fit(TableClassifier(learner=LinearSVM()), written(frame[["age", "label"]], tmp_path / "t.csv"), label="label")

@@ -44,7 +44,7 @@ Array = np.ndarray[Any, Any]
 LEARNERS = (Perceptron, AveragedPerceptron, PassiveAggressive, AROW, LinearClassifier)
 Rule = Encoded | ObjectivePlan
 Run = ManySettings | ManyDescents
-HEAVIEST = 100.0  # a row of a larger weight is visited more often than a pass for many settings should wait
+HEAVIEST = 100.0  # rows of larger weights need too many visits for a pass that all settings share
 
 
 class GridSearchCV(_GridSearchCV):
@@ -70,9 +70,9 @@ class GridSearchCV(_GridSearchCV):
     Attributes
     ----------
     cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, …
-        As in scikit-learn. The time of a fit in one pass is its share of the pass.
+        As in scikit-learn. A fit that was part of a shared pass counts its share of the pass's time.
     one_pass_ : int
-        How many of the fits of settings and folds were columns of a pass.
+        How many of the fits (one per setting and fold) were columns of a shared pass.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class GridSearchCV(_GridSearchCV):
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,)
         **params
-            `sample_weight`, `groups` and other parameters, as scikit-learn passes them on.
+            `sample_weight`, `groups` and others, passed on as in scikit-learn.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class GridSearchCV(_GridSearchCV):
             self.one_pass_ = 0
             return self
         shared.learn()
-        # The folds were drawn: whatever remains is run over the same ones.
+        # The folds are already drawn; the remaining fits use the same ones.
         alone = isinstance(shared, SharedPass) and not shared.columns
         inner = _GridSearchCV(
             self.estimator if alone else OneOfMany(shared),
@@ -166,7 +166,7 @@ class GridSearchCV(_GridSearchCV):
         found = {name: value for name, value in vars(inner).items() if name.endswith("_") and not name.startswith("_")}
         if not alone:
             shared.share_time(found["cv_results_"])
-            scorers, _ = self._get_scorers()  # of the estimator: that of the pass holds all rows
+            scorers, _ = self._get_scorers()  # of the user's estimator: the stand-in of the pass holds all rows
             found["scorer_"] = getattr(scorers, "_scorers", scorers)
             if "best_estimator_" in found:
                 found["best_estimator_"] = found["best_estimator_"].own
@@ -178,9 +178,9 @@ class GridSearchCV(_GridSearchCV):
 
 
 def _scores_by_answers(scoring: Any, chances: bool) -> bool:
-    """Whether scores come from predictions alone, and not from probabilities unless these are allowed.
+    """Whether the scorers need nothing but decisions, and probabilities only if `chances` allows them.
 
-    A user's function of (estimator, X, y) may look at X.
+    A user's function of (estimator, X, y) may read X, which the pass replaces by row numbers.
     """
     each = (
         scoring.values()
@@ -194,7 +194,7 @@ def _scores_by_answers(scoring: Any, chances: bool) -> bool:
     try:
         scorers = [] if chances else [get_scorer(one) for one in each if one is not None]
     except ValueError:
-        return False  # as scikit-learn tells it
+        return False  # scikit-learn raises the error
     return not any("predict_proba" in getattr(one, "_response_method", ()) for one in scorers)
 
 
@@ -207,7 +207,7 @@ def _key(params: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class GridColumn:
-    """Where the answers of a setting are: its machine's number in a fold, its epochs and what it keeps."""
+    """Where the scores of a setting are stored: the key of its machine, its number of epochs and its `keep`."""
 
     machine: tuple[Any, ...]
     epochs: int
@@ -238,7 +238,7 @@ class SharedPass:
     def prepare(
         cls, search: GridSearchCV, X: Any, y: Any, params: dict[str, Any], limit: int
     ) -> SharedPass | RefusedRows | None:
-        """The settings that can learn together; None if there are none, or something is wrong that a fit will tell."""
+        """The settings that can learn together; None if there are none, or if a separate fit has to raise an error."""
         base = clone(search.estimator)
         candidates = list(ParameterGrid(search.param_grid))
         try:
@@ -248,13 +248,13 @@ class SharedPass:
             if first is None:
                 return None
             X, y = indexable(X, y)
-            unweighted = clone(first).set_params(class_weight=None)  # each setting has its own
+            unweighted = clone(first).set_params(class_weight=None)  # each setting has its own class_weight
             examples = unweighted._examples(X, y, params.get("sample_weight"), reset=True)
         except NonFiniteInputError:
-            # Labels are fitted as scikit-learn does it.
+            # A matrix of labels is left to scikit-learn.
             return None if np.ndim(y) > 1 else RefusedRows(base, X, len(y), _splits(search, base, X, y, params))
         except (ValueError, TypeError):
-            return None  # as scikit-learn tells it
+            return None  # scikit-learn raises the error
         weights = np.zeros(0) if examples.weights is None else examples.weights
         n, classes = examples.target.shape[0], 0 if examples.classes is None else int(examples.classes.size)
         descends = isinstance(first, LinearClassifier)
@@ -274,7 +274,7 @@ class SharedPass:
         for fold, (train, _) in enumerate(splits):
             member[train, fold] = True
         shuffled = first.order == "shuffle"
-        # Rows that are drawn twice, or in an order of their own, and folds that cannot be told by their rows.
+        # Not shared: folds with repeated rows or their own row order, and folds with identical training rows.
         alike = len({train.tobytes() for train, _ in splits} | {np.arange(n).tobytes()}) <= len(splits)
         twice = any(np.count_nonzero(member[:, fold]) != train.size for fold, (train, _) in enumerate(splits))
         turned = not shuffled and any((np.diff(train) < 0).any() for train, _ in splits)
@@ -289,7 +289,7 @@ class SharedPass:
         return made
 
     def _place(self, params: Mapping[str, Any], model: Any) -> None:
-        """Give a setting its machine in each fold that has every class; what a fit would refuse gets none."""
+        """Give a setting its machine in each fold that has every class; settings that a fit would refuse get none."""
         plan, data = model._plan(), self.data
         try:
             model._scheme(data.classes, False)
@@ -308,7 +308,7 @@ class SharedPass:
                 self.machines[key] = (key[1], key[2], longest)
                 self.columns[fold, _key(params)] = GridColumn(key, limit, plan.keep == "average")
         except ValueError:
-            return  # its own fit tells what is wrong
+            return  # its own fit raises the error
 
     @functools.cached_property
     def learned(self) -> list[tuple[Array, Array, bool]]:
@@ -355,7 +355,7 @@ class SharedPass:
             yield [keys[k] for k in part]
 
     def _learn(self, keys: list[tuple[Any, ...]]) -> None:
-        """Train these machines, and keep their scores at each number of epochs that is asked for."""
+        """Train these machines, and store their scores at each requested number of epochs."""
         wanted: dict[tuple[Any, ...], set[tuple[int, bool]]] = {key: set() for key in keys}
         for column in self.columns.values():
             if column.machine in wanted:
@@ -388,7 +388,7 @@ class SharedPass:
     def _keep(
         self, run: ManySettings | ManyDescents, fold: int, average: bool, keys: list[Any], asked: list[tuple[int, int]]
     ) -> None:
-        """The scores of machines of a fold, each for a number of epochs."""
+        """Store the scores of machines of one fold, each at a number of epochs."""
         machines = np.array(sorted({m for m, _ in asked}))
         place = {int(m): k for k, m in enumerate(machines)}
         for part in range(2 if self.train_scores else 1):
@@ -413,7 +413,7 @@ class SharedPass:
 
 @dataclass(frozen=True)
 class RefusedRows:
-    """The rows of a search of which some are refused: fits of their own tell which, by their numbers in X."""
+    """Replaces `SharedPass` if rows are refused: each setting is fitted alone, and its error names the row of X."""
 
     model: OnlineClassifier
     X: Any
@@ -423,18 +423,18 @@ class RefusedRows:
     classes: Any = None
 
     def learn(self) -> None:
-        """There is nothing to learn together."""
+        """Do nothing: no settings learn together."""
 
     def fold(self, rows: Array) -> int | None:
-        """No fold has learned."""
+        """None: no fold has learned."""
         return None
 
     def scores(self, params: Mapping[str, Any], fold: int, part: int) -> Array | None:
-        """There are none."""
+        """None: there are no scores."""
         return None
 
     def share_time(self, results: dict[str, Any]) -> None:
-        """Each fit has its own time."""
+        """Do nothing: each fit has its own time."""
 
 
 def _splits(search: GridSearchCV, model: Any, X: Any, y: Any, params: dict[str, Any]) -> list[tuple[Array, Array]]:
@@ -444,12 +444,12 @@ def _splits(search: GridSearchCV, model: Any, X: Any, y: Any, params: dict[str, 
 
 
 def _sums(rows: Array) -> tuple[int, ...]:
-    """What tells most sets of row numbers apart, sooner than their bytes."""
+    """A cheap hash of a set of row numbers."""
     return rows.size, int(rows.sum()), int(rows @ rows)
 
 
 def _able(model: Any) -> bool:
-    """Whether the pass can train this model; what is wrong with its parameters is told by its own fit."""
+    """Whether the pass can train this model; invalid parameters are left to its own fit, which raises the error."""
     if type(model) not in LEARNERS or model.early_stopping or getattr(model, "warm_start", False):
         return False
     try:
@@ -467,13 +467,13 @@ def _able(model: Any) -> bool:
 
 
 def _descends(model: Any, plan: ObjectivePlan) -> bool:
-    """Whether the pass can minimise this objective: by visits, with steps that need no limit, and without weights."""
+    """Whether the pass can minimise this objective: stochastic steps, a bounded slope, and no class weights."""
     visits = model.solver in ("stochastic", "auto") and plan.penalty_class.parts(1.0, 0.5) is not None
     return visits and math.isfinite(plan.loss_class.steep) and model.class_weight is None
 
 
 def _by_rows(model: Any, stored: int) -> bool:
-    """Whether a fit of rows with so many stored values makes one step per row."""
+    """Whether a fit of rows with this many stored values makes one step per row."""
     return getattr(model, "solver", "stochastic") == "stochastic" or model._visits_rows(stored)
 
 
@@ -499,7 +499,7 @@ def _bias(plan: Plan, data: FoldRows, train: Array) -> float:
 
 
 def _stored(data: FoldRows, rows: Array) -> int:
-    """Stored values of these rows, as examples of them would have."""
+    """Stored values of these rows, counted as `Examples` counts them."""
     if isinstance(data.rows, Dense):
         return int(rows.size * data.rows.values.shape[1])
     starts = data.rows.starts.astype(np.int64)
@@ -508,7 +508,7 @@ def _stored(data: FoldRows, rows: Array) -> int:
 
 @contextmanager
 def _numbered_as(rows: Array) -> Iterator[None]:
-    """Errors about a row of a fold name the row of X."""
+    """Make errors about a row of a fold name the row of X."""
     try:
         yield
     except NonFiniteInputError as error:
@@ -521,7 +521,7 @@ def _numbered_as(rows: Array) -> Iterator[None]:
 
 
 class OneOfMany(BaseEstimator):
-    """A setting of the pass, as scikit-learn's search sees it: its rows are row numbers, its answers are ready."""
+    """A setting of the pass as an estimator for scikit-learn's search: X is row numbers, and scores are looked up."""
 
     def __init__(self, shared: SharedPass | RefusedRows, params: dict[str, Any] | None = None) -> None:
         self.shared, self.params = shared, params or {}
@@ -530,7 +530,7 @@ class OneOfMany(BaseEstimator):
         return OneOfMany(self.shared, dict(self.params))
 
     def set_params(self, **params: Any) -> OneOfMany:
-        """Remember the setting."""
+        """Store the setting."""
         self.params.update(params)
         return self
 
@@ -538,7 +538,7 @@ class OneOfMany(BaseEstimator):
         return self.shared.model.__sklearn_tags__()
 
     def fit(self, rows: Array, y: Any, sample_weight: Any = None) -> OneOfMany:
-        """Find the fold that learns from these rows; all rows, or settings outside the pass, are fitted."""
+        """Look up the fold that learns from these rows; fit if there is none or the setting is not in the pass."""
         shared = self.shared
         self.fold = shared.fold(rows)
         if self.fold is not None and (scores := shared.scores(self.params, self.fold, 0)) is not None:

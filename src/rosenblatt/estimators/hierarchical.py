@@ -142,7 +142,7 @@ random_state
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
-        """Not there: the planes of classes do not determine the vectors of the nodes that they are sums of."""
+        """Not available: planes of classes do not determine the node vectors that they are sums of."""
         raise TypeError(
             f"{cls.__name__} learns a vector for each node of its tree, which planes of classes do not determine: use "
             "Perceptron.from_weights."
@@ -165,7 +165,7 @@ random_state
 
     def _grown(self, examples: Examples, plan: Plan) -> Any:
         if (self._state.total_b.size > 0) != (self.keep == "average"):
-            raise ValueError(f"keep was another in the first call of partial_fit and is now {self.keep!r}.")
+            raise ValueError(f"keep must not change between calls of partial_fit; it is now {self.keep!r}.")
         return super()._grown(examples, plan)
 
     def _solver(self, plan: Plan, state: TreeState) -> TreeSolver:
@@ -179,7 +179,7 @@ random_state
         self.distances_ = self._state.tree.distances()
 
     def _kept_now(self, rows: Any) -> Planes:
-        """The planes with `coef_` and `intercept_` as they are now: users may have set them."""
+        """The planes with the current `coef_` and `intercept_`, which users may have assigned."""
         return planes_now(self, self._kept)
 
     def _conclude(self, run: Training, report: Report) -> Report:
@@ -188,7 +188,7 @@ random_state
         length = math.sqrt(float(lengths2(kept.coef).sum()))
         outcome = report.outcome
         if outcome == "budget" and (seen.errors == 0 if self.keep == "last" else solver.clean(source)):
-            outcome = solver.finished  # the last epoch made updates, but nothing is wrong after it
+            outcome = solver.finished  # the last epoch made updates, but no row is wrong after it
         far, mass = np.sum(list(source.ask(Distance(kept, solver.state.tree))), axis=0)
         found = {
             **report.__dict__,
@@ -205,7 +205,7 @@ random_state
         ----------
         X : array-like or CSR matrix of shape (n, d)
         y : array-like of shape (n,)
-            Classes that were there in `fit`.
+            Classes seen in `fit`.
         sample_weight : array-like of shape (n,), optional
 
         Returns
@@ -217,7 +217,7 @@ random_state
         check_consistent_length(X, truth)
         unknown = ~np.isin(truth, self.classes_)
         if unknown.any():
-            raise ValueError(f"The class {truth[unknown].tolist()[0]!r} was not there in fit.")
+            raise ValueError(f"The class {truth[unknown].tolist()[0]!r} was not in y during fit.")
         weights = encode_weights(sample_weight, truth.shape[0])
         distances = assigned(self, "distances_", (self.classes_.size, self.classes_.size))
         distances = distances[encode_labels(truth, self.classes_), said]

@@ -36,8 +36,8 @@ from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
 Array = np.ndarray[Any, Any]
 MEGABYTE = 1 << 20
-PRODUCTS_PER_SECOND = 1e10  # what any machine computes in less than a second
-MOST_KERNELS = 2_000_000_000  # kernel values at most if max_epochs is None
+PRODUCTS_PER_SECOND = 1e10  # a low estimate for any machine
+MOST_KERNELS = 2_000_000_000  # kernel values at most, if max_epochs is None
 
 KERNEL: dict[str, Any] = {
     "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
@@ -86,7 +86,7 @@ class KernelClassifier(EpochClassifier):
         return self.max_epochs or min(1_000, few)
 
     def _row_order(self) -> Any:
-        """The support in the order of its rows in X; it is left as it is if they have no numbers."""
+        """The support in the order of its rows in X, or as stored if the rows have no numbers."""
         rows = self._kept.rows
         return slice(None) if rows is None or (rows < 0).any() else np.argsort(rows, kind="stable")
 
@@ -102,11 +102,11 @@ class KernelClassifier(EpochClassifier):
 
     @property
     def intercept_(self) -> Array:  # type: ignore[override]
-        """The bias of each plane, which is part of the kernel."""
+        """The bias of each plane; it is part of the kernel."""
         return np.asarray(self._kept.kernel.shift * self._kept.coef.sum(axis=0))
 
     def _publish(self, kept: Any) -> None:
-        """Nothing more: what users see follows from the support rows."""
+        """Nothing to store: the public attributes are computed from the support rows."""
 
     def _check_learned(self) -> None:
         check_kernel_model(self)
@@ -144,7 +144,7 @@ class KernelPerceptron(KernelClassifier):
     max_epochs : int, default=None
         None: until 2·10⁹ kernel values, 1,000 epochs at most, 10 at least (for a vote 10).
     cache_size : float, default=200
-        Megabytes for kernels of support rows with all rows, kept from one epoch to the next.
+        Megabytes for kernel values of support rows with all rows, reused in later epochs.
     early_stopping, validation_fraction, scoring, n_iter_no_change, record_errors, class_weight, random_state
         As in `Perceptron`.
 
@@ -268,7 +268,7 @@ class KernelPerceptron(KernelClassifier):
         margin = min((_geometric(one) for one in separators), default=None)
         outcome = report.outcome
         if outcome == "budget" and (errors == 0 if self.keep == "last" else solver.clean(source)):
-            outcome = solver.finished  # the last epoch made updates, but nothing is wrong after it
+            outcome = solver.finished  # the last epoch made updates, but no row is wrong after it
         bound = None
         if outcome == "separated" and state.whole and self.budget is None:
             if self.keep != "last":
@@ -277,7 +277,7 @@ class KernelPerceptron(KernelClassifier):
         return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound)
 
     def _worth_a_scan(self, facts: Facts, state: Any) -> bool:
-        """Whether counting errors takes no longer than learning did, or a moment."""
+        """Whether counting errors takes no longer than learning did, or less than a second."""
         if self.budget is not None or self.record_errors:
             return True
         values = facts.rows * state.support.size
@@ -292,7 +292,7 @@ class KernelPerceptron(KernelClassifier):
         )
 
     def _bound(self, separators: list[Separator], state: KernelState) -> float | None:
-        """The most mistakes, summed over planes; the bias is a feature of the kernel."""
+        """The bound on mistakes, summed over planes; the bias counts as a feature of the kernel."""
         classes = state.classes if state.scheme.joint else 2
         bounds = [
             mistake_bound(Separator(one.low, one.norm2 + one.bias2, 0.0), state.reach2, bias="none", classes=classes)
@@ -303,13 +303,13 @@ class KernelPerceptron(KernelClassifier):
 
 @dataclass(frozen=True)
 class KernelScan:
-    """Rows answered wrongly, and the smallest y·f of each plane."""
+    """Counts the misclassified rows and finds the smallest y·f of each plane."""
 
     kept: KernelModel
     tie_is_mistake: bool = True
 
     def __call__(self, examples: Examples, shard: int) -> tuple[int, Array]:
-        """Of these examples."""
+        """Scan these examples."""
         kept, labels = self.kept, examples.target.ndim == 2
         problem = whole_problem(examples, kept.scheme)
         errors, lows = 0, np.full(1 if kept.scheme.joint else kept.coef.shape[1], np.inf)
@@ -333,7 +333,7 @@ class KernelScan:
 
 
 def scan_kernel_model(source: Source, kept: KernelModel, tie_is_mistake: bool = True) -> tuple[int, Array]:
-    """What a scan of all rows says."""
+    """The errors and the smallest y·f of each plane over all rows."""
     (found,) = source.ask(KernelScan(kept, tie_is_mistake))
     return found[0], found[1]
 
@@ -368,8 +368,8 @@ class KernelSVM(KernelClassifier):
         Σ α_i − ½ Σ α_i α_j y_i y_j K̂(x_i, x_j),   0 ≤ α_i ≤ C s_i
 
     of ½‖w‖² + ½b² + C Σ s_i max(0, 1 − y_i f_i), s the row weights, two rows at a time: the one that violates
-    its optimality condition most, and the one with which it gains most. It stops when (primal − dual)/primal ≤ `tol`,
-    which bounds the error of either.
+    its optimality condition most, and the one that together with it raises the dual most. It stops when (primal −
+    dual)/primal ≤ `tol`, which bounds the error of either.
 
     Parameters
     ----------
@@ -445,7 +445,7 @@ class KernelSVM(KernelClassifier):
 
     @property
     def partial_fit(self) -> Any:
-        """There is none: the dual needs all rows at once."""
+        """Not available: the dual needs all rows at once."""
         raise AttributeError("KernelSVM has no partial_fit: the dual needs all rows at once.")
 
     def _limit(self, plan: Plan, facts: Facts) -> int:
@@ -463,7 +463,7 @@ class KernelSVM(KernelClassifier):
 
     def _publish(self, kept: Any) -> None:
         self.support_ = read_only(self._state.support_rows())
-        del self._state  # it holds the training rows; the support is enough to predict
+        del self._state  # it holds all training rows; prediction needs only the support
 
     def _conclude(self, run: Training, report: Report) -> Report:
         errors, lows = scan_kernel_model(run.source, self._kept, tie_is_mistake=False)

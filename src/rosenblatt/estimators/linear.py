@@ -39,7 +39,7 @@ Array = np.ndarray[Any, Any]
 RATES = {"optimal", "1/t", "1/sqrt(t)"}
 MINIBATCH = ("minibatch", "minibatch+lbfgs")
 WHOLE = ("batch", "gradient", *MINIBATCH)  # solvers that need all rows
-MOST_BATCH_VALUES = 2_000_000  # stored values of which solver="auto" makes as many passes as it takes
+MOST_BATCH_VALUES = 2_000_000  # stored values up to which solver="auto" is "batch"
 
 LINEAR: dict[str, Any] = {
     "penalty": [StrOptions({str(name) for name in PENALTIES if name is not None}), None],
@@ -71,11 +71,11 @@ class ObjectiveLearner(OnlineLearner):
     def _why_memory(self) -> str | None:
         return f"its {self.solver} solver needs all rows at once" if self.solver in WHOLE else None
 
-    def _aim(self, width: float, tube: float) -> ObjectivePlan:
+    def _objective_plan(self, width: float, tube: float) -> ObjectivePlan:
         if LOSSES[self.loss].refusal:
             raise ValueError(f'loss="{self.loss}" can be evaluated, not minimised: {LOSSES[self.loss].refusal}.')
         if self.solver == "stochastic" and PENALTIES[self.penalty].parts(1.0, 0.5) is None:
-            raise ValueError(f'penalty="{self.penalty}" cannot be shrunk feature by feature: use solver="batch".')
+            raise ValueError(f'penalty="{self.penalty}" has no proximal step per feature: use solver="batch".')
         if self.solver == "batch" and self.learning_rate != "optimal":
             raise ValueError(
                 f'solver="batch" finds its own steps: learning_rate={self.learning_rate!r} is for "stochastic" and '
@@ -102,7 +102,7 @@ class ObjectiveLearner(OnlineLearner):
         return self.solver == "stochastic"
 
     def _check_products(self) -> None:
-        """Refuse what matrix products cannot do."""
+        """Refuse settings that the mini-batch solvers do not support."""
         if self.learning_rate != "optimal":
             raise ValueError(
                 f'solver="{self.solver}" finds its own step size: learning_rate={self.learning_rate!r} is for '
@@ -114,7 +114,9 @@ class ObjectiveLearner(OnlineLearner):
                 "set max_epochs."
             )
         if PENALTIES[self.penalty].parts(1.0, 0.5) is None:
-            raise ValueError(f'penalty="{self.penalty}" is no sum of squares and absolute values: use solver="batch".')
+            raise ValueError(
+                f'penalty="{self.penalty}" is not a sum of squares and absolute values: use solver="batch".'
+            )
         if self.solver == "minibatch+lbfgs":
             sharp = (PENALTIES[self.penalty].parts(1.0, float(self.l1_ratio)) or (1.0, 0.0))[0]
             what = f'loss="{self.loss}"' if LOSSES[self.loss].kinked else f'penalty="{self.penalty}"' if sharp else ""
@@ -168,7 +170,7 @@ class ObjectiveLearner(OnlineLearner):
         return BatchSolver(plan, state)
 
     def _visits_rows(self, stored: int) -> bool:
-        """Whether solver="auto" makes one step per row, of rows with so many stored values."""
+        """Whether solver="auto" makes one step per row for this many stored values."""
         ordered = not isinstance(self.order, str) or self.order != "shuffle"
         return stored > MOST_BATCH_VALUES or ordered or self.learning_rate != "optimal"
 
@@ -183,7 +185,7 @@ class ObjectiveLearner(OnlineLearner):
             return self._by_products(run.solver, report)
         report = super()._conclude(run, report)
         if report.outcome == "solved" and plan.loss == "perceptron" and not self._kept.coef.any():
-            report = replace(report, outcome="stalled")  # w = 0 has no loss and decides nothing
+            report = replace(report, outcome="stalled")  # w = 0 has loss 0 but classifies nothing
         found = run.records[-1].loss if report.objective is None else self._objective(plan, report.objective)
         return replace(report, objective=check_objective(found))
 
@@ -191,11 +193,11 @@ class ObjectiveLearner(OnlineLearner):
         plan = self._plan()
         assert isinstance(plan, ObjectivePlan)
         if isinstance(run.solver, BatchSolver) and not plan.loss_class.kinked and not self.early_stopping:
-            return None  # the last record has the objective of the very model that is kept
+            return None  # the last record has the objective of the returned model
         return TotalLoss(plan)
 
     def _by_products(self, solver: MiniBatchSolver, report: Report) -> Report:
-        """The report, by a pass of the mini-batch solver over all rows."""
+        """The report, measured by the mini-batch solver over all rows."""
         found = solver.minimum()
         loss, penalty = float(found.loss[0]), float(found.penalty[0])
         return replace(
@@ -214,12 +216,12 @@ class ObjectiveLearner(OnlineLearner):
         if self.solver in MINIBATCH:
             return (
                 f"{type(self).__name__} spent its budget of {report.n_epochs} epochs; the gradient has length "
-                f'{report.gradient_norm:.3g}. solver="minibatch+lbfgs" goes on to the minimum.'
+                f'{report.gradient_norm:.3g}. solver="minibatch+lbfgs" continues to the minimum.'
             )
         return (
             f"{type(self).__name__} spent its budget of {report.n_epochs} epochs while the objective still "
-            f"fell by more than tol={self.tol:g} of itself. More epochs (max_epochs) bring it lower, a larger "
-            "tol ends sooner."
+            f"fell by more than tol={self.tol:g} of itself. Raise max_epochs to get lower, or raise "
+            "tol to stop sooner."
         )
 
 
@@ -249,7 +251,7 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
     loss : str, default="log"
         "perceptron" max(0, −m); "hinge" max(0, 1 − m); "squared_hinge" its square; "log" ln(1 + e^−m), for many
         classes ln Σ e^f_k − f_y; "exponential" e^−m; "modified_huber" the squared hinge, straight below m = −1.
-        ("zero_one" can be looked at, in `learn.linear.losses`, but not learned by.)
+        ("zero_one" can be evaluated, with `rosenblatt.losses`, but not minimised.)
     penalty : {"l2", "l1", "elasticnet"} or None, default="l2"
     alpha : float, default=1e-4
     l1_ratio : float, default=0.15
@@ -263,16 +265,16 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
         zeros. "batch": accelerated proximal gradient with line search, one step per epoch, to any accuracy.
         "gradient": w ← w − η∇F over all rows, once per epoch; η = 1 for "optimal". "minibatch": steps with momentum
         over some hundred rows at a time, by matrix products, for dense rows and many classes; it finds its step size
-        from the data and lets it fall to 0 over `max_epochs`. It takes float16, int8 and memory-mapped rows as they
-        are and, if scikit-learn's `array_api_dispatch` is on, torch and CuPy arrays, also on a GPU; answers are
-        returned where X is. "minibatch+lbfgs" goes on by L-BFGS to the minimum of a smooth objective. "auto": "batch"
-        where `fit` has up to 2·10⁶ stored values and neither a learning rate nor an order is given; otherwise, and in
-        `partial_fit`, "stochastic".
+        from the data and decreases it to 0 over `max_epochs`. It takes float16, int8 and memory-mapped rows as they
+        are and, if scikit-learn's `array_api_dispatch` is on, torch and CuPy arrays, also on a GPU; predictions are
+        returned on X's device. "minibatch+lbfgs" continues with L-BFGS to the minimum of a smooth objective. "auto":
+        "batch" if `fit` has up to 2·10⁶ stored values and neither a learning rate nor an order is given; otherwise, and
+        in `partial_fit`, "stochastic".
     multiclass : {"auto", "multinomial", "ovr"}, default="auto"
-        Of more than two classes: softmax for the log loss, each class against the rest for the others.
+        For more than two classes, "auto" is softmax for the log loss and one-vs-rest for the others.
     tol : float, default=1e-4
-        "stochastic" stops when for `n_iter_no_change` epochs F has not fallen by this share of itself; "batch" and
-        "minibatch+lbfgs" when a step could not lower F by tol² of itself. 0: only the budget stops it.
+        "stochastic" stops when F has not decreased by this share of itself for `n_iter_no_change` epochs; "batch"
+        and "minibatch+lbfgs" when a step could not lower F by tol² of itself. 0: run to `max_epochs`.
     fit_intercept, order, max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, class_weight, \
 warm_start, random_state
         As in `Perceptron`.
@@ -283,7 +285,7 @@ warm_start, random_state
         As in `Perceptron`.
     report_ : Report
         With `objective`, F of the model; the mini-batch solvers also report its parts, `data_loss` and `penalty`, and
-        `gradient_norm`. Their outcome is "solved" only where the gradient over all rows is as small as `tol` asks.
+        `gradient_norm`. Their outcome is "solved" only if the gradient over all rows is as small as `tol` requires.
 
     References
     ----------
@@ -339,7 +341,7 @@ warm_start, random_state
             raise ValueError(
                 f'multiclass="multinomial" is for loss="log" (softmax); loss="{self.loss}" learns by "ovr".'
             )
-        return self._aim(0.0, -1.0)
+        return self._objective_plan(0.0, -1.0)
 
     def _scheme(self, classes: int, labels: bool) -> Scheme:
         if classes <= 2 and not labels:
@@ -365,8 +367,8 @@ warm_start, random_state
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of classes, or of labels, for the log loss and the modified Huber loss.
 
-        Log: 1/(1 + e^−f), softmax for many classes. Modified Huber: (clip(f, −1, 1) + 1)/2. One-vs-rest: those of each
-        class, made to sum to 1.
+        Log: 1/(1 + e^−f), softmax for many classes. Modified Huber: (clip(f, −1, 1) + 1)/2. One-vs-rest: the values of
+        all classes, scaled to sum to 1.
 
         Parameters
         ----------
@@ -387,7 +389,7 @@ warm_start, random_state
             return np.column_stack([1.0 - chances, chances])
         if self._labels():
             return np.asarray(chances)
-        chances = np.where(chances.sum(axis=1, keepdims=True) > 0, chances, 1.0)  # no class at all: all alike
+        chances = np.where(chances.sum(axis=1, keepdims=True) > 0, chances, 1.0)  # all 0: equal probabilities
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     @available_if(_tells_chances)  # type: ignore[untyped-decorator]
@@ -474,7 +476,9 @@ validation_fraction, scoring, n_iter_no_change, warm_start, random_state
         self._take(locals())
 
     def _plan(self) -> Plan:
-        return self._aim(float(self.epsilon), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0)
+        return self._objective_plan(
+            float(self.epsilon), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
+        )
 
     def _conclude(self, run: Training, report: Report) -> Report:
         report = super()._conclude(run, report)

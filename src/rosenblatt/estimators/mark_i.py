@@ -26,7 +26,7 @@ from rosenblatt.learn.overflow import all_finite, largest
 Array = np.ndarray[Any, Any]
 UNITS_AT_ONCE = 32
 
-FIXED = ("margin", "update", "bias_step", "warm_start")  # what the Mark I had no knob for
+FIXED = ("margin", "update", "bias_step", "warm_start")  # parameters of Perceptron that the Mark I did not have
 WIRING: dict[str, Any] = {
     "n_units": [Interval(Integral, 1, None, closed="left")],
     "n_connections": [Interval(Integral, 1, None, closed="left")],
@@ -42,19 +42,19 @@ MARK_I = {**{name: rule for name, rule in Perceptron._parameter_constraints.item
 class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Association units wired at random: a_j = 1 where Σ ±x_i over a few inputs is above a threshold, else 0.
 
-    Each unit has `n_connections` inputs, drawn without replacement; a connection counts −1 with the chance
-    `inhibitory`, else +1. Nothing is learned: the rows of `fit` only say where thresholds make sense.
+    Each unit has `n_connections` inputs, drawn without replacement; a connection has weight −1 with probability
+    `inhibitory`, else +1. Nothing is learned: the rows of `fit` only set the range of the thresholds.
 
     Parameters
     ----------
     n_units : int, default=512
         As many as the Mark I had.
     n_connections : int, default=20
-        Inputs a unit, all of them where there are fewer.
+        Inputs per unit; all inputs if there are fewer.
     inhibitory : float, default=0.5
     threshold : float, "drawn" or "median", default="drawn"
-        "drawn": each unit's sum at a row of `fit` drawn at random, so that units that are wired alike differ.
-        "median": the (lower) median of the unit's sum over the rows of `fit`, so that it answers half of them.
+        "drawn": each unit's sum at a row of `fit` drawn at random, so that units with the same wiring differ.
+        "median": the (lower) median of the unit's sum over the rows of `fit`, so that it is active on half of them.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -111,7 +111,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X : array-like or CSR matrix of shape (n, d)
         y : ignored
         sample_weight : array-like of shape (n,), optional
-            What each row counts where thresholds are drawn or medians.
+            Weights of the rows when thresholds are drawn or medians are taken.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     def transform(self, X: Any) -> Array:
-        """What the units answer.
+        """The output of the units.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return (_sums(X, self.wiring_) > self.thresholds_).astype(X.dtype)
 
     def _renew(self) -> None:
-        """Nothing has changed since files were first written."""
+        """Nothing to migrate: the file format of this class has not changed."""
 
     def _check_whole(self) -> None:
         """Refuse wiring and thresholds that do not fit together."""
@@ -179,7 +179,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 def _sums(X: Any, wiring: Any) -> Array:
-    """What reaches each unit; a sum that overflows is refused."""
+    """The input sum of each unit; refuses a sum that overflows."""
     sums = X @ wiring
     sums = np.asarray(sums.toarray() if sp.issparse(sums) else sums)
     if not all_finite(sums):
@@ -188,7 +188,7 @@ def _sums(X: Any, wiring: Any) -> Array:
 
 
 def _quantiles(X: Any, wiring: Any, weights: Array, shares: Array) -> Array:
-    """For each unit the least sum at or below which its share of the weight lies; a few units at once."""
+    """For each unit the weighted quantile of its sums at its share; computed for a few units at a time."""
     found = np.empty(shares.size, X.dtype)
     for begin in range(0, shares.size, UNITS_AT_ONCE):
         sums = _sums(X, wiring[:, begin : begin + UNITS_AT_ONCE])
@@ -204,7 +204,7 @@ class MarkI(Perceptron):
     """Rosenblatt's Mark I Perceptron: a retina, association units wired at random, a response layer that learns.
 
     The rows are pictures, of 20 × 20 photocells in the machine of 1960, or any other input. `RandomWiring` turns them
-    into the answers a of association units; the response units learn from them by the perceptron rule,
+    into the outputs a of association units; the response units learn from them by the perceptron rule,
 
         w += η·y·a,   b += η·y          where y·(w·a + b) ≤ 0.
 
@@ -238,7 +238,7 @@ scoring, n_iter_no_change, record_errors, class_weight, random_state
     >>> from rosenblatt import MarkI
     >>> bars = np.zeros((40, 20, 20))
     >>> for k in range(20):
-    ...     bars[k, k, :] = bars[20 + k, :, k] = 1.0  # lie or stand: every photocell is lit as often in both classes
+    ...     bars[k, k, :] = bars[20 + k, :, k] = 1.0  # both classes light every photocell equally often
     >>> y = ["lying"] * 20 + ["standing"] * 20
     >>> model = MarkI(threshold=1.5, random_state=0).fit(bars.reshape(40, 400), y)
     >>> model.report_.outcome, model.report_.errors
@@ -246,7 +246,7 @@ scoring, n_iter_no_change, record_errors, class_weight, random_state
     """
 
     wiring_: RandomWiring
-    _needs_memory = "its units are wired and their thresholds drawn with all rows in view"
+    _needs_memory = "the thresholds of its units depend on all rows"
     _widens_rows = False
     _parameter_constraints = MARK_I
     margin, update, bias_step = 0.0, "online", "unit"
@@ -286,13 +286,13 @@ scoring, n_iter_no_change, record_errors, class_weight, random_state
         return replace(examples, n_features=self._width())
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
-        """The answers of the association units."""
+        """The outputs of the association units."""
         retina, _ = super()._rows(X, reset, dtype)
         return encode_rows(self.wiring_.transform(_whole(retina, self.n_features_in_)))
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
-        """Not there: the weights of the response units are nothing without their wiring."""
+        """Not available: the weights of the response units mean nothing without the wiring."""
         raise TypeError("MarkI is wired before it has weights: use Perceptron.from_weights on its units.")
 
     def _why_unmixed(self) -> str | None:

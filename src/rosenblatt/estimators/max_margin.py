@@ -45,7 +45,7 @@ PUBLISHED = ("coef_", "intercept_", "support_", "dual_coef_")
 
 
 class Plane(NamedTuple):
-    """One class against the rest: a plane, y·α of each row, what is proven of it, its gap and the steps to it."""
+    """One class against the rest: a plane, y·α of each row, its certificate, its gap and the number of steps."""
 
     coef: Array
     intercept: float
@@ -61,7 +61,7 @@ def _shares(found: WidestPlane, X: Any, sides: Array) -> Array:
     if rows:
         shares[rows] = np.array(found.weights) * sides[rows]
         v = np.asarray(shares[rows] @ X[rows], dtype=np.float64).ravel()
-        length = math.hypot(*v)  # which neither overflows nor underflows
+        length = math.hypot(*v)  # neither overflows nor underflows
         with np.errstate(over="ignore", invalid="ignore"):
             shares *= math.hypot(*found.coef) / length if length else 0.0
     return shares
@@ -71,8 +71,8 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     """The plane of the largest margin, each class against the rest, with a certificate for each.
 
     Maximises min_i y_i (w·x_i + b)/‖w‖ until margin and upper bound agree to `tol`. Where no plane separates, or none
-    is found, it warns, keeps the verdict, and minimises ½‖w‖² + Σ max(0, 1 − y_i f(x_i))² instead (the squared hinge
-    with C = 1).
+    is found, it warns, stores the verdict in `report_`, and minimises ½‖w‖² + Σ max(0, 1 − y_i f(x_i))² instead (the
+    squared hinge with C = 1).
 
     Parameters
     ----------
@@ -89,16 +89,16 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     support_ : ndarray of shape (S,)
         The rows that w is made of, ascending: the nearest ones, or for the squared hinge those with y·f < 1.
     dual_coef_ : ndarray of shape (1, S) or (K, S)
-        By how much: `coef_` = `dual_coef_` @ X[`support_`], as closely as `tol` says. y·α, (1, S) for two classes as in
-        scikit-learn's SVC; for K classes one row per plane, with 0 where a row is no support of it. Absent, with
+        Their coefficients: `coef_` = `dual_coef_` @ X[`support_`], up to `tol`. y·α, (1, S) for two classes as in
+        scikit-learn's SVC; for K classes one row per plane, with 0 where a row does not support it. Absent, with
         `support_`, where α is not representable in doubles, as for rows of length 1e-155.
     n_iter_ : int
-        Rows that joined a corral (Newton steps, for the squared hinge), over all classes.
+        Steps of Wolfe's algorithm (Newton steps, for the squared hinge), over all classes.
     certificates_ : tuple
-        For each plane a `WidestPlane`, or the `Separability` that comes without one. Rows of weight 0 are not counted.
+        For each plane a `WidestPlane`, or a `Separability` if there is none. Rows of weight 0 are not counted.
     report_ : Report
         outcome "solved"; "inseparable" with `witness`, the `Separability` of the first class that is not separable; or
-        "undecided" where no plane in doubles was found for a class, though none is ruled out.
+        "undecided" where no plane in doubles was found for a class, though one may exist.
 
     See Also
     --------
@@ -165,7 +165,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> MaxMargin:
-        """A model with these weights, nothing proven (`report_` is None): see `Perceptron.from_weights`."""
+        """A model with these weights and no certificates (`report_` is None): see `Perceptron.from_weights`."""
         like = Perceptron.from_weights(coef, intercept, classes, multiclass="ovr")
         model = cls(**params)
         model._validate_params()
@@ -223,7 +223,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         else:
             on = codes[:, None] == np.arange(scores.shape[1])
             norms = np.linalg.norm(self.coef_, axis=1)
-            norms[norms == 0] = math.inf  # no plane, no distance
+            norms[norms == 0] = math.inf  # w = 0 defines no distance
             low = float((np.where(on, scores, -scores).min(axis=0) / norms).min())
         if without:
             margin = low if scores.ndim > 1 else low / (float(np.linalg.norm(self.coef_)) or math.inf)
@@ -251,17 +251,17 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             warn(f"{'. '.join(why)}: the squared hinge with C = 1 was minimised instead.")
         elif self.report_.outcome == "budget":
             warn(
-                f"The margin is proven only to a gap of {self.report_.gap:.2g}, above tol={self.tol:g}: doubles go no "
-                "further on these rows."
+                f"The margin is proven only to a gap of {self.report_.gap:.2g}, above tol={self.tol:g}: this is the "
+                "limit of double precision on these rows."
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copy cannot be written to either."""
+        """Restore a copy, whose arrays are read-only too."""
         super().__setstate__(state)
         protect(self, *PUBLISHED)
 
     def _renew(self) -> None:
-        """Arrays that cannot be written to."""
+        """Make the arrays read-only."""
         protect(self, *PUBLISHED)
 
     def _check_whole(self) -> None:
@@ -271,10 +271,10 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             return
         planes = 1 if self.classes_.size == 2 else int(self.classes_.size)
         check_planes(self.coef_, self.intercept_, planes, self.n_features_in_, "fiu")
-        if "support_" in vars(self):  # files of version 0.1 and given weights have none
+        if "support_" in vars(self):  # absent in files of version 0.1 and after from_weights
             must(is_array(self.support_, (self.support_.size,), "i"), "the numbers of support rows")
             must(is_array(self.dual_coef_, (planes, self.support_.size)), "dual coefficients")
-        proofs = 0 if self.report_ is None else planes  # of given weights nothing is proven
+        proofs = 0 if self.report_ is None else planes  # from_weights gives no certificates
         must(isinstance(self.certificates_, tuple) and len(self.certificates_) == proofs, f"{proofs} certificates")
         must(all(isinstance(one, WidestPlane | Separability) for one in self.certificates_), "certificates")
 
@@ -299,7 +299,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         X = self._checked(X, reset=False)
-        encode_rows(X)  # refuses what is not finite
+        encode_rows(X)  # refuses NaN and infinity
         return self._scores(X)
 
     def predict(self, X: Any) -> Array:

@@ -44,7 +44,7 @@ class NetworkReport(Report):
     Attributes
     ----------
     loss : float
-        The mean loss over the last epoch. "separated" says that it is small and that every training row is right,
+        The mean loss over the last epoch. "separated" means that it is small and that every training row is right,
         "stalled" that it stopped improving; `margin` and `bound` are None.
     """
 
@@ -110,17 +110,17 @@ class MultilayerPerceptron(EpochClassifier):
     learning_rate_init : float, default=0.001
     momentum : float, default=0.9
     beta_1, beta_2, epsilon : float, default=0.9, 0.999, 1e-8
-        Of Adam.
+        Parameters of Adam.
     batch_size : int, default=200
     order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
-        In which rows fill the batches: see `Perceptron`.
+        The order in which rows fill the batches: see `Perceptron`.
     max_epochs : int, default=None
         None: 2·10⁹ stored values or 2,000 epochs (10,000 steps where that is more), whichever comes first, at least 10.
     tol : float, default=1e-5
     n_iter_no_change : int or None, default=None
-        Stop when within so many epochs the loss did not fall by `tol` of itself (with `early_stopping`: the score did
-        not rise). None: 10 epochs, or 100 steps where that is more. It also stops when the loss is a fiftieth of that
-        of a guess and every training row is right.
+        Stop when the loss did not fall by `tol` of itself within this many epochs (with `early_stopping`: the score did
+        not rise). None: 10 epochs, or 100 steps where that is more. It also stops when the loss is 1/50 of that
+        of a random guess and every training row is right.
     early_stopping : bool, default=False
         Score each epoch on held-out rows, and return the best epoch's model.
     validation_fraction : float, default=0.1
@@ -222,8 +222,8 @@ class MultilayerPerceptron(EpochClassifier):
             if ACTIVATIONS[layers[-1].activation].slope is None:
                 raise ValueError(
                     f'Units with activation "{layers[-1].activation}" cannot be trained by backpropagation: the slope '
-                    'of a step is 0, so that no weight below it would ever move. Use "tanh" or "logistic", its smooth '
-                    "forms, or MarkI, which leaves its first layer as it was wired."
+                    'of a step is 0, so that weights below it would never change. Use "tanh" or "logistic", its smooth '
+                    "forms, or MarkI, whose first layer is fixed."
                 )
         return layers
 
@@ -272,7 +272,7 @@ class MultilayerPerceptron(EpochClassifier):
         self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
 
     def _attributes(self, kept: Any, examples: Examples) -> dict[str, Any]:
-        # A copy: what it learns later does not change it.
+        # A copy: later training must not change it.
         return super()._attributes(replace(kept, flat=kept.flat.copy()), examples)
 
     def _complaint(self, report: Report) -> str:
@@ -301,6 +301,3 @@ class MultilayerPerceptron(EpochClassifier):
         np.exp(s, out=s)
         s /= s.sum(axis=1, keepdims=True)
         return s
-
-
-# -- the Mark I ------------------------------------------------------------------------------------------------------

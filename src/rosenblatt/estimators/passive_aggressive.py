@@ -35,7 +35,7 @@ class PassiveAggressive(OnlineClassifier):
     Parameters
     ----------
     C : float, default=1.0
-        The largest step (PA-I), or how little is smoothed (PA-II).
+        The largest step (PA-I); smaller values give smaller steps (PA-II).
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
     keep : {"last", "average"}, default="last"
     fit_intercept : bool, default=True
@@ -44,16 +44,16 @@ class PassiveAggressive(OnlineClassifier):
         c², what a step of size 1 adds to the bias, which is a feature of value c: ‖x̂‖² = ‖x‖² + c². Rows of norm 1
         (TF-IDF) learn better with 0.01: test accuracy of PA-II, averaged, 5 epochs, medians of five seeds, for 1 and
         0.01: 0.9539 and 0.9563, 0.9405 and 0.9446, 0.9883 and 0.9900 (20 Newsgroups: comp, sci, rec.sport against the
-        rest), equal on acq (0.9767); longer rows do not mind (a9a, 0.8499 and 0.8498); PA-I gains as much. The
+        rest), equal on acq (0.9767); longer rows are unaffected (a9a, 0.8499 and 0.8498); PA-I gains as much. The
         averaged perceptron gains on some and loses on others, and AROW is the same within 0.001
         (`benchmarks/bench.py bias`).
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
-        In which order an epoch visits its rows: see `Perceptron`.
+        The order in which an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
-        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+        How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
     max_epochs : int or None, default=None
-        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
-        10.
+        The maximum number of epochs. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at
+        least 10.
     early_stopping : bool, default=False
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
@@ -67,7 +67,7 @@ class PassiveAggressive(OnlineClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights of the last call.
+        Whether `fit` continues from the weights of the last call.
     random_state : int, RandomState or None, default=None
         Seeds the order of rows and the choice of held-out rows.
 
@@ -127,7 +127,7 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     ----------
     C : float, default=1.0
     epsilon : float, default=0.1
-        Half the width of the tube within which no loss is felt.
+        Half the width of the tube within which the loss is 0.
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
     keep : {"last", "average"}, default="last"
     fit_intercept : bool, default=True
@@ -135,10 +135,10 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     bias_step : {"unit", "radius"} or float, default="unit"
         c², what a step of size 1 adds to the bias: ‖x̂‖² = ‖x‖² + c².
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
-        In which order an epoch visits its rows: see `Perceptron`.
+        The order in which an epoch visits its rows: see `Perceptron`.
     max_epochs : int or None, default=None
-        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
-        10.
+        The maximum number of epochs. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at
+        least 10.
     early_stopping : bool, default=False
         Whether rows are held out, and the epoch with the best R² on them becomes the model.
     validation_fraction : float, default=0.1
@@ -150,7 +150,7 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     record_errors : bool, default=False
         Whether each epoch's record counts the rows that the model gets wrong, at the cost of a scan.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights of the last call.
+        Whether `fit` continues from the weights of the last call.
     random_state : int, RandomState or None, default=None
         Seeds the order of rows and the choice of held-out rows.
 

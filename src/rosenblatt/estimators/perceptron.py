@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 ORDERS = {"shuffle", "blocks", "cyclic", "random", "first", "worst"}
 
-# What every online classifier takes.
+# Parameters of every online classifier.
 COMMON: dict[str, Any] = {
     "fit_intercept": ["boolean"],
     "order": [StrOptions(ORDERS), "array-like"],
@@ -55,19 +55,19 @@ def checked_order(order: Any) -> str | Array:
     if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
         raise ValueError(f"order must be one of {sorted(ORDERS)} or a sequence of row numbers, got {order!r}.")
     if (rows < 0).any():
-        raise ValueError(f"order names row {int(rows.min())}: rows count from 0.")
+        raise ValueError(f"order names row {int(rows.min())}: rows are numbered from 0.")
     return rows.astype(np.uint64)
 
 
 class Perceptron(OnlineClassifier):
-    """Rosenblatt's perceptron, with the choices that the literature offers.
+    """Rosenblatt's perceptron, with its variants from the literature.
 
     A row (x, y) that is not on the right side of the plane, y·f ≤ margin with f = w·x + b, moves it:
 
         w += η·y·x          b += η·y·c²          c² = 1 (bias step "unit"), R² ("radius") or any number
 
     On rows that can be separated this ends, after at most (R/γ)² updates through the origin (Novikoff 1962), and `fit`
-    runs until it has; on others it stops by its budget and says how many rows are wrong.
+    runs to that point; on others it stops when its budget is spent and reports how many rows are wrong.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class Perceptron(OnlineClassifier):
         η; t counts updates. "line-search" is for batch updates. A callable gets the number of the epoch, from 1.
     fit_intercept : bool, default=True
     bias_step : {"unit", "radius"} or float, default="unit"
-        c²: the bias is learned as if it were a feature of value c. Rows of norm 1 (TF-IDF) carry a feature as large
-        as themselves with "unit"; see `PassiveAggressive` for what smaller steps are worth.
+        c²: the bias is learned as if it were a feature of value c. With "unit", rows of norm 1 (TF-IDF) get a bias
+        feature as large as the row itself; `PassiveAggressive` has the accuracies with smaller steps.
     margin : float or pair of floats, default=0.0
         How far beyond the plane a row must be. A pair, in the order of `classes_`, gives each class its own (for
         one-vs-rest: the rest, the class).
@@ -85,17 +85,17 @@ class Perceptron(OnlineClassifier):
         one-vs-one those of the pair). With η = N it is the fixed-increment rule, the plain sum. A line search follows
         their mean instead.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of rows, default="shuffle"
-        Rows count from 0.
-        A fresh permutation each epoch; one that a file can give too, of blocks and then of rows within a pool of
-        blocks, which is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, one update an
-        epoch, the first or the most wrong row of all. A sequence of row numbers is visited as it stands, each epoch.
+        A fresh permutation each epoch; a permutation of blocks and then of rows within a pool of blocks, which can
+        be read from a file and is what "shuffle" becomes in `rosenblatt.fit`; as given; with replacement; or, with
+        one update per epoch, the first or the most wrong row of all. A sequence of row numbers, from 0, is visited
+        as given in each epoch.
     keep : {"last", "average", "vote", "pocket"}, default="last"
         Which weights are the model: the last ones; the average over all visits; all of them, voting; or those with
-        the longest run of right answers, taken only if they err less on all rows (Gallant 1990). In `partial_fit` all
-        rows are those of the call: what is in the pocket is counted anew on them.
+        the longest run of correct predictions, if they make fewer errors on all rows (Gallant 1990). In `partial_fit`
+        "all rows" are the rows of the call, on which the errors of the pocket are counted again.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
-        Of more than two classes: all in one pass, raising the true class and lowering the best wrong one; each class
-        against the rest, in one pass too; each pair of classes.
+        For more than two classes: all in one pass, raising the true class and lowering the best wrong one; each class
+        against the rest, also in one pass; or each pair of classes.
     max_epochs : int, default=None
         None: 2·10⁹ stored values or 10,000 epochs, whichever comes first, at least 10; for a vote, which stores every
         update, 2·10⁷ values or 1,000 epochs.
@@ -109,13 +109,13 @@ class Perceptron(OnlineClassifier):
         Count the training errors after each epoch (one more pass).
     class_weight : dict, "balanced" or None, default=None
     warm_start : bool, default=False
-        Start `fit` from the last iterate of the fit before.
+        Start `fit` from the last iterate of the previous fit.
     random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, d) or (K, d)
-        K(K−1)/2 rows for "ovo". A vote has none.
+        K(K−1)/2 rows for "ovo". Absent with keep="vote".
     intercept_ : ndarray
     classes_ : ndarray
     n_iter_ : int
@@ -186,7 +186,9 @@ class Perceptron(OnlineClassifier):
 
     def _plan(self) -> Plan:
         if self.learning_rate == "line-search" and self.update != "batch":
-            raise ValueError('learning_rate="line-search" needs update="batch": one row gives no line to search.')
+            raise ValueError(
+                'learning_rate="line-search" needs update="batch": a single row has no minimum along its line.'
+            )
         if self.update == "batch" and self.keep == "vote":
             raise ValueError('keep="vote" counts how many rows each w survives; with update="batch" use "average".')
         if self.update == "batch" and not (isinstance(self.order, str) and self.order in ("shuffle", "cyclic")):
@@ -217,7 +219,7 @@ class Perceptron(OnlineClassifier):
         scheme = super()._scheme(classes, labels)
         if scheme.joint and len(set(self._margins())) > 1:
             raise ValueError(
-                f"margin={self.margin!r} is a pair, of two classes; with {classes} classes and "
+                f"margin={self.margin!r} is a pair, which is for two classes; with {classes} classes and "
                 'multiclass="multinomial" a margin lies between classes: give one number, or multiclass="ovr".'
             )
         return scheme
@@ -249,7 +251,7 @@ class Perceptron(OnlineClassifier):
 
     @property
     def votes_(self) -> Any:
-        """How many visits each of `vectors_` survived: 0 at birth, + 1 for each row answered right."""
+        """How many visits each of `vectors_` survived: 0 at first, plus 1 for each row classified correctly."""
         return self._written_out()[2]
 
 
@@ -278,12 +280,12 @@ class AveragedPerceptron(Perceptron):
     update : {"online", "batch"}, default="online"
         Whether each row moves w at once, or all rows together once per epoch.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
-        In which order an epoch visits its rows: see `Perceptron`.
+        The order in which an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
-        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+        How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
     max_epochs : int or None, default=None
-        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
-        10.
+        The maximum number of epochs. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at
+        least 10.
     early_stopping : bool, default=False
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
@@ -297,7 +299,7 @@ class AveragedPerceptron(Perceptron):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights of the last call.
+        Whether `fit` continues from the weights of the last call.
     random_state : int, RandomState or None, default=None
         Seeds the order of rows and the choice of held-out rows.
 
@@ -351,10 +353,10 @@ class AveragedPerceptron(Perceptron):
 
 
 class VotedPerceptron(Perceptron):
-    """`Perceptron` with keep="vote": every w there ever was votes, as many times as rows it answered right.
+    """`Perceptron` with keep="vote": every w votes, with the number of rows that it classified correctly as its weight.
 
-    Prediction is sign Σ c_k sign(w_k·x + b_k). Every update is stored, so that large sets get ten epochs unless told
-    otherwise.
+    Prediction is sign Σ c_k sign(w_k·x + b_k). Every update is stored, so that large sets get ten epochs by
+    default.
 
     Parameters
     ----------
@@ -367,12 +369,12 @@ class VotedPerceptron(Perceptron):
     margin : float or pair of floats, default=0.0
         How far beyond the plane a row must be; a pair, in the order of `classes_`, sets one margin per class.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
-        In which order an epoch visits its rows: see `Perceptron`.
+        The order in which an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
-        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+        How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
     max_epochs : int or None, default=None
-        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
-        10.
+        The maximum number of epochs. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at
+        least 10.
     early_stopping : bool, default=False
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
@@ -386,7 +388,7 @@ class VotedPerceptron(Perceptron):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights of the last call.
+        Whether `fit` continues from the weights of the last call.
     random_state : int, RandomState or None, default=None
         Seeds the order of rows and the choice of held-out rows.
 
@@ -458,14 +460,14 @@ class PAUM(Perceptron):
     bias_step : {"unit", "radius"} or float, default="radius"
         What a step of size η adds to b: η·y or η·y·R².
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
-        In which order an epoch visits its rows: see `Perceptron`.
+        The order in which an epoch visits its rows: see `Perceptron`.
     keep : {"last", "average", "vote", "pocket"}, default="last"
         Which weights are the model: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="ovr"
-        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+        How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
     max_epochs : int or None, default=None
-        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
-        10.
+        The maximum number of epochs. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at
+        least 10.
     early_stopping : bool, default=False
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
@@ -479,7 +481,7 @@ class PAUM(Perceptron):
     class_weight : dict, "balanced" or None, default=None
         Weights of classes, which multiply those of rows; "balanced" makes all classes weigh the same.
     warm_start : bool, default=False
-        Whether `fit` goes on from the weights of the last call.
+        Whether `fit` continues from the weights of the last call.
     random_state : int, RandomState or None, default=None
         Seeds the order of rows and the choice of held-out rows.
 

@@ -41,7 +41,7 @@ MOST_CALIBRATED = 500_000  # scores by which probabilities are calibrated
 
 @dataclass(frozen=True)
 class Problem:
-    """The rows of a fit: where they are, what they should be called, what they weigh, which are used."""
+    """The rows of a fit: features, targets, weights, and which rows are used."""
 
     rows: Any
     reader: RowReader
@@ -51,12 +51,12 @@ class Problem:
 
     @property
     def placed(self) -> Any:
-        """The target as the columns are to learn it, where the rows are."""
+        """The target as the columns learn it, on the device of the rows."""
         return self.reader.place(self.target if self.columns > 1 else 2.0 * self.target - 1.0)
 
     @property
     def shares(self) -> Any:
-        """The weights, where the rows are."""
+        """The weights, on the device of the rows."""
         weights = self.weights
         return None if weights is None else self.reader.place(weights / weights.mean(), self.reader.dtype)
 

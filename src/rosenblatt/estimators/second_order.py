@@ -1,4 +1,4 @@
-"""Second-order online learners, which also learn how sure they are of each weight."""
+"""Second-order online learners, which also learn the variance of each weight."""
 
 from __future__ import annotations
 
@@ -33,29 +33,30 @@ def _plan(model: Any, rule: Rule) -> Plan:
 class AROW(OnlineClassifier):
     """Adaptive regularisation of weights.
 
-    Keeps a mean w and a covariance Σ, I at the start. On a row with y·f < 1, with v = xᵀΣx and β = 1/(v + r):
+    Stores a mean w and a covariance Σ, initially I. On a row with y·f < 1, with v = xᵀΣx and β = 1/(v + r):
 
         w += max(0, 1 − y·f)·β·y·Σx          Σ −= β·Σx xᵀΣ
 
-    so that weights seen often move less. It tolerates label noise well. Rows are separated when y·f > 0 on all.
+    so that weights of frequent features change less. It tolerates label noise well. Rows are separated when y·f > 0 on
+    all.
 
     Parameters
     ----------
     r : float, default=1.0
-        How much a row is distrusted: larger r, smaller steps.
+        Regularisation: the larger r, the smaller the steps.
     covariance : {"diagonal", "full"}, default="diagonal"
-        "full" keeps (d + 1)² numbers per class, so it is for few features.
+        "full" stores (d + 1)² numbers per class, so it is for few features.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
     bias_step : "unit" or float, default="unit"
         c², the initial variance of the bias in units of that of a weight, as if it were a feature of value c.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
-        In which order an epoch visits its rows: see `Perceptron`.
+        The order in which an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
-        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+        How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
     max_epochs : int or None, default=None
-        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
-        10.
+        The maximum number of epochs. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at
+        least 10.
     early_stopping : bool, default=False
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
@@ -124,18 +125,18 @@ class SecondOrderPerceptron(OnlineClassifier):
     ----------
     a : float, default=1.0
     covariance : {"diagonal", "full"}, default="diagonal"
-        "diagonal" keeps only the diagonal of A.
+        "diagonal" stores only the diagonal of A.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
     bias_step : "unit" or float, default="unit"
         c², the initial variance of the bias in units of that of a weight, as if it were a feature of value c.
     order : {"shuffle", "blocks", "cyclic", "random", "first", "worst"} or sequence of int, default="shuffle"
-        In which order an epoch visits its rows: see `Perceptron`.
+        The order in which an epoch visits its rows: see `Perceptron`.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
-        How several classes are told apart: all planes together, one-vs-rest or one-vs-one.
+        How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
     max_epochs : int or None, default=None
-        Epochs at most. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at least
-        10.
+        The maximum number of epochs. None: 2·10⁹ stored values visited or 10,000 epochs, whichever comes first, but at
+        least 10.
     early_stopping : bool, default=False
         Whether rows are held out, and the epoch that scores best on them becomes the model.
     validation_fraction : float, default=0.1
@@ -195,7 +196,7 @@ class SecondOrderPerceptron(OnlineClassifier):
         return _plan(self, SecondOrderRule(self.a, self.covariance == "full"))
 
     def _renew(self) -> None:
-        """A diagonal of version 0.1, which did not say of what it was."""
+        """Convert a diagonal of version 0.1, which did not record whether it was of A or of its inverse."""
         super()._renew()
         for machine in getattr(vars(self).get("_state"), "machines", ()):
             if type(machine.covariance) is DiagonalCovariance:

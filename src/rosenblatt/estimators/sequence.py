@@ -51,15 +51,15 @@ class SequencePerceptron(OnlineLearner):
     r"""The structured perceptron: a tag for each token of a sentence, all of them chosen together.
 
     With Φ(x, y) counting every pair of a feature and a tag, and every pair of neighbouring tags, Viterbi's algorithm
-    finds the best path of tags, and a wrong one moves the weights (Collins 2002):
+    finds the best path of tags, and a wrong path updates the weights (Collins 2002):
 
         ŷ = argmax_y w·Φ(x, y)          w += Φ(x, y) − Φ(x, ŷ)
 
-    Where some w of length 1 gives every right path a lead of δ over all others, there are at most R²/δ² updates,
+    If some w of length 1 gives every correct path a lead of δ over all others, there are at most R²/δ² updates,
     R = max‖Φ(x, y) − Φ(x, ŷ)‖. The average of all weights, which is the model by default, generalises better than the
     last ones.
 
-    Features are what python-crfsuite takes: a token is a list of strings, or a dict of names with numbers, strings,
+    Features are given as for python-crfsuite: a token is a list of strings, or a dict of names with numbers, strings,
     booleans, lists, sets or dicts (names are joined by ":"). Or a token is a row of an array or CSR matrix.
 
     Parameters
@@ -72,8 +72,8 @@ class SequencePerceptron(OnlineLearner):
     keep : {"average", "last"}, default="average"
         Which weights are the model: their average over all visits, or the last ones.
     constraints : {"iob1", "iob2", "iobes"} or None, default=None
-        Forbids moves between tags that are impossible when chunks are written in this way. A sentence that the known
-        tags allow no path through, such as one word where training had no tag for a word alone, is tagged without.
+        Forbids transitions between tags that are impossible in this notation for chunks. A sentence for which the known
+        tags allow no path, such as a single word when training had no tag for one, is tagged without constraints.
     transitions : bool, default=True
         Whether pairs of neighbouring tags have weights; without them tags are chosen one by one.
     template : str or None, default=None
@@ -98,11 +98,11 @@ class SequencePerceptron(OnlineLearner):
     classes_ : ndarray of shape (K,)
         The tags, sorted.
     transitions_ : ndarray of shape (K, K)
-        The weight of each tag, by column, after each other one, by row.
+        The weight of the tag of a column after the tag of a row.
     start_ : ndarray of shape (K,)
         The weight of each tag at the start of a sentence.
     coef_ : ndarray of shape (K, d)
-        The weight of each feature for each tag, made when asked for.
+        The weight of each feature for each tag, computed on access.
     features_ : list of str or None
         The names of features; None for rows of an array.
     n_features_in_ : int
@@ -195,7 +195,7 @@ class SequencePerceptron(OnlineLearner):
             A sentence is a sequence of tokens, each a list of strings or a dict of features.
         y : sequence of tag sequences, or tags of all tokens if X has rows
         lengths : array-like of shape (sentences,), optional
-            If X has rows: the number of tokens of each sentence, in turn. By default all rows are one sentence.
+            If X has rows: the number of tokens of each sentence, in order. By default all rows are one sentence.
 
         Returns
         -------
@@ -213,7 +213,7 @@ class SequencePerceptron(OnlineLearner):
         save: Callable[[Any], None] | None = None,
         resume: Callable[[Any], Any] | None = None,
     ) -> Iterator[PartOfEpoch | EpochRecord]:
-        """`fit`, step by step; `save` gets the estimator after each epoch, `resume` returns the one to go on from."""
+        """`fit`, step by step; `save` gets the estimator after each epoch, `resume` returns one to continue from."""
         self._validate_params()
         sentences = self._sentences(X, y, lengths, first=True)
         plan = self._sequence_plan(sentences)
@@ -282,7 +282,7 @@ class SequencePerceptron(OnlineLearner):
         return Sentences(rows[0].features, rows[0].bounds, rows_wide, target, found)
 
     def _training_rows(self, X: Any, y: Any, lengths: Any, first: bool) -> tuple[Any, tuple[TokenRows, int], list[Any]]:
-        """The features, the tokens by them with the number of features, and the tags of all tokens."""
+        """The features, the tokens as rows of them with the number of features, and the tags of all tokens."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if _has_rows(X):
@@ -298,7 +298,7 @@ class SequencePerceptron(OnlineLearner):
         if not first and self._features is None:
             raise ValueError("X has features by name; the model was fitted to rows.")
         if not first and getattr(self._features, "template", None) != self.template:
-            raise ValueError("template is now another than in the first call of partial_fit.")
+            raise ValueError("template must be the same as in the first call of partial_fit.")
         _refuse_lengths(lengths)
         known = None if first else self._features
         features: Any
@@ -346,7 +346,7 @@ class SequencePerceptron(OnlineLearner):
         return sentences.only(np.flatnonzero(~held).astype(np.uint64)), score
 
     def _conclude(self, run: Training, report: Report) -> Report:
-        """The report after the model has tagged the sentences that it learned from."""
+        """Complete the report by tagging the training sentences."""
         solver, source, kept = run.solver, run.source, self._kept
         assert isinstance(solver, SequenceSolver)
         ((errors, token_errors),) = source.ask(WrongPaths(kept))
@@ -440,7 +440,7 @@ class SequencePerceptron(OnlineLearner):
         Parameters
         ----------
         X, lengths
-            As in `fit`. Features that training did not meet are passed over.
+            As in `fit`. Features that did not occur in training are ignored.
 
         Returns
         -------
@@ -456,7 +456,7 @@ class SequencePerceptron(OnlineLearner):
         return [tags[begin:end] for begin, end in pairwise(bounds)]
 
     def score(self, X: Any, y: Any, lengths: Any = None) -> float:
-        """The share of tokens that get the right tag; a tag that training did not meet is never right.
+        """The share of tokens that get the right tag; a tag that did not occur in training always counts as wrong.
 
         Parameters
         ----------
@@ -524,12 +524,12 @@ class SequencePerceptron(OnlineLearner):
 
     @property
     def predict_proba(self) -> Any:
-        """Not there: scores are not probabilities."""
+        """Not available: scores are not probabilities."""
         raise AttributeError(NO_MARGINALS.format(type(self).__name__, "predict_proba"))
 
     @property
     def predict_marginals(self) -> Any:
-        """Not there: scores are not probabilities."""
+        """Not available: scores are not probabilities."""
         raise AttributeError(NO_MARGINALS.format(type(self).__name__, "predict_marginals"))
 
     # -- model files -------------------------------------------------------------------------------------------------
@@ -543,7 +543,7 @@ class SequencePerceptron(OnlineLearner):
             check_sequence_model(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Sentences, not rows of one shape."""
+        """X is sentences, not a two-dimensional array."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.no_validation = True
@@ -559,11 +559,11 @@ def _has_rows(X: Any) -> bool:
 
 def _refuse_lengths(lengths: Any) -> None:
     if lengths is not None:
-        raise ValueError("lengths is for rows of an array; a list of sentences has its own.")
+        raise ValueError("lengths is for rows of an array; a list of sentences has its own lengths.")
 
 
 def _checked_lengths(lengths: Any, tokens: int) -> Array:
-    """The number of tokens of each sentence; all in one by default."""
+    """The number of tokens of each sentence; by default one sentence holds all."""
     if lengths is None:
         return np.array([tokens])
     found = np.asarray(lengths)
@@ -581,6 +581,6 @@ def _token_accuracy(kept: PathModel, sentences: Sentences) -> float:
 
 
 def _margin(kept: PathModel, sentences: Sentences) -> float:
-    """δ: the smallest lead of a right path, for weights of length 1."""
+    """δ: the smallest lead of a correct path, for weights of length 1."""
     length = math.sqrt(kept.norm2)
     return kept.lead(sentences) / length if length > 0 else 0.0

@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _never(model: Any) -> bool:
-    raise AttributeError("The dual holds a number for each row: it needs all rows at once, so use fit.")
+    raise AttributeError("The dual has a variable for each row and needs all rows at once: use fit.")
 
 
 class LinearSVM(OnlineClassifier):
@@ -41,21 +41,21 @@ class LinearSVM(OnlineClassifier):
         ½‖w‖² + ½(b/B)² + C Σ s_i ξ_i  (hinge)          or          … + C Σ s_i ξ_i²  (squared hinge)
 
     by dual coordinate ascent with shrinking, and stops when the relative duality gap, (primal − dual)/primal, is below
-    `tol`: the objective is then within that share of the best there is, which `report_.gap` says.
+    `tol`: the objective is then within that fraction of its minimum. `report_.gap` is the gap that was reached.
 
     Parameters
     ----------
     C : float, default=1.0
     loss : {"hinge", "squared_hinge"}, default="hinge"
     multiclass : {"ovr", "crammer_singer"}, default="ovr"
-        Of more than two classes: each against the rest, all in one pass; or together (hinge only),
+        For more than two classes: each against the rest, all in one pass; or together (hinge only),
         ½‖W‖² + C Σ s_i max_k(f_k + [k ≠ y] − f_y).
     fit_intercept : bool, default=True
     intercept_scaling : float, default=1.0
         B; the larger, the less the intercept is penalised, and the slower the ascent.
     tol : float, default=1e-3
     shrinking : bool, default=True
-        Leave out rows that seem settled, until the gap of the others is closed.
+        Leave out rows whose dual variables seem final, until the gap of the others is closed.
     max_epochs : int, default=None
     class_weight : dict, "balanced" or None, default=None
     random_state : int, RandomState or None, default=None
@@ -67,8 +67,8 @@ class LinearSVM(OnlineClassifier):
     support_ : ndarray of shape (S,)
         The rows that w is made of, ascending.
     dual_coef_ : ndarray of shape (1, S) or (K, S)
-        By how much: `coef_` = `dual_coef_` @ X[`support_`]. y·α, (1, S) for two classes as in scikit-learn's SVC; for
-        K classes one row per plane, with 0 where a row is no support of it.
+        Their coefficients: `coef_` = `dual_coef_` @ X[`support_`]. y·α, (1, S) for two classes as in scikit-learn's
+        SVC; for K classes one row per plane, with 0 where a row does not support it.
     report_ : Report
         With `gap` and `objective`.
 
@@ -159,13 +159,13 @@ class LinearSVM(OnlineClassifier):
 
     @available_if(_never)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Not there: a dual needs all rows at once."""
+        """Not available: a dual needs all rows at once."""
 
     def _solver(self, plan: Plan, state: Any) -> DualSolver:
         return DualSolver(plan, state)
 
     def _publish(self, kept: Any) -> None:
-        """The planes; the multipliers are those of a whole training only."""
+        """Store the planes; the dual variables are stored only after a complete fit."""
         super()._publish(kept)
         for name in ("support_", "dual_coef_"):
             self.__dict__.pop(name, None)
@@ -195,9 +195,9 @@ class Pegasos(ObjectiveLearner, OnlineClassifier):
 
         w ← (1 − 1/t)w + 1/(λtk) Σ y·x over the rows of the batch with y·f < 1
 
-    and, with `project`, w ← w·min(1, 1/(√λ‖w‖)), since the best w is no longer than 1/√λ. The intercept is the
-    weight of a constant feature 1, with the others in ‖w‖. Of more than two classes each is taken against the rest.
-    λ = 1/(nC) makes it the problem of `LinearSVM`.
+    and, with `project`, w ← w·min(1, 1/(√λ‖w‖)), since the optimal w is no longer than 1/√λ. The intercept is the
+    weight of a constant feature 1 and counts in ‖w‖. With more than two classes each is learned against the rest.
+    With λ = 1/(nC) the problem is that of `LinearSVM`.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ class_weight, warm_start, random_state
 
     def _why_memory(self) -> str | None:
         if self.batch_size > 1:
-            return "its batches of several rows would be cut short wherever a piece of the file ends"
+            return "its mini-batches must not end where a part of the file ends"
         return super()._why_memory()
 
     def _objective(self, plan: ObjectivePlan, mean_loss: float) -> float:

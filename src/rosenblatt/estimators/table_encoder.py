@@ -1,4 +1,4 @@
-"""`TableEncoder`: mixed tables as rows of numbers."""
+"""`TableEncoder`: tables with columns of mixed types as rows of numbers."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ DROP = "drop"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Mixed tables as rows of numbers: numbers, names, booleans, dates and text, with missing values.
+    """Encodes a table as rows of numbers: numeric, categorical, boolean, date and text columns, with missing values.
 
     The kind of a column is decided from all rows:
 
-    - numbers: standardised; a missing value is the mean, and a feature says so; columns of mostly zeros are scaled
-      without a shift and stay sparse
-    - names: one-hot, the most frequent ones; the others and those never seen share a feature; missing is a name
+    - numbers: standardised; a missing value becomes the mean, with an indicator feature; columns of mostly zeros are
+      scaled without a shift and stay sparse
+    - names (categories): one-hot for the most frequent; rare and unknown names share a feature; missing is a name
     - booleans: as 0 and 1, standardised
     - dates and times: year, month, day of the week, hour
     - text (a median of three words or more, more than half of the values different): words and pairs of words by
@@ -56,20 +56,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     columns : mapping of str to str or transformer, optional
         The kind of some columns: "numbers", "splines" (a piecewise-linear function of a number), "names", "booleans",
-        "dates", "text", or "drop"; or a transformer of scikit-learn that encodes the column. The others are decided.
+        "dates", "text", or "drop"; or a scikit-learn transformer for the column. Others are decided from the data.
     encoders : mapping of str to transformer, optional
-        Transformers that encode all columns of a kind in place of what is built in. One of numbers and booleans gets
-        numbers of shape (n, 1), one of names and dates objects of shape (n, 1), with NaN for missing values; one of
-        text gets strings of shape (n,).
+        Transformers that replace the built-in encoding of all columns of a kind. Those for numbers and booleans get
+        numbers of shape (n, 1), those for names and dates objects of shape (n, 1), with NaN for missing values; those
+        for text get strings of shape (n,).
     missing : sequence of str, default=()
-        Text that stands for a missing value, beside the empty text, NA, NaN, ?, null and None.
+        Strings that mean a missing value, besides the empty string, NA, NaN, ?, null and None.
     max_names : int, default=1000
         The most names of a column that have a feature of their own.
 
     Attributes
     ----------
     columns_ : tuple of ColumnEncoding
-        The columns that are used, each with its kind and what was learned.
+        The columns that are used, each with its kind and its learned encoding.
     left_out_ : dict of str to str
         The columns that are left out, each with the reason.
     missing_counts_ : dict of str to int
@@ -143,7 +143,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """The rows of a table as numbers.
 
-        Columns may stand in another order, and there may be more of them; one that is missing is an error.
+        Columns may be in another order, and extra columns are ignored; a missing column is an error.
 
         Parameters
         ----------
@@ -168,10 +168,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return np.array([name for one in self.columns_ for name in one.feature_names()], dtype=object)
 
-    # -- the parts of fit, which folds use one by one -----------------------------------------------------------------
+    # -- the steps of fit, which folds call separately ----------------------------------------------------------------
 
     def _columns(self, table: Table, y: Any = None, classes: int | None = None) -> list[ParsedColumn]:
-        """The columns that are used, parsed; sets what does not depend on the rows that are learned from."""
+        """The used columns, parsed; sets the attributes that do not depend on which rows are learned from."""
         self._begin(list(table.columns), table.named)
         if y is not None and classes is None:
             y, classes = _label_codes(y)
@@ -188,7 +188,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return columns
 
     def _in_form(self, values: ColumnValues, column: ParsedColumn) -> ParsedColumn:
-        """A column in the form that its encoding takes, which may be a transformer of the user."""
+        """A column in the form that its encoder, possibly the user's transformer, takes."""
         transformer = self._transformer(column.name, column.kind)
         return column if transformer is None else transformed(values, column, transformer)
 
@@ -197,7 +197,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return (self.encoders or {}).get(kind) if asked is None or isinstance(asked, str) else asked
 
     def _begin(self, names: list[str], named: bool) -> None:
-        """Forget earlier columns; these are the new ones."""
+        """Replace the columns of an earlier fit by these."""
         self._validate_params()
         self._check_kinds(names)
         self.n_features_in_, self._names = len(names), tuple(names)
@@ -219,14 +219,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _copies(self, column: ParsedColumn, found: ColumnStatistics, y: Array, classes: int | None) -> bool:
         """Whether a column is a copy of the label, and therefore left out."""
-        code = found.whole or not found.numbers or classes is None  # fractions measure something
+        code = found.whole or not found.numbers or classes is None  # fractional values are measurements, not codes
         copies = code and column.name not in (self.columns or {}) and is_copy(column, y, classes)
         if copies:
             self.left_out_[column.name] = "a one-to-one copy of the label"
         return copies
 
     def _parsed(self, table: Table, one: ColumnEncoding) -> ParsedColumn:
-        """A column of a new table; text where there were only numbers is an error."""
+        """A column of a new table; text in a column of numbers is an error."""
         values = table.values(one.name, self.missing)
         if one.kind in ("numbers", "splines") and one.name not in self._notes and values.is_text:
             row = first_stray(values)
@@ -238,14 +238,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         asked = (self.columns or {}).get(name)
         if asked is None:
             return decided
-        if not isinstance(asked, str):  # a transformer, also of what would be left out
+        if not isinstance(asked, str):  # a transformer, even for a column that would be left out
             return decided if decided.kind else Kind("names")
         return Kind(None, "as asked") if asked == DROP else Kind(asked)
 
     def _check_kinds(self, names: list[str]) -> None:
         for name, kind in (self.columns or {}).items():
             if name not in names:
-                raise ValueError(f"columns names {name!r}, and there is no such column: {_some(names)}.")
+                raise ValueError(f"columns names {name!r}, but there is no such column: {_some(names)}.")
             if kind not in (*KINDS, DROP) if isinstance(kind, str) else not hasattr(kind, "transform"):
                 known = ", ".join((*KINDS, DROP))
                 raise ValueError(f"columns[{name!r}] must be one of {known}, or a transformer, got {kind!r}.")
@@ -257,7 +257,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = tuple(learned(column, self.max_names) for column in columns)
 
     def _matched(self, table: Table) -> Table:
-        """The table with the columns that were learned; by name, or by place where there are no names."""
+        """The table with the columns of `fit`, matched by name, or by position if there are no names."""
         if not (table.named and hasattr(self, "feature_names_in_")):
             if len(table.columns) != self.n_features_in_:
                 raise ValueError(
@@ -273,13 +273,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # -- scikit-learn and model files ---------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
-        """Mixed tables with missing values, and sparse matrices."""
+        """X may have columns of mixed types, missing values, or be sparse."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     def _renew(self) -> None:
-        """There is nothing of an older format."""
+        """Nothing to migrate: there is no older format."""
 
     def _check_whole(self) -> None:
         """Refuse a model whose parts do not fit together."""
@@ -299,7 +299,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _label_codes(y: Any) -> tuple[Array, int | None]:
-    """Labels as codes with the number of classes, or numbers as they are."""
+    """Labels as codes with the number of classes, or numbers unchanged."""
     values = np.asarray(y)
     if values.dtype.kind == "f":
         return values, None

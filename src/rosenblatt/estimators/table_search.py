@@ -1,7 +1,7 @@
-"""The search of `learner="auto"`: which learner, how strong, and numbers as they are, as splines or in random features.
+"""The search of `learner="auto"`: which learner, which strength, and numbers as given, as splines or random features.
 
-The settings of online learners in all folds are columns of one run, the penalties of the log loss columns of one
-descent. Columns of the table are encoded once, because no encoding looks at labels; no fold's learner sees the labels
+The settings of online learners in all folds are columns of one run, and the penalties of the log loss columns of one
+descent. Columns of the table are encoded once, because no encoding uses labels; no fold's learner sees the labels
 of its test rows. Settings race on a part of the rows, and only the best few are learned on all folds. Of these, and
 within one standard error of the best accuracy, the one with the lowest log loss is chosen.
 """
@@ -33,16 +33,16 @@ from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.schemes import JOINT, TWO
 
 Array = np.ndarray[Any, Any]
-PASSES, LEAST_PASSES, VISITS = 10, 2, 500_000  # of the online learners: so many visits of rows are enough
-BUDGET = 3_000_000_000  # values visited, counted for each column
-DESCENT = 10  # visits that the descent of a penalty counts for: about so many passes take as long
-MOST_FEATURES, MOST_CELLS = 1_000, 4_000_000  # of rows whose penalties are tried all at once
-FOURIER_ROWS, FOURIER_COUNT, RACE_FEATURES = 10_000, 300, 100  # so many of them show whether they are of use
-RACE_ROWS, FEW_TO_RACE = 2_000, 200  # rows that show which settings are far behind; test rows that do not
+PASSES, LEAST_PASSES, VISITS = 10, 2, 500_000  # of online learners: VISITS visits of rows are enough
+BUDGET = 3_000_000_000  # values visited, counted for each column of a run
+DESCENT = 10  # passes of an online learner that take as long as the descent of one penalty
+MOST_FEATURES, MOST_CELLS = 1_000, 4_000_000  # of tables whose penalties are all tried at once
+FOURIER_ROWS, FOURIER_COUNT, RACE_FEATURES = 10_000, 300, 100  # RACE_FEATURES show whether more would help
+RACE_ROWS, FEW_TO_RACE = 2_000, 200  # rows that show which settings are far behind; fewer test rows do not
 FINALISTS = 4  # settings that are learned on all folds
-MOST_SCORES = 2_000_000  # that a descent works on at a time
-ERRORS = 2.0  # of the difference in loss in the race, by which a setting is out of the race
-SEARCH_ROWS, CLASS_ROWS = 20_000, 20  # a search looks at so many rows at most, and at so many of each class at least
+MOST_SCORES = 2_000_000  # that one descent works on at a time
+ERRORS = 2.0  # standard errors behind the best loss at which a setting leaves the race
+SEARCH_ROWS, CLASS_ROWS = 20_000, 20  # rows that a search uses at most, and rows of each class at least
 clock = time.perf_counter
 
 
@@ -55,7 +55,7 @@ class TableSetting:
     keep: str = "last"
     bias_step: float = 1.0
     splines: bool = False
-    fourier: float = 0.0  # the width of the kernel, in units of the rows' variance; 0: no such features
+    fourier: float = 0.0  # the width of the kernel, in units of the rows' variance; 0: no random features
 
     def __str__(self) -> str:
         name, letter = NAMES[self.learner]
@@ -66,7 +66,7 @@ class TableSetting:
         return ", ".join(parts)
 
     def is_whole(self) -> bool:
-        """Whether every field has a value that a search may give it: a model file may be forged."""
+        """Whether every field has a valid value: a model file may be forged."""
         numbers = all(is_number(one) for one in (self.strength, self.bias_step, self.fourier))
         named = isinstance(self.learner, str) and self.learner in NAMES and self.keep in ("last", "average")
         return named and numbers and self.strength > 0 and self.fourier >= 0 and isinstance(self.splines, bool)
@@ -74,7 +74,7 @@ class TableSetting:
     def estimator(
         self, rows: int, features: int, class_weight: dict[int, float] | None = None, whole: bool = True
     ) -> Any:
-        """The learner, for so many rows and features; `whole`: all rows are in memory at once."""
+        """The learner for this many rows and features; `whole`: all rows are in memory at once."""
         online: dict[str, Any] = {"order": "blocks", "max_epochs": passes(rows)}
         batch = {**online, "max_epochs": passes(rows // 4), "solver": "stochastic"}
         if whole and (features <= MOST_FEATURES or self.learner == "squared"):
@@ -104,7 +104,7 @@ def at_once(rows: int, features: int) -> bool:
 
 
 def passes(rows: int) -> int:
-    """The passes of an online learner over so many rows."""
+    """The passes of an online learner over this many rows."""
     return max(LEAST_PASSES, min(PASSES, VISITS // max(rows, 1)))
 
 
@@ -116,8 +116,8 @@ _ONLINE = [
 ]
 _LOG = [TableSetting("log", strength) for strength in (3.0, 0.3, 1.0, 10.0, 30.0)]
 _AROW = [TableSetting("AROW", r) for r in (10.0, 1.0, 100.0)]
-# What is learned together, in the order in which a budget is spent. After the first group, the others of a group race
-# only if its first setting, of middle strength, has the lowest loss so far.
+# Settings that are learned together, in the order in which they spend the budget. After the first group, the others
+# race only if its first setting, of middle strength, has the lowest loss so far.
 GROUPS: list[list[TableSetting]] = [
     _LOG,
     _ONLINE,
@@ -138,7 +138,7 @@ NUMBER_DEFAULT = TableSetting("squared", 1.0)
 
 @dataclass(frozen=True)
 class Trial:
-    """A setting, and out of fold its accuracy and log loss, or its R² and mean squared error."""
+    """A setting with its out-of-fold accuracy and log loss, or R² and mean squared error."""
 
     setting: TableSetting
     score: float
@@ -155,7 +155,7 @@ class TableRows:
     folds: Array
     classes: int  # 0: the target is numbers
     class_weights: Array
-    fixed: frozenset[str]  # columns whose kind was asked for
+    fixed: frozenset[str]  # columns whose kind the user chose
     seed: int
 
     def take(self, rows: Array) -> TableRows:
@@ -170,11 +170,11 @@ class TableRows:
 
     @property
     def weighs(self) -> Array:
-        """Whether each row counts for something."""
+        """Whether each row has a positive weight."""
         return np.ones(self.target.size, bool) if self.weights is None else self.weights > 0
 
     def mass(self, rows: Array) -> Array | None:
-        """What these rows count for, by the weights of rows and of classes; None if all count 1."""
+        """The weights of these rows times those of their classes; None if all are 1."""
         weights = None if self.weights is None else self.weights[rows]
         if not self.classes or (self.class_weights == 1).all():
             return weights
@@ -182,9 +182,9 @@ class TableRows:
         return found
 
     def sample(self, numbers: Array | None) -> TableRows:
-        """The rows that a search looks at, by the hashes of their numbers in the table; all if they are few enough.
+        """The rows that a search uses, chosen by the hashes of their numbers in the table; all if they are few enough.
 
-        Without numbers they are 0, 1, …, and some rows of each class are taken.
+        Without numbers rows are numbered 0, 1, …, and some rows of each class are included.
         """
         if self.target.size <= SEARCH_ROWS:
             return self
@@ -194,18 +194,18 @@ class TableRows:
         for k in range(self.classes if numbers is None else 0):
             chosen[np.flatnonzero(self.target == k)[:CLASS_ROWS]] = True
         found = self.take(np.flatnonzero(chosen))
-        _, folds = np.unique(found.folds, return_inverse=True)  # of many folds some may have no row in the sample
+        _, folds = np.unique(found.folds, return_inverse=True)  # some of many folds may have no row in the sample
         return replace(found, folds=folds - int(found.folds.min(initial=0) < 0))
 
 
 def search_hashes(hashes: Array) -> Array:
-    """The bits of the hashes of rows that choose the rows of a search: others choose the rows that are held out."""
+    """The bits of the row hashes that choose the rows of a search; other bits choose the held-out rows."""
     found: Array = hashes >> np.uint64(32)
     return found
 
 
 def in_form(setting: TableSetting, columns: list[ParsedColumn], fixed: frozenset[str]) -> list[ParsedColumn]:
-    """The columns, with numbers as splines where the setting says so."""
+    """The columns, with numbers as splines if the setting says so."""
     if not setting.splines:
         return columns
     return [
@@ -216,7 +216,7 @@ def in_form(setting: TableSetting, columns: list[ParsedColumn], fixed: frozenset
 
 @dataclass
 class TableForm:
-    """The rows of a table in one form, encoded once for all folds: no encoding looks at labels."""
+    """The rows of a table in one form, encoded once for all folds: no encoding uses labels."""
 
     encodings: tuple[ColumnEncoding, ...]
     plain: Any  # rows without random features
@@ -225,7 +225,7 @@ class TableForm:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of rows and features."""
+        """The number of rows and the number of features."""
         n, d = self.plain.shape
         return n, d + (0 if self.waves is None else self.waves.width)
 
@@ -270,7 +270,7 @@ class Contender:
 
 @dataclass
 class TableSearch:
-    """Tries settings on the folds of a table; `trials`, and the out-of-fold scores of each, fill as groups end."""
+    """Tries settings on the folds of a table; fills `trials` and the out-of-fold scores group by group."""
 
     rows: TableRows
     few: bool  # whether the whole table has few enough rows for random Fourier features
@@ -278,9 +278,9 @@ class TableSearch:
     trials: list[Trial] = field(default_factory=list)
     scores: dict[TableSetting, Array] = field(default_factory=dict)
     spent: float = 0.0
-    raced: int = 0  # settings tried on one fold at least
+    raced: int = 0  # settings tried on at least one fold
     starts: dict[TableSetting, tuple[Array, Array]] = field(default_factory=dict)  # planes of logistic regressions
-    _lowest: float = np.inf  # loss in the race
+    _lowest: float = np.inf  # the lowest loss in the race
     _contenders: list[Contender] = field(default_factory=list)
     _forms: dict[tuple[bool, float, int], TableForm] = field(default_factory=dict)
     _lost: set[tuple[bool, float]] = field(default_factory=set)  # forms with which no learner improved
@@ -288,7 +288,7 @@ class TableSearch:
     def run(self) -> TableSearch:
         """Try as many groups of settings as the budget, or the time, allows."""
         deadline = np.inf if self.seconds is None else clock() + self.seconds
-        # Products are too small to be shared by threads.
+        # The matrix products are too small for several threads.
         with _get_threadpool_controller().limit(limits=1, user_api="blas"):
             for k, group in enumerate(GROUPS if self.rows.classes else NUMBER_GROUPS):
                 if not self._over(deadline) and self._applies(group[0]):
@@ -320,7 +320,7 @@ class TableSearch:
         return in_form(setting, self.rows.columns, self.rows.fixed)
 
     def _cost(self, group: Sequence[TableSetting], form: TableForm, folds: int) -> float:
-        """Values visited in so many folds by all columns."""
+        """Values visited in this many folds by all columns."""
         planes = self.rows.classes if self.rows.classes > 2 else 1
         if group[0].learner in ("log", "squared"):
             n, d = form.shape
@@ -332,7 +332,7 @@ class TableSearch:
     # -- learning ------------------------------------------------------------------------------------------------------
 
     def _try(self, group: list[TableSetting], number: int, deadline: float) -> None:
-        """Race the settings of a group, the first one alone while there are others to compare it with."""
+        """Race the settings of a group; after the first group, its first setting races alone at first."""
         before = self._lowest
         parts = (group[:1], group[1:]) if np.isfinite(before) and len(group) > 1 else (group,)
         for part in parts:
@@ -351,7 +351,7 @@ class TableSearch:
         scores = np.concatenate(racer._fold_scores(group, form, list(range(self._race_folds))), axis=1)
         self.raced += len(group)
         right, losses = racer._row_losses(scores, rows)
-        lowest = float(np.fmin.reduce(racer._mean(losses, rows), initial=np.inf))  # a loss that is NaN never leads
+        lowest = float(np.fmin.reduce(racer._mean(losses, rows), initial=np.inf))  # a NaN loss never leads
         self._lowest = min(lowest, self._lowest)
         whole = racer is self and (not group[0].fourier or RACE_FEATURES >= FOURIER_COUNT)
         if whole and self._race_folds == self.folds:
@@ -365,7 +365,7 @@ class TableSearch:
         return np.array([one.losses for one in self._contenders])
 
     def _learn_finalists(self, deadline: float) -> None:
-        """Learn the settings that are left on all folds, those that raced best first."""
+        """Learn the remaining settings on all folds, the best of the race first."""
         if not self._contenders:
             return
         order = np.argsort(self._racer._mean(self._race_losses(), self._race_rows), kind="stable")
@@ -375,7 +375,7 @@ class TableSearch:
             self._learn_folds([one.setting for one in some], [one.scores for one in some], deadline)
 
     def _learn_folds(self, group: list[TableSetting], raced: list[Array | None], deadline: float) -> None:
-        """Learn settings on all folds but those of the race whose scores are there."""
+        """Learn settings on all folds except those whose scores the race already has."""
         others = list(range(0 if raced[0] is None else self._race_folds, self.folds))
         form, tested = self.form(group[0]), np.flatnonzero(self.rows.folds >= 0)
         self.spent += self._cost(group, form, len(others))
@@ -390,7 +390,7 @@ class TableSearch:
         self._add(group, scores[:, tested], *self._row_losses(scores[:, tested], tested), tested)
 
     def _add(self, group: list[TableSetting], scores: Array, right: Array, losses: Array, rows: Array) -> None:
-        """Trials from the scores of rows that are in a test part; only scores that may be asked for are kept."""
+        """Add trials from the scores of the test rows; only scores that may be needed later are stored."""
         found = np.zeros((len(group), self.rows.target.size, *scores.shape[2:]))
         found[:, rows] = scores
         self.scores |= dict(zip(group, found, strict=True))
@@ -400,7 +400,7 @@ class TableSearch:
         self.starts = {one: kept for one, kept in self.starts.items() if one in front}
 
     def _front(self) -> list[Trial]:
-        """The trials such that no other has at least their score at a lower loss: one of them is chosen."""
+        """The Pareto front of the trials: no other has at least their score at a lower loss. One of them is chosen."""
         front, best = list[Trial](), -np.inf
         for one in sorted(self.trials, key=lambda one: (one.loss, -one.score)):
             if one.score > best:
@@ -409,7 +409,7 @@ class TableSearch:
 
     @cached_property
     def _racer(self) -> TableSearch:
-        """The search of so many rows as show which settings are far behind: up to half of them in the first fold."""
+        """The search over the rows of the race, up to half of them in the first fold."""
         n, folds = self.rows.target.size, self.rows.folds
         first = (folds == 0) & self.rows.weighs
         tests = min(int(np.count_nonzero(first)), RACE_ROWS // 2)
@@ -419,7 +419,7 @@ class TableSearch:
         for part, size in ((first, tests), (folds != 0, RACE_ROWS - tests)):
             chosen[shuffled[part[shuffled]][:size]] = True
         least = max(1, min(CLASS_ROWS, RACE_ROWS // max(self.rows.classes, 1)))
-        for k in range(self.rows.classes):  # learners of the race must know every class
+        for k in range(self.rows.classes):  # learners of the race need every class
             training = np.flatnonzero((self.rows.target == k) & (folds != 0))
             if np.count_nonzero(chosen[training]) < least:
                 chosen[training[:least]] = True
@@ -427,7 +427,7 @@ class TableSearch:
 
     @cached_property
     def _race_folds(self) -> int:
-        """So many folds as have enough test rows for a race."""
+        """The number of folds with enough test rows for a race."""
         sizes = np.bincount(self.rows.folds[(self.rows.folds >= 0) & self.rows.weighs])
         enough = np.flatnonzero(np.cumsum(sizes) >= FEW_TO_RACE)
         return 1 if self._racer is not self else int(enough[0]) + 1 if enough.size else self.folds
@@ -439,9 +439,9 @@ class TableSearch:
         return np.concatenate([np.flatnonzero(folds == fold) for fold in range(self._race_folds)])
 
     def _in_the_race(self, losses: Array, rows: Array) -> list[int]:
-        """The better half of the settings, at most so many, less those behind the best by several standard errors.
+        """The better half of the settings, at most FINALISTS, without those several standard errors behind the best.
 
-        A few test rows tell too little: then all of them.
+        With too few test rows to tell, all settings.
         """
         if rows.size < FEW_TO_RACE:
             return list(range(len(losses)))
@@ -453,7 +453,7 @@ class TableSearch:
         return sorted(half[~(mean[half] > ERRORS * error[half])].tolist())
 
     def form(self, setting: TableSetting, count: int | None = None) -> TableForm:
-        """The table in the form of a setting; `count` is that of its random features, if it has any."""
+        """The table in the form of a setting; `count` is the number of its random features, if it has any."""
         count = min(count or FOURIER_COUNT, FOURIER_COUNT) if setting.fourier else 0
         key = (setting.splines, setting.fourier, count)
         if key not in self._forms:
@@ -489,7 +489,7 @@ class TableSearch:
         for part in (folds[k : k + together] for k in range(0, len(folds), together)):
             member = rows.folds != np.array(part)[:, None]
             alphas = np.outer(1.0 / np.count_nonzero(member, axis=1), [one.strength for one in group]).ravel()
-            # Every fold begins at 0: the planes of another one have seen the labels of its rows.
+            # Every fold starts at 0: the planes of another fold have seen the labels of its rows.
             if len(part) > 1:
                 centred, target = form.centred(), rows.target
                 W = logistic_columns(centred, target, rows.classes, alphas, np.repeat(member, S, axis=0))
@@ -505,7 +505,7 @@ class TableSearch:
         return found
 
     def _fold_alone(self, group: list[TableSetting], form: TableForm, fold: int) -> Array:
-        """The scores of one fold by learners of the others."""
+        """The scores of one fold by learners fitted to the others."""
         rows, train, test = self.rows, np.flatnonzero(self.rows.folds != fold), np.flatnonzero(self.rows.folds == fold)
         X, target, mass, found = form.X[train], rows.target[train], rows.mass(train), []
         if form.is_small:
@@ -520,7 +520,7 @@ class TableSearch:
         return np.array(found)
 
     def _of_all_classes(self, model: Any, X: Any) -> Array:
-        """The scores of all classes: one that the model has not seen has the lowest score in each row."""
+        """The scores of all classes: a class that the model does not know gets the lowest score in each row."""
         scores: Array = model.decision_function(X)
         if model.classes_.size == self.rows.classes:
             return scores
@@ -533,7 +533,7 @@ class TableSearch:
         """Online learners: every setting in every fold is a machine of one run."""
         rows, n = self.rows, self.rows.target.size
         keys = list(dict.fromkeys(replace(one, keep="last") for one in group))
-        known = np.arange(rows.classes)  # also those that have no row here
+        known = np.arange(rows.classes)  # including those without a row here
         examples = PassiveAggressive()._examples(form.X, rows.target, rows.weights, reset=True, known=known)
         scheme = TWO if rows.classes == 2 else JOINT
         member = rows.folds[:, None] != np.array(folds)
@@ -556,20 +556,20 @@ class TableSearch:
         return found
 
     def _by_setting(self, scores: Array, count: int) -> Array:
-        """Scores of planes side by side, (rows, planes), as (settings, rows) or (settings, rows, classes)."""
+        """Scores of all planes, (rows, planes), reshaped to (settings, rows) or (settings, rows, classes)."""
         apart = scores.reshape(scores.shape[0], count, -1).swapaxes(0, 1)
         return apart[:, :, 0] if self.rows.classes <= 2 else apart
 
     # -- choosing ------------------------------------------------------------------------------------------------------
 
     def _mean(self, values: Array, rows: Array) -> Array:
-        """The mean over these rows, by weight, of each line of values."""
+        """The weighted mean over these rows of each row of `values`."""
         weights = None if self.rows.weights is None else self.rows.weights[rows]
         found: Array = np.average(values, axis=1, weights=weights)
         return found
 
     def _row_losses(self, scores: Array, rows: Array) -> tuple[Array, Array]:
-        """Whether these rows are right, and their log loss, by each setting, calibrated on them; or squared errors."""
+        """For each setting, calibrated on these rows, whether each row is right and its log loss; or squared errors."""
         table, target = self.rows, self.rows.target[rows]
         finite: Array = np.all(np.isfinite(scores).reshape(scores.shape[0], -1), axis=1, keepdims=True)
         scores = np.where(np.isfinite(scores), scores, 0.0)
@@ -606,7 +606,7 @@ class TableSearch:
 
 
 def fourier_features(setting: TableSetting, X: Any, seed: int) -> FourierFeatures | None:
-    """The random features of a setting for rows such as these."""
+    """The random features of a setting, drawn for these rows."""
     return FourierFeatures.drawn(X, setting.fourier, FOURIER_COUNT, seed) if setting.fourier else None
 
 

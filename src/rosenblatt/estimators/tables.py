@@ -32,43 +32,43 @@ from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.table_search import DEFAULT, LEAST_PASSES, NUMBER_DEFAULT, PASSES, VISITS
 
 Array = np.ndarray[Any, Any]
-SUSPICIOUS = 0.99  # a column that alone predicts so well may hold the label
+SUSPICIOUS = 0.99  # a column that alone predicts this well may contain the label
 MOST_WEIGHTS = 50
-LARGEST = 1e150  # of the deviation of a target: its square is a number
-FEW_ROWS = 20  # classes with fewer rows than this are not among the rows that are held out of a large table
+LARGEST = 1e150  # standard deviation of a target, so that its square is finite
+FEW_ROWS = 20  # classes with fewer rows than this are not held out of a large table
 NORMAL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True)
 class TargetScale:
-    """The mean and the deviation of a target of numbers."""
+    """The mean and the standard deviation of a numeric target."""
 
     mean: float
     deviation: float
 
 
 class TableClassifier(ClassifierMixin, TableModel):
-    """Classes of the rows of a raw table: encoding, learning, honest scores and calibrated probabilities.
+    """A classifier of raw tables: encoding, learning, out-of-fold scores and calibrated probabilities.
 
-    Columns become numbers by `TableEncoder`. A linear learner is scored out of fold, with encoders that are learned
-    anew in each fold (by "auto" once, without labels), and the out-of-fold scores calibrate `predict_proba`: by
-    Platt's sigmoid with his smoothed targets, for several classes by one scale and a shift per class. `predict` is the
-    most probable class.
+    `TableEncoder` turns columns into numbers. A linear learner is scored out of fold, with encoders that are
+    learned again in each fold (with "auto" once, without labels), and the out-of-fold scores calibrate `predict_proba`:
+    by Platt's sigmoid with his smoothed targets, for several classes by one scale and a shift per class. `predict` is
+    the most probable class.
 
     Parameters
     ----------
     columns : mapping of str to str or transformer, optional
-        The kind of some columns, or what encodes them, as for `TableEncoder`.
+        The kind of some columns, or their encoders, as in `TableEncoder`.
     learner : "auto", estimator or None, default=None
         None is the averaged passive-aggressive learner (PA-I, C = 0.1), with up to ten passes. "auto" searches: PA-I
         and PA-II over C, averaged and last weights, and bias steps; the log loss over its penalty; AROW over r; numbers
         as they are or as splines; for up to 10,000 rows also the log loss with random Fourier features. Settings race
         on a part of the rows, and the best few are learned on all folds; of those whose out-of-fold accuracy is within
         one standard error of the best it takes the one with the lowest log loss.
-        At most 20,000 rows are searched. Where even that takes too many visits of values (text with many classes),
+        At most 20,000 rows are searched. If even that takes too many visits of values (text with many classes),
         nothing is searched.
     scoring : str or callable, optional
-        A measure of scikit-learn that the summary tells beside the accuracy.
+        A scikit-learn scorer; the summary reports its value along with the accuracy.
     cv : int, default=5
         The number of folds. Of more than 200,000 rows an eighth, and at most 100,000, are held out once instead: the
         model learns from the others.
@@ -136,7 +136,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         return codes
 
     def _take_classes(self, classes: Array, counts: Array) -> None:
-        """The classes, which have so many rows, and their weights."""
+        """Store the classes and their weights; `counts` has the number of rows of each class."""
         self.classes_ = classes
         if classes.size < 2:
             raise ValueError(f"TableClassifier needs two classes or more, and y has one class: {classes[0]!s}.")
@@ -227,19 +227,19 @@ class TableClassifier(ClassifierMixin, TableModel):
             where = " in columns and random features" if self.fourier_ is not None else ""
             found["separated"] = (
                 f"separated, proven: whatever rounding does, every training row is on its side of the learned planes"
-                f"{where}, by {0.995 * margin:.3g} or more"  # which is not rounded up
+                f"{where}, by {0.995 * margin:.3g} or more"  # so that it is not rounded up
             )
         return TableSummary(**found)
 
     def _on_training_rows(self, training: Training) -> tuple[float, float]:
-        """The accuracy on training rows, by weight, and the smallest margin, as far as it is proven."""
+        """The weighted accuracy on training rows, and a proven lower bound of the smallest margin."""
         right, total, margin = 0.0, 0.0, float("inf")
         for hit, mass, least in training.ask(self._hits):
             right, total, margin = right + hit, total + mass, min(margin, least)
         return right / total, margin
 
     def _hits(self, rows: TrainingRows) -> tuple[float, float, float]:
-        """The weight of the rows whose class is predicted, that of all, and the smallest margin that is proven."""
+        """The weight of the correctly predicted rows, that of all rows, and the smallest proven margin."""
         scores = self._scores(self.learner_, rows.X)
         hit = self.calibration_.probabilities(scores).argmax(axis=1) == rows.target
         mass = np.ones(rows.target.size) if rows.weights is None else rows.weights
@@ -248,7 +248,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         return float(mass[hit].sum()), float(mass.sum()), margin
 
     def _honest(self, probabilities: Array, unseen: UnseenRows) -> dict[str, Any]:
-        """The measures on rows that the model did not learn from, by weight."""
+        """The weighted measures on rows that the model did not learn from."""
         target, weights = unseen.target, unseen.weights
         accuracy = float(np.average(probabilities.argmax(axis=1) == target, weights=weights))
         present = np.unique(target)
@@ -291,7 +291,7 @@ class TableClassifier(ClassifierMixin, TableModel):
     # -- use -----------------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> Array:
-        """Calibrated scores of rows: the log odds, (n,), of two classes; (n, K) for more, the highest of `predict`.
+        """Calibrated scores of rows: the log odds, (n,), of two classes; (n, K) for more; `predict` is the highest.
 
         Parameters
         ----------
@@ -336,20 +336,20 @@ class TableClassifier(ClassifierMixin, TableModel):
 
 
 class TableRegressor(RegressorMixin, TableModel):
-    """Numbers for the rows of a raw table: encoding, learning and honest scores.
+    """A regressor of raw tables: encoding, learning and out-of-fold scores.
 
-    Columns become numbers by `TableEncoder`; the target is standardised for the learner.
+    `TableEncoder` turns columns into numbers; the target is standardised for the learner.
 
     Parameters
     ----------
     columns : mapping of str to str or transformer, optional
-        The kind of some columns, or what encodes them, as for `TableEncoder`.
+        The kind of some columns, or their encoders, as in `TableEncoder`.
     learner : "auto", estimator or None, default=None
         None is least squares with a small L2 penalty. "auto" searches least squares over the penalty, with numbers as
         they are or as splines, for up to 10,000 rows also with random Fourier features, and takes the highest
         out-of-fold R².
     scoring : str or callable, optional
-        A measure of scikit-learn that the summary tells beside R².
+        A scikit-learn scorer; the summary reports its value along with R².
     cv : int, default=5
         The number of folds. Of more than 200,000 rows an eighth, and at most 100,000, are held out once instead: the
         model learns from the others.
@@ -403,7 +403,7 @@ class TableRegressor(RegressorMixin, TableModel):
         try:
             values = y.astype(np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"TableRegressor learns numbers, and y has {y[:1].tolist()[0]!r}.") from None
+            raise ValueError(f"TableRegressor needs numbers, but y has {y[:1].tolist()[0]!r}.") from None
         if not np.isfinite(values).all():
             row = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"y contains NaN or infinity, at row {row}: leave out rows without a label.")
@@ -412,7 +412,7 @@ class TableRegressor(RegressorMixin, TableModel):
         return values
 
     def _take_scale(self, mean: float, deviation: float) -> None:
-        """The scale of the target."""
+        """Store the scale of the target."""
         self.target_ = TargetScale(mean, deviation or 1.0)
         if not np.isfinite(mean * deviation) or deviation > LARGEST:
             raise ValueError("y has values whose squares overflow: scale it.")
@@ -461,7 +461,7 @@ class TableRegressor(RegressorMixin, TableModel):
         return self._from_learning(learner.predict(X))
 
     def _calibrate(self, unseen: UnseenRows) -> None:
-        """Predictions need no calibration."""
+        """Nothing to do: predictions of numbers need no calibration."""
 
     def _suspicious(self, unseen: UnseenRows) -> Iterator[str]:
         for column in unseen.columns if unseen.target.size and len(unseen.columns) > 1 else ():
@@ -501,7 +501,7 @@ class TableRegressor(RegressorMixin, TableModel):
         return 1 - errors / spread if spread > 0 else 0.0
 
     def _deviations(self, rows: TrainingRows) -> tuple[float, float, float, float]:
-        """By weight: the rows, the squares of their errors, how far they are from the mean, and the squares of that."""
+        """Weighted sums of: 1, squared errors, deviations from the mean, and squared deviations."""
         each = np.ones(rows.target.size) if rows.weights is None else rows.weights
         errors = (each * (rows.target - self._scores(self.learner_, rows.X)) ** 2).sum()
         away = rows.target - self.target_.mean
@@ -515,7 +515,7 @@ class TableRegressor(RegressorMixin, TableModel):
         return tuple((names[k], float(coef[0, k])) for k in order.tolist() if coef[0, k] * deviation[k] != 0)
 
     def predict(self, X: Any) -> Array:
-        """The number of each row.
+        """The predicted number of each row.
 
         Parameters
         ----------
@@ -531,7 +531,7 @@ class TableRegressor(RegressorMixin, TableModel):
 
 
 def area_under_curve(positive: Array, scores: Array, weights: Array | None = None) -> float:
-    """The probability, by weight, that the score of a positive row is above that of another one; equal ones count ½."""
+    """The weighted probability that a positive row scores above a negative one; ties count ½."""
     _, place = np.unique(scores, return_inverse=True)
     mass = np.ones(scores.size) if weights is None else weights
     ours, others = (np.bincount(place, mass * one) for one in (positive, ~positive))
@@ -544,18 +544,18 @@ def _name_of(scoring: Any) -> str:
 
 
 def _measure(scoring: Any, answers: OutOfFold, truth: Array, weights: Array | None) -> float:
-    """The measure that the user asks for, on rows that the model did not learn from."""
+    """The user's measure, on rows that the model did not learn from."""
     by_weight = {} if weights is None else {"sample_weight": weights}
     return float(get_scorer(scoring)(answers, np.arange(truth.size), truth, **by_weight))
 
 
 def _parts(folds: Array) -> Array:
-    """The folds; rows that were held out as one are cut into five."""
+    """The folds; a single held-out part is cut into five."""
     return folds if folds.max(initial=0) else np.arange(folds.size) % 5
 
 
 class OutOfFold:
-    """Out-of-fold answers in the form of an estimator, for scikit-learn's scorers; X is the numbers of rows."""
+    """Out-of-fold predictions as an estimator, for scikit-learn's scorers; X is row numbers."""
 
     def __init__(self, classes: Array | None, answers: Array, scores: Array) -> None:
         self.answers, self.scores = answers, scores
@@ -580,7 +580,7 @@ class OutOfFold:
         return found[:, 1] - found[:, 0] if found.ndim == 2 and found.shape[1] == 2 else found
 
     def predict(self, rows: Array) -> Array:
-        """The answers."""
+        """The predictions."""
         if hasattr(self, "classes_"):
             rows = self.classes_[self.answers[rows].argmax(axis=1)]
             return rows
@@ -588,5 +588,5 @@ class OutOfFold:
         return found
 
     def __sklearn_tags__(self) -> Any:
-        """Those of a classifier or a regressor."""
+        """The tags of a classifier or a regressor."""
         return (TableClassifier() if hasattr(self, "classes_") else TableRegressor()).__sklearn_tags__()

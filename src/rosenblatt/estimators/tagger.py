@@ -59,24 +59,24 @@ class Tagger(OnlineLearner):
     """The greedy averaged perceptron for parts of speech: raw words in, tags out.
 
     From left to right each word gets the tag with the largest score at once. Its features are the words around it,
-    their beginnings, endings and shapes, and the two tags before it, as they were predicted:
+    their prefixes, suffixes and shapes, and the two predicted tags before it:
 
         ŷ_t = argmax_k Σ_f W[f, k]          W[f, y_t] += 1,  W[f, ŷ_t] −= 1   where ŷ_t ≠ y_t
 
     The model is the average of W over all tokens. Words that nearly always had the same tag in training get it without
-    asking. Where all tags of a sentence should be chosen together, use `SequencePerceptron`.
+    scoring. To choose all tags of a sentence together, use `SequencePerceptron`.
 
     Parameters
     ----------
     max_epochs : int, default=5
     sure_count : int, default=20
-        A word gets its tag without asking if training had it at least so often …
+        A word gets its usual tag without scoring if it occurred at least this often in training …
     sure_share : float, default=0.97
-        … and at least this share of them had this tag.
+        … and at least this share of its occurrences had that tag.
     memory : str or int, default="4GB"
         The most memory that the weights of all features and tags may take.
     random_state : int, RandomState or None, default=None
-        Of the order of sentences.
+        Seeds the order of sentences.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Tagger(OnlineLearner):
     sure_ : dict
         Words with one sure tag, and that tag.
     n_features_in_ : int
-        Distinct features of words that training met.
+        Distinct features of words in the training sentences.
     n_iter_ : int
     report_ : Report
         How the fit ended; `token_errors` of `tokens` are wrong.
@@ -196,14 +196,14 @@ class Tagger(OnlineLearner):
         columns, words, number = word_sentences(X)
         rows = self._features.rows(columns)
         places, sure = self._per_token(columns, words, number)
-        # Unknown features have the number `size`; they get the place of unknown features.
+        # Unknown features have the number `size`, whose row of weights is zero.
         empty = np.uint32(self._kept.slots.size - 1)
         known = np.where(rows.features.columns == self._features.size, empty, rows.features.columns)
         features = rows.features._replace(columns=read_only(known))
         return self._kept.said(GreedyTask(features, rows.bounds, sure[:0], places, sure)), rows.bounds
 
     def _conclude(self, run: Training, report: Report) -> Report:
-        """The report after the model has tagged the sentences that it learned from."""
+        """Complete the report by tagging the training sentences."""
         ((sentences),) = run.source.parts(0)
         assert isinstance(sentences, WordSentences)
         wrong = np.append(0, np.cumsum(self._kept.said(sentences.task) != sentences.target))
@@ -213,7 +213,7 @@ class Tagger(OnlineLearner):
     def _complaint(self, report: Report) -> str:
         return (
             f"Tagger spent its {report.n_epochs} epochs with {report.token_errors:,} of {report.tokens:,} training "
-            "words wrong. More epochs (max_epochs) help only if the tags depend on what it sees."
+            "words wrong. More epochs (max_epochs) help only if the tags depend on its features."
         )
 
     def _publish(self, kept: Any) -> None:
@@ -267,7 +267,7 @@ class Tagger(OnlineLearner):
 
     @property
     def _solver(self) -> Any:
-        """Not there: it learns from words, not from rows of a file."""
+        """Not available: the tagger learns from words, not from rows of a file."""
         raise AttributeError("_solver")
 
     def _renew(self) -> None:
@@ -279,7 +279,7 @@ class Tagger(OnlineLearner):
             check_tagger(self)
 
     def __sklearn_tags__(self) -> Any:
-        """Sentences, not rows of one shape."""
+        """X is sentences, not a two-dimensional array."""
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.no_validation = True

@@ -7,8 +7,8 @@ class c, which has n_c of the rows, counts as class c by 1 − e and as each of 
 
     e = 1/(n_c·K/2 + 2)
 
-Without it a and b diverge where the scores separate the classes. For two classes this is his sigmoid; of more classes,
-which share the scale a, all rows together are smoothed as much as those of two classes would be.
+Without smoothing a and b diverge if the scores separate the classes. For two classes this is Platt's sigmoid; with
+more, classes share the scale a, and the smoothing of all rows adds up to that of two classes.
 
 J. Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin Classifiers, 1999.
 """
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 NEWTON_STEPS = 100
 FLAT = 1e-13  # twice the decrease that another step would bring
 NEGLIGIBLE = 1e-7  # the same, where losses are only compared
-SINGULAR = 1e-12  # added to the Hessian: where no score tells classes apart it is singular
+SINGULAR = 1e-12  # added to the Hessian, which is singular if the scores do not distinguish the classes
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def calibrated(scores: Array, target: Array, classes: int, weights: Array | None
     """
     scores = by_class(scores)
     mass = _shares(target.size, weights)
-    if not mass.all():  # of a class of weight 0, for one: the Newton steps divide by the mass
+    if not mass.all():  # for example of a class of weight 0: the Newton steps divide by the mass
         kept = np.flatnonzero(mass)
         scores, target, mass = scores[kept], target[kept], mass[kept]
     wanted = _wanted(target, classes)
@@ -104,7 +104,7 @@ def _minimum(s: Array, wanted: Array, mass: Array) -> Array:
 
 
 def calibrated_losses(scores: Array, target: Array, classes: int, weights: Array | None = None) -> tuple[Array, Array]:
-    """Whether each row is classified right, and its log loss, by each of several learners, (learners, n).
+    """Whether each row is classified correctly, and its log loss, by each of several learners, (learners, n).
 
     Scores, of shape (learners, n, K), or (learners, n) for two classes, are calibrated on the same rows, those of all
     learners by the same Newton steps.
@@ -141,7 +141,7 @@ def _wanted(target: Array, classes: int) -> Array:
 
 def _without_scores(wanted: Array, mass: Array) -> Array:
     """The minimum with a = 0, which is that with a ≥ 0 if a < 0 at the minimum: the loss is convex."""
-    logs = np.log((mass * wanted).sum(axis=0))  # p_k is the mean of what is wanted
+    logs = np.log((mass * wanted).sum(axis=0))  # p_k is the mean of the smoothed targets
     return np.concatenate([[0.0], logs[1:] - logs[0]])
 
 
@@ -161,7 +161,7 @@ def _logits(at: Array, s: Array) -> Array:
 
 
 def _minima(s: Array, wanted: Array, mass: Array) -> Array:
-    """What `_minimum` finds, for the scores of several learners, in the form that `_logits` takes."""
+    """The same as `_minimum`, for the scores of several learners, in the form that `_logits` takes."""
     S, K = s.shape[1], wanted.shape[1]
     at, step, slope = np.zeros((S, K)), np.zeros((S, K)), np.zeros((S, K))
     loss, size = np.full(S, np.inf), np.ones(S)
@@ -186,7 +186,7 @@ def _minima(s: Array, wanted: Array, mass: Array) -> Array:
 
 
 def _probabilities(f: Array) -> tuple[Array, Array]:
-    """The probabilities of classes, of two that of the second one, and the logarithms of what they are divided by."""
+    """The probabilities of the classes (for two classes of the second only), and the logarithms of the normalisers."""
     if len(f) == 1:
         return expit(f), np.logaddexp(0.0, f[0])
     p = np.exp(f)

@@ -1,4 +1,4 @@
-"""What must hold of the encoding of a column before it is used: a model file may be forged."""
+"""Checks of a column's encoding before it is used: a model file may be forged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense rows that are used as they are: narrow types, memory maps, and arrays of other libraries, on a GPU too.
+"""Dense rows that are used without conversion: narrow types, memory maps, and arrays of other libraries, also on a GPU.
 
 Arrays of other libraries are kept where they are if scikit-learn's `array_api_dispatch` is on; otherwise they become
 NumPy's, as in scikit-learn.
@@ -20,18 +20,18 @@ from rosenblatt.learn.linear.row_reader import RowReader, longest, to_host, type
 
 
 def elsewhere(X: Any) -> bool:
-    """Whether X is an array of another library that is to stay where it is."""
+    """Whether X is an array of another library that stays on its device."""
     return bool(get_config()["array_api_dispatch"]) and is_array_api_obj(X) and not is_numpy_array(X)
 
 
 def refuse_sparse(X: Any, who: str, instead: str) -> None:
-    """Refuse a sparse matrix, with what to use instead."""
+    """Refuse a sparse matrix, and name the alternative."""
     if sp.issparse(X):
         raise ValueError(f"Sparse rows: {who} multiplies dense rows. Use {instead}, or X.toarray().")
 
 
 def used_as_is(estimator: Any, X: Any, reset: bool) -> bool:
-    """Whether rows are to be used as they are; they are checked then, and their width noted if `reset`."""
+    """Whether rows are used without conversion; if so, checks them and, with `reset`, stores their width."""
     array = type(X) in (np.ndarray, np.memmap) and X.ndim == 2 and X.size > 0
     narrow = array and (X.dtype.name in NARROW or (type(X) is np.memmap and X.dtype.kind in "iuf"))
     if not (narrow or isinstance(X, StackedRows) or elsewhere(X)):
@@ -46,7 +46,7 @@ def used_as_is(estimator: Any, X: Any, reset: bool) -> bool:
 
 
 def kept_rows(estimator: Any, X: Any, reset: bool) -> tuple[Dense, float] | None:
-    """The rows as they are with max‖x‖², refused where they hold NaN; None where they are to be converted."""
+    """The unconverted rows with max‖x‖², refused if they contain NaN; None if they have to be converted."""
     return (Dense(X), longest(RowReader(X))) if used_as_is(estimator, X, reset) else None
 
 
@@ -56,7 +56,7 @@ def on_host(values: Any) -> Any:
 
 
 def placed_like(found: Any, X: Any) -> Any:
-    """An answer where X is, if it consists of numbers; names stay NumPy's."""
+    """A prediction on X's device if it consists of numbers; names stay in a NumPy array."""
     if not elsewhere(X) or found.dtype.kind not in "biuf":
         return found
     rows = RowReader(X)

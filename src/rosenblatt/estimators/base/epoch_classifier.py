@@ -1,4 +1,4 @@
-"""The scikit-learn face of the classifiers that are more than one plane per class: kernels, trees, networks."""
+"""The base class of classifiers that are not simply one plane per class: kernels, trees, networks."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rosenblatt.learn.online.solver import Plan
 
 
 class EpochClassifier(OnlineClassifier):
-    """A classifier with a state of its own. A subclass has `_new_state`, `_solver` and `_conclude`."""
+    """A classifier with its own kind of state. A subclass defines `_new_state`, `_solver` and `_conclude`."""
 
     _takes_labels = False
     _needs_radius = True
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
-        """Not there: it is no plane."""
-        raise TypeError(f"{cls.__name__} has more to it than planes: from_weights is for linear models.")
+        """Not available: the model is not a plane."""
+        raise TypeError(f"{cls.__name__} is not a linear model: from_weights is for linear models only.")
 
     def _why_unmixed(self) -> str | None:
-        return "it is no linear learner whose weights mix"
+        return "only weights of linear learners can be mixed"
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -38,7 +38,7 @@ class EpochClassifier(OnlineClassifier):
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Any:
-        """Learn until there is nothing left to learn or the budget is spent.
+        """Learn until the training rows are separated or the budget is spent.
 
         Parameters
         ----------
@@ -81,12 +81,12 @@ class EpochClassifier(OnlineClassifier):
         return first
 
     def _grown(self, examples: Examples, plan: Plan) -> Any:
-        """A copy of the state, to be kept when its epoch is done; there is no room for new classes."""
+        """A copy of the state, stored once its epoch is complete; new classes are refused."""
         assert examples.classes is not None
         if examples.classes.size != self.classes_.size:
             new = [label for label in examples.classes.tolist() if label not in self.classes_.tolist()]
             raise ValueError(
-                f"{type(self).__name__} met the new classes {new}: name all classes in the first call of partial_fit."
+                f"{type(self).__name__} got new classes {new}: name all classes in the first call of partial_fit."
             )
         return self._state.copy()
 

@@ -1,7 +1,7 @@
 """How every estimator is trained: prepare → train → conclude, the same from memory, files and shards.
 
-`train` drives the one loop (`learn.epochs`) and puts what comes of it into the estimator: the model, its report, a
-warning where the budget was spent, the last whole epoch where somebody pressed Ctrl-C.
+`train` runs the training loop (`learn.epochs`) and stores its results in the estimator: the model, its report, a
+warning if the budget was spent, the last complete epoch after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
 
 
 def warn(sentence: str, category: type[Warning] = ConvergenceWarning) -> None:
-    """A warning that points at the line outside of this package and scikit-learn that asked for it."""
+    """Issue a warning that points at the caller's line, outside this package and scikit-learn."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         frame, level = frame.f_back, level + 1
     warnings.warn(sentence, category, stacklevel=level)
 
 
-# -- what an error or Ctrl-C leaves behind ----------------------------------------------------------------------------
+# -- the estimator after an error or Ctrl-C
+# -----------------------------------------------------------------------------
 
 
 def all_or_nothing(method: Method) -> Method:
-    """A call that raises leaves the estimator as it was; one that is interrupted keeps its last whole epoch.
+    """Make a call that raises leave the estimator unchanged, and an interrupted one store its last complete epoch.
 
-    An overflow is told with the row and the column of the largest value of X.
+    The message of an overflow names the row and the column of the largest value of X.
     """
 
     @functools.wraps(method)
@@ -68,7 +69,7 @@ def all_or_nothing(method: Method) -> Method:
 
 @contextmanager
 def as_it_was(model: Any) -> Iterator[None]:
-    """A model that is as it was before where training fails; stopped by hand, it keeps its last whole epoch."""
+    """Restore the model if training fails; after Ctrl-C it has its last complete epoch."""
     before = dict(vars(model))
     try:
         yield
@@ -93,9 +94,9 @@ def train(
     watch: Callable[[Any], bool] | None = None,
     save: Callable[[Any], None] | None = None,
 ) -> Iterator[PartOfEpoch | EpochRecord]:
-    """Drive a run to its end; the estimator has the model then, and the report of a scan of all rows.
+    """Run training to its end, then store in the estimator the model and the report from a scan of all rows.
 
-    `watch` is called after each epoch and says whether to stop; `save` gets the estimator after each.
+    `watch` is called after each epoch and returns whether to stop; `save` gets the estimator after each epoch.
     """
     began = time.perf_counter()
     try:
@@ -125,21 +126,21 @@ def train(
 
 
 def located(error: NotFiniteError, source: Source) -> NotFiniteError:
-    """The error with the place of the largest value, where it has none."""
+    """The error with the position of the largest value, if it has none yet."""
     return error if error.place is not None else error.at(largest_in(source))
 
 
 def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
-    """One epoch after those that the estimator has made."""
+    """Run one more epoch after those of earlier calls."""
     began, run = time.perf_counter(), Training(solver, source, 1, rollback=False)
     try:
         for _ in run:
             pass
         (record,) = run.records
-        given = hasattr(estimator, "_state") and not estimator._state.epoch  # given weights have no report
+        given = hasattr(estimator, "_state") and not estimator._state.epoch  # from_weights gives no report
         before = estimator.report_.epochs if hasattr(estimator, "_state") and not given else ()
         records = EpochRecords.of(before).after(record)
-        if record.updates:  # else nothing moved
+        if record.updates:  # otherwise the weights are unchanged
             check_state(solver.state)
         publish(estimator, run, began, solver.finished if record.converged else "budget", records)
     except NotFiniteError as error:
@@ -153,7 +154,7 @@ def publish(
     outcome: str = "interrupted",
     records: Sequence[EpochRecord] | None = None,
 ) -> Report:
-    """Put the model, as it is now, into the estimator's attributes; returns its report, without a scan."""
+    """Store the current model in the estimator's attributes; returns its report, without a scan."""
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
     estimator._state, estimator._kept = solver.state, solver.model()
@@ -172,21 +173,21 @@ def publish(
 
 @dataclass(frozen=True)
 class RowsWanted:
-    """What an estimator wants of the rows of a source.
+    """What an estimator requires of the rows of a source.
 
     Attributes
     ----------
     name : str
-        Of the estimator, for messages.
+        The name of the estimator, for messages.
     classes : bool
-        Whether it learns classes, else numbers.
+        Whether it learns classes; otherwise numbers.
     several : bool
         Whether rows may have several labels.
     class_weight : dict, "balanced" or None
     in_turn : bool
-        Whether rows are visited as they come.
+        Whether rows are visited in the order given.
     once : bool
-        Whether a single pass in turn is all that is asked of them.
+        Whether a single pass in the order given is enough.
     radius : bool
         Whether max‖x‖ must be known before the first step.
     """
@@ -208,26 +209,26 @@ def train_from(
     save: Callable[[Any], None] | None = None,
     resume: Callable[[Any], Any] | None = None,
 ) -> Iterator[PartOfEpoch | EpochRecord]:
-    """Train an estimator from a source that is opened when it is known what is wanted of it.
+    """Train an estimator from a source, which is opened once the estimator's requirements are known.
 
     Parameters
     ----------
     estimator : estimator
     open_source : function of a `RowsWanted`
-        Returns a `Source` that also has `described`, the attributes by which the estimator remembers it.
+        Returns a `Source` that also has `described`, attributes to store in the estimator.
     mixing : str, optional
-        How what shards have learned is mixed; None where the source has no shards.
+        How the weights of shards are mixed; None if the source has no shards.
     save : function of an estimator, optional
         Called after each epoch.
     resume : function of an estimator, optional
-        Returns the same estimator as an interrupted run left it, to go on from; refuses one with other settings or
-        rows. None where training starts anew.
+        Returns the estimator as an interrupted run left it, to continue from; refuses one with other settings or
+        rows. None to start from the beginning.
     """
     if not hasattr(estimator, "_solver"):
         name = type(estimator).__name__
         if mixing is not None:
-            raise ValueError(f"{name} cannot learn in shards: it is no linear learner whose weights mix.")
-        raise TypeError(f"fit learns from files with online learners; {name} is none.")
+            raise ValueError(f"{name} cannot learn in shards: only weights of linear learners can be mixed.")
+        raise TypeError(f"fit trains online learners from files; {name} is not one of them.")
     estimator._validate_params()
     plan = estimator._plan()
     why = why_not_in_shards(estimator, plan) if mixing is not None else why_not_from_files(estimator, plan)
@@ -274,25 +275,25 @@ def _mixed(solver: Any, sharding: Sharding, earlier: Any) -> MixedSolver:
 
 
 def why_not_from_files(estimator: Any, plan: Plan) -> str | None:
-    """Why an estimator cannot learn from files; None where it can."""
+    """The reason why an estimator cannot learn from files; None if it can."""
     name, why = type(estimator).__name__, estimator._why_memory()
     if why is not None:
-        return f"{name} cannot learn from files, since {why}: use fit, in memory."
+        return f"{name} cannot learn from files because {why}: use fit, in memory."
     if plan.keep == "vote":
-        return f"{name} keeps every row that made an update, which may be the whole file: use fit, in memory."
+        return f"{name} stores every row that made an update, which may be the whole file: use fit, in memory."
     if plan.keep == "pocket":
-        return f"{name} looks at all rows again and again to fill its pocket: use fit, in memory."
+        return f"{name} reads all rows again for each entry of its pocket: use fit, in memory."
     if plan.batch:
         return 'update="batch" moves w once per pass; from files learn with update="online".'
     if not plan.covers:
-        return f'order={estimator.order!r} jumps about in the rows; from files use "shuffle" or "cyclic".'
+        return f'order={estimator.order!r} needs random access to rows; from files use "shuffle" or "cyclic".'
     if getattr(estimator, "early_stopping", False):
         return "early_stopping holds out rows of its own: use fit, in memory, or score on another file."
     return None
 
 
 def why_not_in_shards(estimator: Any, plan: Plan) -> str | None:
-    """Why what an estimator learns from shards cannot be mixed; None where it can."""
+    """The reason why an estimator cannot learn in shards; None if it can."""
     why = estimator._why_unmixed() or refusal(plan)
     if why is not None:
         return f"{type(estimator).__name__} cannot learn in shards: {why}."

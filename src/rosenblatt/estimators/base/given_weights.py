@@ -32,7 +32,7 @@ def take_weights(model: Any, coef: Any, intercept: Any, classes: Any = None) -> 
     model._state = model._new_state(SimpleNamespace(facts=facts), plan, coef, intercept)
     if plan.keep == "vote":
         for machine in model._state.machines:
-            machine.tally[Count.CLOCK] = 1.0  # one vote: without any it would not predict
+            machine.tally[Count.CLOCK] = 1.0  # one vote: with none it could not predict
     model._kept, model._by_labels = model._state.kept(), False
     model.n_iter_, model.report_ = 0, None
     model._publish(model._kept)
@@ -57,7 +57,7 @@ def in_class_order(coef: Array, intercept: Array, classes: Any, scheme: Scheme) 
     if order == sorted(order):
         return coef, intercept, names
     if scheme == PAIRS:
-        raise ValueError(f"One-vs-one planes come in the order of sorted classes: {names.tolist()}, got {given}.")
+        raise ValueError(f"One-vs-one planes must be in the order of sorted classes, {names.tolist()}; got {given}.")
     if names.size == 2:
         return 0.0 - coef, 0.0 - intercept, names
     return coef[order], intercept[order], names

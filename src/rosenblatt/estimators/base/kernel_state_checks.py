@@ -1,4 +1,4 @@
-"""What must hold of models with kernels: see `state_checks`."""
+"""Checks of models with kernels: see `state_checks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of trees of classes and of networks: see `state_checks`."""
+"""Checks of trees of classes and of networks: see `state_checks`."""
 
 from __future__ import annotations
 

@@ -53,13 +53,13 @@ Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 16
 SIMPLE, MOST_VALIDATED = frozenset([type(None), bool, int, float, str]), 10_000
 _validated: set[tuple[Any, ...]] = set()  # values of parameters that were found valid
-SPLIT = 1 << 32  # "epochs" from here on give the orders in which rows are held out
+SPLIT = 1 << 32  # epoch numbers from here on seed the choice of held-out rows
 
 
 class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     """What all learners that go through their examples epoch by epoch share.
 
-    A subclass has `_plan`, and where it is no linear model also `_new_state`, `_solver` and `_conclude`.
+    A subclass defines `_plan` and, if it is not a linear model, also `_new_state`, `_solver` and `_conclude`.
     """
 
     _state: Any
@@ -79,17 +79,17 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     _needs_memory: str | None = None  # why it needs all rows at once, if it does
     _needs_radius = False  # whether max‖x‖ must be known before the first step
     _takes_labels = True  # whether y may be an indicator of labels
-    _widens_rows = False  # whether rows of 16 and 8 bits are kept as they are, and widened in blocks
+    _widens_rows = False  # whether rows of 16 and 8 bits are stored as given, and widened in blocks
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Answer parameters of other libraries by the names that they have here."""
+        """Make `__init__` answer parameter names of other libraries with the names used here."""
         super().__init_subclass__(**how)
         if "__init__" in vars(cls):
             cls.__init__ = _answering(cls.__init__)  # type: ignore[method-assign]
 
     @property
     def errors_(self) -> Any:
-        """Not there: says where the mistakes of each epoch are."""
+        """Not available: the error says where the mistakes of each epoch are recorded."""
         where = "model.report_.errors counts the training rows that are wrong at the end."
         if "record_errors" in self._get_param_names():
             where = (
@@ -101,11 +101,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     @classmethod
     @functools.cache
     def _get_param_names(cls) -> list[str]:
-        """As scikit-learn has them, read from the signature once: a call of `partial_fit` asks again and again."""
+        """The same as in scikit-learn, but read from the signature once: every call of `partial_fit` needs them."""
         return list(super()._get_param_names())
 
     def _validate_params(self) -> None:
-        """As scikit-learn does, once for the same simple values: a call of `partial_fit` asks again and again."""
+        """The same as in scikit-learn, but once for the same simple values: every call of `partial_fit` validates."""
         values = [getattr(self, name) for name in self._get_param_names()]
         types = tuple(map(type, values))
         key, simple = (type(self), types, *values), SIMPLE.issuperset(types)
@@ -120,14 +120,14 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         for name in self._get_param_names():
             setattr(self, name, values[name])
 
-    # -- for subclasses to say ---------------------------------------------------------------------------------------
+    # -- defined by subclasses ----------------------------------------------------------------------------------------
 
     def _why_memory(self) -> str | None:
-        """Why `rosenblatt.fit` cannot train it from files; None where it can."""
+        """The reason why `rosenblatt.fit` cannot train it from files; None if it can."""
         return self._needs_memory
 
     def _why_unmixed(self) -> str | None:
-        """Why `rosenblatt.fit` cannot train it in shards, beside what its plan says; None where it can."""
+        """The reason, apart from its plan, why `rosenblatt.fit` cannot train it in shards; None if it can."""
         return None
 
     def _plan(self) -> Plan:
@@ -143,11 +143,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         raise NotImplementedError
 
     def _solver(self, plan: Plan, state: Any) -> Any:
-        """What learns, from this state on."""
+        """The solver, starting from this state."""
         return OnlineSolver(plan, state)
 
     def _solver_for(self, facts: Facts, plan: Plan, state: Any) -> Any:
-        """What learns from all rows in memory."""
+        """The solver for rows that are all in memory."""
         return self._solver(plan, state)
 
     def _held_out_patience(self) -> float:
@@ -155,13 +155,13 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return float(getattr(self, "n_iter_no_change", math.inf))
 
     def _limit(self, plan: Plan, facts: Facts) -> int:
-        """Epochs at most."""
+        """The maximum number of epochs."""
         return self.max_epochs or default_epochs(facts.stored, plan.keep)
 
     # -- encoding ----------------------------------------------------------------------------------------------------
 
     def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
-        """X, checked by scikit-learn's contract and ours; narrow types are as their values in 32 bits."""
+        """X, validated by scikit-learn and by `Examples`; narrow types are widened to 32 bits."""
         plain = type(X) in (np.ndarray, np.memmap)
         if dtype is None and plain and X.dtype.itemsize <= 2 and X.dtype.name in NARROW:
             if self._widens_rows and X.ndim == 2 and X.size:
@@ -195,11 +195,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         if weights is not None and not weights.all():
             present = np.flatnonzero(weights).astype(np.uint64)
             if isinstance(rows.values, np.ndarray):
-                reach = radius2(rows, present)  # of rows that are used as they are, that of all rows
+                reach = radius2(rows, present)  # computed over all rows if they are used unconverted
         return Examples(rows, int(self.n_features_in_), target, classes, weights, present, reach)
 
     def _check_rows(self, plan: Plan, examples: Examples) -> None:
-        """Refuse labels that it cannot learn, and an explicit order that names rows that are not there."""
+        """Refuse labels that it cannot learn, and an explicit order that names rows that do not exist."""
         n = examples.target.shape[0]
         if examples.target.ndim == 2 and not self._takes_labels:
             raise ValueError(
@@ -210,7 +210,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"order names row {int(plan.order.max())}, X has {n} rows.")
 
     def _begins(self, plan: Plan) -> bool:
-        """Whether a call of `partial_fit` is the first; if not, some choices have been made for good."""
+        """Whether a call of `partial_fit` is the first; if not, refuses parameters that must not change."""
         if self.early_stopping:
             raise ValueError("early_stopping needs all rows at once: use fit, not partial_fit.")
         if not hasattr(self, "_state"):
@@ -220,11 +220,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {plan.keep!r}.")
         full = self._state.machines[0].full
         if plan.rule.order == 2 and plan.rule.full != full:  # type: ignore[union-attr]
-            raise ValueError(f"covariance was {'full' if full else 'diagonal'} in the first call and is now another.")
+            raise ValueError(f"covariance was {'full' if full else 'diagonal'} in the first call and must not change.")
         bias = self._state.bias  # the initial variance, for a second-order rule
         if plan.rule.order == 2 and self._state.epoch and bias != squared_bias_feature(plan.bias, 0.0):
             was = f"bias_step was {bias:g}" if bias else "there was no bias"
-            raise ValueError(f"{was} in the first call: fit_intercept and bias_step must stay as they were.")
+            raise ValueError(f"{was} in the first call: fit_intercept and bias_step must not change.")
         return False
 
     # -- training ----------------------------------------------------------------------------------------------------
@@ -265,10 +265,10 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _check_classes(self, examples: Examples) -> None:
-        """Refuse what cannot be learned from all rows."""
+        """Refuse targets that cannot be learned."""
 
     def _measure(self, run: Training) -> Measure | None:
-        """The loss to measure in the scan of all rows; its mean is the report's `objective`."""
+        """The loss to measure in the final scan; its mean is the report's `objective`."""
         return None
 
     def _conclude(self, run: Training, report: Report) -> Report:
@@ -277,14 +277,14 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return scanned(report, plan, run.solver, run.source, self._kept, self._measure(run))
 
     def _complaint(self, report: Report) -> str:
-        """What a user is warned of when the budget is spent."""
+        """The warning to issue when the budget is spent."""
         return (
             f"{type(self).__name__} spent its budget of {report.n_epochs} epochs with {report.errors:,} of "
             f"{report.rows:,} training rows wrong. More epochs (max_epochs) help only if rows can be separated."
         )
 
     def _split(self, examples: Examples, seed: int) -> tuple[Examples, Array | None]:
-        """Rows to learn from, and rows to score on, of each class its share."""
+        """Rows to learn from, and rows to score on, stratified by class."""
         if not getattr(self, "early_stopping", False):
             return examples, None
         n, present = examples.target.shape[0], examples.present
@@ -298,7 +298,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
                 group = (
                     np.flatnonzero(examples.target == k) if present is None else present[examples.target[present] == k]
                 )
-            # At least one row per class is left to learn from. The order is made in pieces, so that Ctrl-C is handled.
+            # At least one row per class is left to learn from. The order is made in parts, so that Ctrl-C is handled.
             count = min(math.ceil(self.validation_fraction * group.size), group.size - 1)
             order = Shuffled(int(group.size), seed)
             for begin in range(0, count, ROWS_AT_ONCE):
@@ -307,7 +307,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         if held_out.size < (1 if grouped else 2):
             raise ValueError(
                 f"validation_fraction={self.validation_fraction} holds out {held_out.size} of {examples.size} rows: "
-                "too few to score, where every class keeps a row to learn from."
+                "too few to score on, because every class needs a row to learn from."
             )
         if present is not None:
             held[examples.weights == 0] = True
@@ -318,12 +318,12 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
             self.coef_, self.intercept_ = read_only(kept.coef), read_only(kept.intercept)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """A copy shows its own planes, read-only."""
+        """Restore a copy, whose `coef_` is a read-only view of its own planes."""
         super().__setstate__(state)
         self._show_planes()
 
     def _show_planes(self) -> None:
-        """Make `coef_` and `intercept_` views of the planes again; what a user has assigned stays."""
+        """Make `coef_` and `intercept_` views of the planes again; values that a user assigned are left alone."""
         held = vars(self)
         kept = held.get("_kept")
         if isinstance(kept, Planes) and {"coef_", "intercept_"} <= held.keys():
@@ -334,7 +334,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         protect(self, "support_", "dual_coef_")
 
     def _state_now(self, plan: Plan) -> Any:
-        """A copy of the state, to learn on from; one that starts at `coef_` and `intercept_` if they were assigned."""
+        """A copy of the state to continue from; it starts at `coef_` and `intercept_` if a user assigned them."""
         kept = self._kept
         now = planes_now(self, kept) if isinstance(kept, Planes) else kept
         if now is kept:
@@ -347,7 +347,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return state
 
     def _callbacks(self, limit: int, X: Any, y: Any, examples: Examples) -> AbstractContextManager[Any]:
-        """scikit-learn's callback protocol, for a fit of at most `limit` epochs; nothing when nobody watches."""
+        """scikit-learn's callback protocol, for a fit of at most `limit` epochs; does nothing without callbacks."""
         if not getattr(self, "_skl_callbacks", None) and not hasattr(self, "_parent_callback_ctx"):
             return nullcontext()
         return self._watched(limit, X, y, examples)
@@ -370,7 +370,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
 
     def _attributes(self, kept: Any, examples: Examples) -> dict[str, Any]:
-        """What makes a copy of this estimator predict as this model does."""
+        """The attributes with which a copy of this estimator predicts as this model does."""
         found: dict[str, Any] = {"_kept": kept, "n_features_in_": self.n_features_in_}
         if isinstance(kept, Planes):
             found |= {"coef_": kept.coef, "intercept_": kept.intercept}
@@ -414,7 +414,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     # -- model files -------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Planes that cannot be written to; votes as they were written at first: one bias step for all updates."""
+        """Make planes read-only, and convert votes of the first format, which had one bias step for all updates."""
         self._show_planes()
         kept = vars(self).get("_kept")
         if isinstance(kept, VotedPlanes):
@@ -435,17 +435,17 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         check_online(self, self._width(), self._plan().rule.order == 2)
 
     def _width(self) -> int:
-        """The features that planes have."""
+        """The number of features of the planes."""
         return self.n_features_in_
 
     # -- use ---------------------------------------------------------------------------------------------------------
 
     def _check_assigned(self) -> None:
-        """Refuse attributes that were set so that compiled code would read outside the model."""
+        """Refuse assigned attributes with which compiled code would read outside the model."""
         check_assigned(self, self._kept, self._width())
 
     def _known_rows(self, X: Any) -> Dense | Sparse:
-        """Rows to answer, once it is certain that the model is for such rows."""
+        """Rows to predict, checked against the model."""
         check_is_fitted(self, "_kept")
         self._check_assigned()
         return self._rows(X)[0]
@@ -456,11 +456,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return self._kept_now(rows).scores(rows, np.arange(n, dtype=np.uint64))
 
     def _answer(self, found: Array, X: Any) -> Array:
-        """What a method returns for X; where it lies elsewhere, a learner may put it there."""
+        """The return value for X; a learner may move it to X's device."""
         return found
 
     def _kept_now(self, rows: Any) -> Model:
-        """The kept model with `coef_` and `intercept_` as they are now: users may have set them."""
+        """The model with the current `coef_` and `intercept_`, which users may have assigned."""
         kept = self._kept
         return kept if isinstance(kept, VotedPlanes) else planes_now(self, kept)
 
@@ -471,7 +471,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-# Parameters as textbooks and other libraries call them, and the names that they may have here.
+# Parameter names of textbooks and other libraries, and the corresponding names here.
 ALIASES = {
     **dict.fromkeys(("eta", "eta0"), ("learning_rate", "learning_rate_init")),
     **dict.fromkeys(("n_iter", "max_iter"), ("max_epochs",)),
@@ -479,7 +479,7 @@ ALIASES = {
 
 
 def _answering(init: Callable[..., None]) -> Callable[..., None]:
-    """The same `__init__`, which names the right parameter where another library's is given."""
+    """The same `__init__`, with an error that names the right parameter if another library's is given."""
     known = inspect.signature(init).parameters
     meant = {name: next((one for one in ALIASES[name] if one in known), None) for name in ALIASES if name not in known}
 
@@ -495,7 +495,7 @@ def _answering(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _types(X: Any, plain: bool) -> Any:
-    """The types to choose from; scikit-learn sees that of an array, not that of every frame."""
+    """The dtypes to convert to; scikit-learn recognises the dtype of an array, but not of every frame."""
     kinds = None if plain else getattr(X, "dtypes", None)
     narrow = kinds is not None and len(kinds) and all(str(kind).lower() == "float32" for kind in kinds)
     return np.float32 if narrow else [np.float64, np.float32]

@@ -1,4 +1,4 @@
-"""Online learners that classify: labels to codes, two classes or many, new ones in mid-stream."""
+"""Online learners that classify: labels to codes, two classes or many, new classes in later calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Array = np.ndarray[Any, Any]
 
 
 def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_weight: Any) -> tuple[Any, ...]:
-    """Codes of the rows' classes or an indicator of labels, the classes, and the rows' weights, classes' included."""
+    """Codes of the rows' classes or an indicator of labels, the classes, and the rows' weights times class weights."""
     sparse = sp.issparse(y)
     if sparse and len(y.shape) == 2 and y.shape[1] == 1:
         y, sparse = well_formed(y, "y").toarray(), False  # one column of classes, as in a dense y
@@ -45,14 +45,14 @@ def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_we
         if class_weight is not None:
             raise ValueError("class_weight weighs classes; for an indicator of labels pass sample_weight.")
         return indicator, np.arange(indicator.shape[1]), weights
-    plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would look for
+    plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would convert or refuse
     y = y if plain else column_or_1d(y, warn=True)
     present = y if weights is None or weights.all() else y[weights > 0]
     classes = distinct(present)
     check_labels(y, classes if present is y else distinct(y))
     if known is not None:
         classes = merge_labels(known, classes) if classes.size else known
-    if present is not y:  # labels of absent rows are no classes; their code is never read
+    if present is not y:  # labels of rows of weight 0 are not classes; their code is never read
         codes = np.zeros(y.shape[0], dtype=np.int32)
         codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
     else:
@@ -61,7 +61,7 @@ def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_we
     if shares is not None:
         weights = shares[codes] * (1.0 if weights is None else weights)
         if not weights.any():
-            raise ValueError("class_weight is zero on every row: nothing is left to learn from.")
+            raise ValueError("class_weight is zero on every row: there is nothing to learn from.")
     return codes, classes, weights
 
 
@@ -100,11 +100,11 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
             float32 and float64 are used as they are, without a copy.
         y : array-like of shape (n,), or an indicator of labels of shape (n, K)
         sample_weight : array-like of shape (n,), optional
-            A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step. Weight 0 is
-            as if the row were not there. Weights that make an epoch repeat more visits than 100 per row, and more than
+            A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step. Weight 0 means
+            that the row is absent. Weights that make an epoch repeat more visits than 100 per row, and more than
             a million in all, are refused: scale them down.
         coef_init, intercept_init : array-like, optional
-            Where to start, in the shapes of `coef_` and `intercept_`; zero by default.
+            Initial weights, in the shapes of `coef_` and `intercept_`; zero by default.
         X_val, y_val, sample_weight_val : array-like, optional
             With `early_stopping`: the rows to score each epoch on, in place of a part of X.
 
@@ -130,8 +130,8 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         Returns
         -------
         estimator
-            Predicts, can be drawn, saved and traced, and learns on by `partial_fit`. In a vote the weights have one
-            vote; covariances are as before the first row.
+            It can predict, be plotted, saved and traced, and continue learning with `partial_fit`. In a vote the
+            weights have one vote; covariances are the initial ones.
 
         Examples
         --------
@@ -151,7 +151,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         self._check_labels(examples)
 
     def _check_labels(self, examples: Examples) -> None:
-        """Say that a one-hot y is read as labels: two dimensions mean that a row may have several."""
+        """Warn that a one-hot y is read as labels: with two dimensions a row may have several."""
         if examples.target.ndim == 2 and examples.target.shape[0] > 1 and (examples.target.sum(axis=1) == 1).all():
             warn(
                 "y has exactly one 1 in every row, and is read as labels: each column is learned on its own, and a row "
@@ -164,7 +164,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Make one epoch over these rows.
 
-        E calls on all rows are one fit of E epochs. Classes that were never seen may appear in any call.
+        E calls on all rows are one fit of E epochs. New classes may appear in any call.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return self
 
     def _grown(self, examples: Examples, plan: Plan) -> Any:
-        """A copy of the state, to be kept when its epoch is done, with room for classes that are new."""
+        """A copy of the state, stored once its epoch is complete, extended by new classes."""
         assert examples.classes is not None
         known, found, labels = self.classes_.size, examples.classes.size, examples.target.ndim == 2
         if labels != self._labels() or (labels and known != found):
@@ -216,11 +216,11 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return grow(self._state_now(plan), places, found, scheme, plan.rule)
 
     def _labels(self) -> bool:
-        """Whether the model was taught labels by an indicator."""
+        """Whether the model was fitted to an indicator of labels."""
         return bool(self._by_labels)
 
     def _held_out_score(self, kept: Any, examples: Examples, rows: Array) -> float:
-        """Accuracy, by weight, on held-out rows."""
+        """Weighted accuracy on held-out rows."""
         labels, right, total = examples.target.ndim == 2, 0.0, 0.0
         for begin in range(0, rows.size, 1 << 14):
             index = rows[begin : begin + (1 << 14)]
@@ -261,7 +261,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         return self._answer(self.classes_[codes if self.classes_.size > 1 else np.zeros_like(codes)], X)
 
     def __sklearn_tags__(self) -> Any:
-        """Labels by indicator are accepted where the learner can do them."""
+        """An indicator of labels is accepted if the learner supports it."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = self._takes_labels
         return tags

@@ -87,7 +87,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         Returns
         -------
         estimator
-            Predicts, can be saved, and learns on by `partial_fit`.
+            It can predict, be saved, and continue learning with `partial_fit`.
         """
         return take_weights(cls(**params), coef, intercept)
 
@@ -117,13 +117,13 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         return self
 
     def _held_out_score(self, kept: Model, examples: Examples, rows: Array) -> float:
-        """R², by weight, on held-out rows."""
+        """Weighted R² on held-out rows."""
         mass = None if examples.weights is None else examples.weights[rows]
         said = check_scores(kept.scores(examples.rows, rows))
         return float(r2_score(examples.target[rows], said, sample_weight=mass))
 
     def predict(self, X: Any) -> Array:
-        """Numbers for rows.
+        """Predicted values of rows.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ class ProbeReport:
     Attributes
     ----------
     outcome : str
-        "solved" if the gradient over all rows shows a minimum, otherwise "budget".
+        "solved" if the gradient over all rows is small enough for a minimum, otherwise "budget".
     rows, held_out : int
         Rows of the last fit, and rows on which the penalties were compared.
     alphas, accuracies, losses : tuple of float
@@ -20,12 +20,12 @@ class ProbeReport:
     alpha : float
         The penalty that was chosen.
     accuracy : float or None
-        Of the chosen penalty on held-out rows; None if there were none.
+        The accuracy of the chosen penalty on held-out rows; None if there were none.
     interval : (float, float) or None
-        The exact 95 % confidence interval of the accuracy (Clopper and Pearson), where rows have no weights. The best
-        of several penalties is told: it is a little optimistic.
+        The exact 95 % confidence interval of the accuracy (Clopper and Pearson), if rows have no weights. It is a
+        little optimistic, because the best of several penalties is reported.
     scale : float
-        By which scores are multiplied before they become probabilities.
+        The factor by which scores are multiplied before they become probabilities.
     errors : int
         Rows of the last fit that the model gets wrong.
     data_loss, penalty, gradient_norm : float

@@ -36,24 +36,24 @@ class Report:
         "solved": the objective is within its duality gap or gradient tolerance; "stalled": it stopped improving, and
         patience was spent; "budget": the epochs were spent first; "early": stopped by held-out rows or a callback;
         "interrupted": Ctrl-C; "inseparable": no plane separates the rows; "undecided": no plane in doubles was found,
-        though none is ruled out.
+        though one may exist.
     epochs : sequence of EpochRecord
-        It does not change. Of dual methods, whose epochs are many and short, the first hundred, then ever fewer, and
+        Read-only. Of dual methods, whose epochs are many and short, the first hundred, then ever fewer, and
         the last.
     updates : int
-        Updates of w in all, summed over planes.
+        Updates of w, summed over planes.
     errors : int or None
-        Training rows that the returned model gets wrong; for regression those outside the tube. Of two classes f = 0 is
-        a mistake for learners that make an update there; those that minimise an objective (`LinearClassifier`,
+        Training rows that the returned model gets wrong; for regression those outside the tube. With two classes, f = 0
+        is a mistake for learners that make an update there; those that minimise an objective (`LinearClassifier`,
         `Pegasos`, `LinearSVM`, `KernelSVM`, `MaxMargin`) count it as `predict` and `score` do, as the first class.
     margin : float or None
-        Geometric margin of the returned model on the training rows, negative where it errs; the smallest of all
+        Geometric margin of the returned model on the training rows, negative if a row is wrong; the smallest over all
         planes. None for a vote and for regression.
     radius : float
         R = max‖x‖.
     bound : float or None
-        The most updates that could have been made, from the margin of the last iterate: see `prove.mistake_formula`.
-        None where no such bound holds: the rows are not separated, weights are not whole numbers, the rate is not
+        An upper bound on the updates, from the margin of the last iterate: see `prove.mistake_formula`.
+        None if no such bound holds: the rows are not separated, weights are not whole numbers, the rate is not
         constant, the start was not zero, or the rule has none. For batch updates it counts the rows that moved w.
     gap : float or None
         Duality gap, for dual methods.
@@ -68,7 +68,7 @@ class Report:
         The two parts of the objective, and the length of its gradient in `coef_` and `intercept_` over all rows, for
         solvers that compute them at the end.
     sharding : Sharding or None
-        How a training in shards went.
+        How training in shards went.
     moved : int or None
         For batch updates that have a bound: the rows that moved w, summed over updates, by weight.
     tokens, token_errors : int or None
@@ -110,7 +110,7 @@ class Report:
 
     @property
     def n_epochs(self) -> int:
-        """How many epochs there were, whether or not all of their records were kept."""
+        """The number of epochs, including those whose records were not stored."""
         return self.epochs[-1].epoch if self.epochs else 0
 
     def __str__(self) -> str:
@@ -171,7 +171,7 @@ def unseen(outcome: str, run: Training, records: Sequence[EpochRecord], seconds:
 
 @dataclass(frozen=True)
 class Scan:
-    """How planes do on rows, one evaluation per machine, and how the last iterate does; see `evaluate_both`."""
+    """Evaluates planes on rows, once per machine, and the last iterate too; see `evaluate_both`."""
 
     rule: Rule
     planes: Planes
@@ -179,7 +179,7 @@ class Scan:
     measure: Measure | None = None
 
     def __call__(self, examples: Examples, shard: int) -> list[tuple[Evaluation, Evaluation | None]]:
-        """Of these examples."""
+        """Evaluate these examples."""
         planes, last, how = self.planes, self.last, (self.rule, self.measure)
         tasks = problems(examples, planes.scheme, planes.classes) if examples.size else ()
         if planes.scheme != PAIRS:
@@ -198,7 +198,7 @@ def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:
 def scan_both(
     source: Source, rule: Rule, planes: Planes, last: Planes | None, measure: Measure | None = None
 ) -> tuple[list[Evaluation], list[Evaluation]]:
-    """The same with the last iterate's evaluations, in one pass; none if a row violates its margin."""
+    """The same with the last iterate's evaluations, in one pass; these are None if a row violates its margin."""
     kept: list[Evaluation] = []
     lasts: list[Evaluation | None] = []
     for seen in source.ask(Scan(rule, planes, last, measure)):
@@ -212,14 +212,14 @@ def scan_both(
 def scanned(
     report: Report, plan: Plan, solver: Any, source: Source, kept: Model, measure: Measure | None = None
 ) -> Report:
-    """The report with what a scan of all rows says of planes or votes; a budget that sufficed ends otherwise.
+    """The report after a scan of all rows with planes or votes; "budget" becomes "separated" if all rows are right.
 
-    Of planes, `objective` is the mean loss that `measure` finds, without a penalty.
+    For planes, `objective` is the mean loss measured by `measure`, without the penalty.
     """
     errors, margin, planes, mean_loss = None, None, [], None
     state, facts, outcome = solver.state, source.facts, report.outcome
     bounded = _bounded(plan, state)
-    unsure = outcome == "budget" and solver.separates  # the last epoch may have got every row right
+    unsure = outcome == "budget" and solver.separates  # the last epoch may have classified every row correctly
     asked = unsure or (outcome == "separated" and bounded)
     last = None if state.keep == "last" or not asked else state.last()
     if isinstance(kept, Planes):
@@ -255,7 +255,7 @@ def scanned(
 
 
 def _lows(scans: list[Evaluation], planes: Planes) -> list[Separator]:
-    """The smallest functional margin of each plane, or of all together where they decide together."""
+    """The smallest functional margin of each plane, or one for all planes if they decide jointly."""
     shifts = np.square(planes.intercept, dtype=np.float64)
     norms = lengths2(planes.coef)
     lows = scans[0].lows if len(scans) == 1 else np.concatenate([scan.lows for scan in scans])
@@ -271,7 +271,7 @@ def _margin(found: list[Separator], planes: Planes) -> float:
 
 
 def _length(norm2: float, coef: Array) -> float:
-    """‖w‖, where its square leaves the range of doubles too."""
+    """‖w‖, also if its square overflows or underflows."""
     if SMALLEST < norm2 < math.inf:
         return math.sqrt(norm2)
     size = float(np.abs(coef).max(initial=0.0))
@@ -302,9 +302,11 @@ def _bound(planes: list[Separator], plan: Plan, solver: Any, facts: Facts) -> fl
     assert isinstance(plan.rule, PerceptronRule)
     assert isinstance(plan.rate, int | float)
     state, total = solver.state, 0.0
-    # A batch of rows M moves w by η|M|/N at most: what is bounded is Σ|M|, by N times as much.
+    # A batch of rows M moves w by η|M|/N at most: the bound is on Σ|M|, and N times as large.
     totals = state.scheme.totals(facts, solver.totals) if plan.batch else [1.0]
-    for plane, count in zip(planes, itertools.cycle(totals), strict=False):  # one for all planes, or one for each
+    for plane, count in zip(
+        planes, itertools.cycle(totals), strict=False
+    ):  # one total for all planes, or one per plane
         bound = mistake_bound(
             plane,
             state.radius2,

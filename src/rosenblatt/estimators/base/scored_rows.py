@@ -1,4 +1,4 @@
-"""Early stopping by rows and a measure of the user's: X_val, y_val, sample_weight_val, and scoring."""
+"""Early stopping with the user's own rows and measure: X_val, y_val, sample_weight_val, and scoring."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HeldOutRows(NamedTuple):
 def given_rows(
     estimator: Any, examples: Examples, X_val: Any, y_val: Any, sample_weight_val: Any
 ) -> HeldOutRows | None:
-    """The rows that the caller gives for validation, checked; None if there are none."""
+    """The caller's validation rows, checked; None if there are none."""
     if X_val is None:
         if y_val is not None or sample_weight_val is not None:
             raise ValueError(f"{'sample_weight_val' if y_val is None else 'y_val'} is given without X_val: pass both.")
@@ -53,13 +53,13 @@ def chosen_rows(X: Any, y: Any, sample_weight: Any, rows: Array) -> HeldOutRows:
 
 
 class ScorerName(StrOptions):
-    """The name of a scorer of scikit-learn; the list of them takes long to import, and is if there is a name."""
+    """The name of a scikit-learn scorer; the list of names, slow to import, is imported only to check a name."""
 
     def __init__(self) -> None:
         super().__init__({"accuracy"})
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether this is such a name."""
+        """Whether this is the name of a scorer."""
         if not isinstance(val, str):
             return False
         from sklearn.metrics import get_scorer_names

@@ -1,4 +1,4 @@
-"""What must hold of sequence models: see `state_checks`."""
+"""Checks of sequence models: see `state_checks`."""
 
 from __future__ import annotations
 

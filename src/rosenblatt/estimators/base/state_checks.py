@@ -1,7 +1,7 @@
-"""Arrays that fit together: what must hold of a model before compiled code may read it.
+"""Checks that the arrays of a model fit together before compiled code reads them.
 
-A model file may be forged. Each estimator says in `_check_whole` what its parts must be, by the checks that stand
-here; each raises ValueError where something does not hold.
+A model file may be forged. Each estimator checks its parts in `_check_whole`, with the functions defined
+here; each raises ValueError if a check fails.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ KEEPS = ("last", "average", "pocket", "vote")
 
 
 def must(holds: Any, what: str) -> None:
-    """Refuse what does not hold."""
+    """Raise ValueError unless the condition holds."""
     if not holds:
         raise ValueError(f"expected {what}")
 
 
 def is_count(value: Any, least: int = 0) -> bool:
-    """Whether this is a whole number, not below the least."""
+    """Whether this is a whole number of at least `least`."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -50,7 +50,7 @@ def is_array(value: Any, shape: tuple[int, ...], kinds: str = "f") -> bool:
 
 
 def check_attributes(model: Any) -> None:
-    """The attributes that estimators share, where they are there: features and their names, classes, the report."""
+    """The attributes that estimators share, if present: features and their names, classes, the report."""
     held = vars(model)
     if "n_features_in_" in held:
         must(is_count(held["n_features_in_"], 1), "a number of features")
@@ -64,14 +64,14 @@ def check_attributes(model: Any) -> None:
     if "_by_labels" in held:
         must(isinstance(held["_by_labels"], bool | np.bool_), "whether labels come by indicator")
     if "report_" in held:
-        report = held["report_"]  # None for given weights
+        report = held["report_"]  # None after from_weights
         must(report is None or (isinstance(report, Report | ProbeReport) and str(report)), "a report")
     if "n_iter_" in held:
         must(is_count(held["n_iter_"]), "a number of epochs")
 
 
 def check_planes(coef: Any, intercept: Any, planes: int, d: int, kinds: str = "f") -> None:
-    """So many planes of d features."""
+    """Refuse anything but this number of planes over d features."""
     must(is_array(coef, (planes, d), kinds), f"planes of shape {(planes, d)}")
     must(is_array(intercept, (planes,), kinds), f"{planes} intercepts")
 
@@ -89,7 +89,7 @@ def class_count(model: Any) -> int:
 
 
 def check_scheme(kept: Any, classes: int, labels: Any) -> None:
-    """A scheme that so many classes, or labels, can have."""
+    """A scheme that fits this number of classes, or labels."""
     must(isinstance(kept.scheme, Scheme) and is_count(kept.classes, 1), "a scheme")
     must(kept.classes == classes, "as many classes as names")
     must((kept.scheme == TWO) == (classes <= 2 and not labels), "a scheme for as many classes")
@@ -100,7 +100,7 @@ def check_scheme(kept: Any, classes: int, labels: Any) -> None:
 
 
 def check_assigned(model: Any, planes: Any, width: int) -> None:
-    """Refuse `classes_` or a number of features that is no longer that of the planes, or votes, that were learned."""
+    """Refuse `classes_` or a number of features that no longer match the learned planes or votes."""
     if width != planes.width:
         raise ValueError(
             f"{type(model).__name__} learned {planes.width} features and now has {width}: n_features_in_ is set by fit."
@@ -114,13 +114,15 @@ def check_assigned(model: Any, planes: Any, width: int) -> None:
 
 
 def assigned(model: Any, name: str, shape: tuple[int, ...]) -> Array:
-    """An attribute that users may have set, as an array of real numbers of this shape, or refused."""
+    """An attribute that users may have assigned, as an array of real numbers; another shape is refused."""
     value = getattr(model, name)
     array = np.asarray(value)
     array = array if array.ndim == len(shape) else array.reshape(1, *array.shape) if array.ndim < len(shape) else array
     if array.shape != shape or array.dtype.kind not in "fiu":
         raise ValueError(f"{name} is now {_described(value)}: assign real numbers of shape {shape}.")
-    return array if array.flags.writeable else array.copy()  # compiled code would be compiled anew for others
+    return (
+        array if array.flags.writeable else array.copy()
+    )  # compiled code would be compiled again for read-only arrays
 
 
 def is_view_of(value: Any, array: Array) -> bool:
@@ -129,7 +131,7 @@ def is_view_of(value: Any, array: Array) -> bool:
 
 
 def planes_now(model: Any, kept: Planes) -> Planes:
-    """The planes with `coef_` and `intercept_` as they are now."""
+    """The planes with the current `coef_` and `intercept_`."""
     if is_view_of(model.coef_, kept.coef) and is_view_of(model.intercept_, kept.intercept):
         return kept
     coef, intercept = assigned(model, "coef_", kept.coef.shape), assigned(model, "intercept_", kept.intercept.shape)
@@ -143,7 +145,7 @@ def _described(value: Any) -> str:
 
 
 def protect(model: Any, *names: str) -> None:
-    """Make these attributes read-only, where they are arrays: those of copies and files could be written to."""
+    """Make these attributes read-only if they are arrays: arrays of copies and files are writable."""
     held = vars(model)
     for name in names:
         if isinstance(held.get(name), np.ndarray):
@@ -190,7 +192,7 @@ def _check_state(state: Any, kept: Any, K: int, count: int, d: int, second: bool
 
 
 def check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
-    """The weights of K planes over d features, and what is kept beside them."""
+    """The weights of K planes over d features, and their companions."""
     kinds = {"average": Average, "debt": L1Debt, "covariance": Covariance, "pocket": Pocket, "votes": Votes}
     for name, kind in kinds.items():
         must(isinstance(getattr(machine, name), kind | None), f"{name} of its own kind")

@@ -38,16 +38,16 @@ from rosenblatt.estimators.table_search import (
 )
 
 Array = np.ndarray[Any, Any]
-MANY_ROWS, HELD_OUT = 200_000, 100_000  # with more rows, up to so many are held out once, in place of folds
-FAR_APART = 0.1  # training and out-of-fold scores
-RUNNERS_UP = 5  # settings in the summary
+MANY_ROWS, HELD_OUT = 200_000, 100_000  # tables with more rows hold out up to HELD_OUT of them once, in place of folds
+FAR_APART = 0.1  # difference between training and out-of-fold scores that is worth a warning
+RUNNERS_UP = 5  # settings listed in the summary
 
 
 class Training(Protocol):
     """Encoded rows that the model learned from, in one part or many, here or elsewhere."""
 
     def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
-        """What the question says of each part, in order."""
+        """The answer to the question for each part, in order."""
 
 
 class TrainingRows(NamedTuple):
@@ -58,7 +58,7 @@ class TrainingRows(NamedTuple):
     weights: Array | None
 
     def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
-        """What the question says of these rows."""
+        """The answer to the question for these rows."""
         yield question(self)
 
 
@@ -108,8 +108,8 @@ class TableModel(BaseEstimator):
         X : frame (pandas, polars, Arrow), array-like or sparse matrix of shape (n, d)
         y : array-like of shape (n,)
         sample_weight : array-like of shape (n,), optional
-            What rows count for the learner, the calibration and the scores; encoders count every row once. Weight 0
-            is as if the row were not there.
+            Weights for the learner, the calibration and the scores; encoders count every row once. Weight 0
+            means that the row is absent.
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -127,7 +127,7 @@ class TableModel(BaseEstimator):
     def _fit_table(
         self, table: Table, y: Array, kinds: Mapping[str, str] | None = None, weights: Array | None = None
     ) -> Any:
-        """Learn from columns; `kinds` are those that the format of a file tells."""
+        """Learn from columns; `kinds` are the kinds that are known from a file's format."""
         self._validate_params()
         return self._fit_target(table, self._encode_target(y), kinds, weights)
 
@@ -147,13 +147,13 @@ class TableModel(BaseEstimator):
         return self._conclude(unseen, training, notes, self._class_counts(target), began)
 
     def _begin(self, kinds: Mapping[str, str] | None) -> Any:
-        """A new encoder, and the source of random numbers."""
+        """Create a new encoder; returns the random number generator."""
         rng = check_random_state(self.random_state)
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         self.encoder_ = TableEncoder(columns={**(kinds or {}), **(self.columns or {})} or None)
         self.setting_, self.fourier_ = self._default_setting if isinstance(self.learner, str) else None, None
         self._searched, self._unsearched = dict[str, Any](), "no column can be used"
-        self.__dict__.pop("reading_", None)  # of the file that an earlier fit read
+        self.__dict__.pop("reading_", None)  # describes the file of an earlier fit
         return rng
 
     def _name_columns(self) -> None:
@@ -214,7 +214,7 @@ class TableModel(BaseEstimator):
     def _choose(
         self, columns: list[ParsedColumn], target: Array, weights: Array | None, numbers: Array | None, rng: Any
     ) -> None:
-        """Choose a setting by a sample of the rows of a large table, which have these numbers; None: this is one."""
+        """Choose a setting from a sample of the rows, which have these numbers; None: the rows are the sample."""
         if self.setting_ is None:
             return
         table = self._table_rows(columns, target, weights, np.full(target.size, -1))
@@ -234,7 +234,7 @@ class TableModel(BaseEstimator):
     def _search(
         self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array
     ) -> TableSearch | None:
-        """Choose a setting; the search, if all rows took part."""
+        """Choose a setting; returns the search if it used all rows."""
         if self.setting_ is None or not columns:
             return None
         table = self._table_rows(columns, self._for_learning(target), weights, folds)
@@ -260,7 +260,7 @@ class TableModel(BaseEstimator):
         return search if whole else None
 
     def _in_form(self, columns: list[ParsedColumn]) -> list[ParsedColumn]:
-        """The columns in the form that the setting asks for."""
+        """The columns in the form that the setting requires."""
         if self.setting_ is None:
             return columns
         return in_form(self.setting_, columns, frozenset(self.encoder_.columns or {}))
@@ -281,7 +281,7 @@ class TableModel(BaseEstimator):
         notes += [f"column {name!r}: {note}" for name, note in self.encoder_._notes.items()]
         notes += list(self._suspicious(unseen))
         if self.setting_ is not None and not self._searched:
-            notes.append(f'learner="auto" tried no setting, because {self._unsearched}: the default is taken')
+            notes.append(f'learner="auto" tried no setting, because {self._unsearched}: the default is used')
         summary = self._summarise(unseen, training, counts)
         summary = replace(summary, weights=self._weights(training), seconds=time.perf_counter() - began)
         self.summary_ = replace(summary, warnings=(*notes, *summary.warnings))
@@ -316,7 +316,7 @@ class TableModel(BaseEstimator):
         raise NotImplementedError
 
     def _class_counts(self, target: Array) -> Array:
-        """The rows of each class; of numbers, the rows."""
+        """The number of rows of each class; for regression, of all rows."""
         raise NotImplementedError
 
     def _rare(self, counts: Array) -> tuple[Array, list[str]]:
@@ -327,7 +327,7 @@ class TableModel(BaseEstimator):
         raise NotImplementedError
 
     def _class_shares(self) -> Array:
-        """The weights of classes; of numbers, none."""
+        """The weights of classes; empty for regression."""
         raise NotImplementedError
 
     def _for_learning(self, target: Array) -> Array:
@@ -339,7 +339,7 @@ class TableModel(BaseEstimator):
         return scores
 
     def _loss_unit(self) -> float:
-        """What a loss of 1 of a learner is, in the unit of the target."""
+        """A learner's loss of 1 in the unit of the target."""
         return 1.0
 
     def _folds(self, target: Array, rng: Any) -> tuple[Array, list[str]]:
@@ -365,7 +365,7 @@ class TableModel(BaseEstimator):
     def _learn(
         self, X: Any, target: Array, weights: Array | None = None, start: tuple[Array, Array] | None = None
     ) -> Any:
-        """A learner of these rows, which may begin with these planes; None where there is no column to learn from."""
+        """A learner fitted to these rows, starting from these planes if given; None if there is no column to use."""
         if not X.shape[1]:
             return None
         truth, given = self._for_learning(target), dict[str, Any]()
@@ -374,13 +374,13 @@ class TableModel(BaseEstimator):
         learner = self._new_learner(*X.shape)
         if start is not None:
             given |= {"coef_init": start[0], "intercept_init": start[1]}
-            learner.set_params(max_epochs=1)  # close to the minimum, a step confirms it
+            learner.set_params(max_epochs=1)  # the start is close to the minimum: one step confirms it
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # passes are limited on purpose
             return learner.fit(X, truth, **given)
 
     def _new_learner(self, rows: int, features: int) -> Any:
-        """The learner of a table with so many rows and features, before it learns."""
+        """The unfitted learner for a table with this many rows and features."""
         if self.setting_ is None:
             learner = self._default_learner(rows) if self.learner is None else clone(self.learner)
         else:
@@ -392,7 +392,7 @@ class TableModel(BaseEstimator):
         return learner
 
     def _out_of_fold(self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array) -> Array:
-        """The score of each row by a model that has seen neither it nor its fold, not even to encode columns."""
+        """The score of each row by a model, encoders included, that was fitted without the row's fold."""
         scores: Array | None = None
         for fold in range(int(folds.max(initial=-1)) + 1):
             train, test = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -427,7 +427,7 @@ class TableModel(BaseEstimator):
         }
 
     def _unseen_summary(self, unseen: UnseenRows) -> dict[str, Any]:
-        """How rows were scored, before it is known how well."""
+        """How rows were scored: the fields of the summary that do not depend on the scores."""
         folds = int(unseen.folds.max(initial=-1)) + 1
         held = int(unseen.target.size) if folds == 1 else 0
         return {"score": None, "interval": None, "folds": folds, "held_out": held, "warnings": ()}
@@ -440,7 +440,7 @@ class TableModel(BaseEstimator):
         return self._default_name if self.learner is None else type(self.learner_).__name__
 
     def _feature_weights(self, training: Training, scale: float) -> tuple[list[str], Array, Array]:
-        """Names of features, what each adds per unit, (planes, features), and its deviation."""
+        """Names of features, what each adds to the score per unit, (planes, features), and its standard deviation."""
         coef = planes_of(self.learner_)
         if coef is None:
             return [], np.zeros((0, 0)), np.zeros(0)
@@ -448,7 +448,7 @@ class TableModel(BaseEstimator):
         for rows, values, squared in training.ask(feature_sums):
             n, sums, squares = n + rows, sums + values, squares + squared
         deviation = np.sqrt(np.maximum(squares / n - (sums / n) ** 2, 0.0))
-        names = self.encoder_.get_feature_names_out().tolist()  # random features have none
+        names = self.encoder_.get_feature_names_out().tolist()  # random features have no names
         return names, scale * coef[:, : len(names)], deviation[: len(names)]
 
     # -- use -----------------------------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ class TableModel(BaseEstimator):
         return self._scores(self.learner_, rows if self.fourier_ is None else self.fourier_.beside(rows))
 
     def __sklearn_tags__(self) -> Any:
-        """Mixed tables with missing values, and sparse matrices."""
+        """X may have columns of mixed types, missing values, or be sparse."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.sparse = tags.input_tags.string = tags.input_tags.categorical = True
         tags.target_tags.required = True
@@ -468,7 +468,7 @@ class TableModel(BaseEstimator):
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Renew what is inside; models of older versions were not searched."""
+        """Migrate the parts of the model; models of older versions had no search."""
         for name in ("setting_", "fourier_") if "summary_" in vars(self) else ():
             self.__dict__[name] = vars(self).get(name)
         if getattr(self, "learner_", None) is not None:
@@ -501,7 +501,7 @@ def labels(y: Any) -> Array:
     """The labels as an array, one per row, none of them missing."""
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()
-    y = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)  # NumPy would make NaN a text
+    y = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)  # NumPy would turn NaN into a string
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(f"y has {y.shape[1]} columns, several labels per row: fit one model for each column.")
     y = column_or_1d(y, warn=True)
@@ -547,23 +547,23 @@ def doubts(found: dict[str, Any]) -> Iterator[str]:
     if found["training_score"] - found["score"] > FAR_APART:
         yield (
             f"{found['measure']} is {found['training_score']:.3f} on the training rows and {found['score']:.3f} out "
-            "of fold: the model knows its training rows by heart"
+            "of fold: the model overfits"
         )
 
 
 def proven_margin(learner: Any, X: Any, target: Array) -> float:
-    """By how much, at least, the score of a row's class is above those of the others, whatever rounding does.
+    """A lower bound, rounding included, of how far the score of each row's class is above those of the others.
 
-    A sum of m products of doubles in any order errs by at most γ·Σ|w_i·x_i|, γ = m·u/(1 − m·u), u = 2⁻⁵³ (N. Higham,
-    "Accuracy and stability of numerical algorithms", 2002, section 3.1). −∞ for a learner without planes, or with one
-    plane per pair of classes.
+    A sum of m products of doubles in any order has an error of at most γ·Σ|w_i·x_i|, γ = m·u/(1 − m·u), u = 2⁻⁵³ (N.
+    Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1). −∞ for a learner without planes, or
+    with one plane per pair of classes.
     """
     coef = planes_of(learner)
     if coef is None or coef.shape[0] not in (1, learner.classes_.size):
         return -np.inf
     coef, bias = coef.astype(np.float64), np.atleast_1d(learner.intercept_).astype(np.float64)
     products = int(np.diff(X.indptr).max(initial=0)) + 4
-    gamma = 2 * products * 2.0**-53 / (1 - products * 2.0**-53)  # twice, since Σ|w_i·x_i| is rounded as well
+    gamma = 2 * products * 2.0**-53 / (1 - products * 2.0**-53)  # twice, because Σ|w_i·x_i| is rounded as well
     low, high = (X @ coef.T + bias, abs(X) @ abs(coef).T + abs(bias))
     if coef.shape[0] == 1:
         return float((np.where(target == 1, low[:, 0], -low[:, 0]) - gamma * high[:, 0]).min())

@@ -1,12 +1,12 @@
-"""What a model of a table says of itself: the table, the out-of-fold score, and the columns that count."""
+"""The summary of a fitted table model: the table, the out-of-fold score, and the most important features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SHOWN = 6  # features, and classes, on a line
-FEW = 5  # names of columns on a line
-CLOSEST = 2  # runners-up of a search on a line
+SHOWN = 6  # features, and classes, shown in one line
+FEW = 5  # names of columns shown in one line
+CLOSEST = 2  # runners-up of a search shown in one line
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,14 @@ class TableSummary:
     measure : str
         "accuracy" or "R²".
     score, interval : float or None
-        The out-of-fold score, and half the width of its 95 % interval; None where there were too few rows for folds.
+        The out-of-fold score, and half the width of its 95 % interval; None if there were too few rows for folds.
     folds : int
     held_out : int
-        Of a large table: the rows that were held out once, in place of folds, and that the model did not learn from.
+        For a large table: the rows that were held out once, in place of folds, and that the model did not learn from.
     baseline : float
         The score of always predicting the most frequent class.
     training_score : float
-        The score on the training rows, which flatters.
+        The score on the training rows, which is too optimistic.
     log_loss, area : float or None
         Out of fold: the log loss, and the area under the ROC curve (several classes: the mean over each against the
         others).
@@ -48,22 +48,22 @@ class TableSummary:
     other_scores : tuple of (str, float)
         The measure that `scoring` names.
     weights : tuple of (str, float)
-        The features that count most: what they add to the log odds of the last class, or of the class that is named,
-        or to the prediction. Numbers count per standard deviation.
+        The features of largest influence: what they add to the log odds of the last class, or of the named class,
+        or to the prediction; for numbers, per standard deviation.
     warnings : tuple of str
     separated : str
         If the training rows are separated by planes, the proof in one line.
     tried : int
-        How many settings the search of `learner="auto"` tried on all folds; 0: the table is beyond its budget, or
-        another learner was given.
+        How many settings the search of `learner="auto"` tried on all folds; 0 if the table exceeds its budget or
+        another learner was chosen.
     raced : int
-        How many settings were tried on one fold at least.
+        How many settings were tried on at least one fold.
     near, best_score : int, float or None
         Of the settings that were tried, the number within one standard error of the best score, and that score.
     runners_up : tuple of (str, float, float)
         The settings after the chosen one, each with its score and its log loss (R² and mean squared error).
     searched_rows : int
-        The rows of the sample that was searched; 0 if that were all rows.
+        The rows of the sample that was searched; 0 if it was all rows.
     source, label : str
         The name of the file and of the label column, if known.
     unlabelled : int
