@@ -1,6 +1,6 @@
 """rosenblatt: perceptron learning made fast, proven and visible.
 
-The public names stand in the stub beside this file, each with its home. A name is imported when it is first used, so
+The stub next to this file lists the public names, each with its module. A name is imported when it is first used, so
 that `import rosenblatt` loads neither scikit-learn nor numba.
 """
 

@@ -55,7 +55,7 @@ def value(loss: str, at: Any, *, epsilon: float = 0.1) -> Array:
 
 
 def gradient(loss: str, at: Any, *, epsilon: float = 0.1) -> Array:
-    """The derivative of the loss at margins or residuals; at a kink, the subgradient by which learners step.
+    """The derivative of the loss at margins or residuals; at a kink, the subgradient that learners use.
 
     Parameters
     ----------
@@ -90,12 +90,12 @@ class Objective:
     losses : ndarray of shape (n,)
         The loss of each row, summed over planes.
     data_loss : float
-        Their mean, by weight.
+        Their weighted mean.
     penalty : float
     coef_gradient, intercept_gradient : ndarray
-        Of the data loss, in the shapes of `coef_` and `intercept_`.
+        The gradients of the data loss, in the shapes of `coef_` and `intercept_`.
     penalty_gradient : ndarray
-        Of the penalty, in the shape of `coef_`; intercepts are not penalised.
+        The gradient of the penalty, in the shape of `coef_`; intercepts are not penalised.
     """
 
     losses: Array
@@ -135,7 +135,7 @@ def objective(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Objectiv
     (array([0., 2.]), 1.0, array([-1.]))
     """
     if not isinstance(model, LinearClassifier | LinearRegressor):
-        raise TypeError(f"objective is of LinearClassifier and LinearRegressor, not of {type(model).__name__}.")
+        raise TypeError(f"objective takes a LinearClassifier or a LinearRegressor, not a {type(model).__name__}.")
     found, slopes = _of_residuals(model, X, y) if isinstance(model, LinearRegressor) else _of_margins(model, X, y)
     weights = np.ones(len(found)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     slopes = slopes * (weights / weights.sum())[:, None]

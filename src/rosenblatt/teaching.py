@@ -1,4 +1,4 @@
-"""What lectures use and production does not: augmented rows, ±1 labels, one-hot targets, a teacher, a programme.
+"""Functions for lectures: augmented rows, ±1 labels, one-hot targets, a teacher, a quadratic programme.
 
 Examples
 --------
@@ -60,7 +60,7 @@ def augment(X: Any) -> Any:
 def normalise_labels(X: Any, y: Any) -> Any:
     """Rows multiplied by their labels, z = y·x with y = ±1, so that w is right on a row if w·z > 0.
 
-    Every row then wants the same thing, and one condition is left of two: w separates the classes if all z lie on its
+    One condition then replaces two: w separates the classes if all z lie on its
     positive side. Augment first: the constant feature is multiplied too.
 
     Parameters
@@ -174,7 +174,7 @@ def teacher(n: int, d: int, *, margin: float = 0.1, random_state: Any = None) ->
     height = np.sqrt(betainccinv(*shape, rng.random_sample(n) * betaincc(*shape, margin**2)))
     y = np.where(rng.random_sample(n) < 0.5, -1, 1)
     X = np.outer(y * np.clip(height, margin, 1.0), w)
-    if d > 1:  # and the rest is uniform over the ball that is left across w
+    if d > 1:  # the components orthogonal to w are uniform over the remaining ball
         across = rng.normal(size=(n, d))
         across -= np.outer(across @ w, w)
         across /= np.linalg.norm(across, axis=1, keepdims=True)
@@ -208,7 +208,7 @@ def qp(X: Any, y: Any, C: float) -> QuadraticProgramme:
     y : array-like of shape (n,)
         Two classes; the second in sorted order is +1.
     C : float
-        The price of slack; infinity for the hard margin.
+        The penalty on slack; infinity for the hard margin.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def qp(X: Any, y: Any, C: float) -> QuadraticProgramme:
     """
     z = normalise_labels(augment(X), y)
     z = z.toarray() if sp.issparse(z) else z
-    z = np.roll(z, -1, axis=1)  # the bias stands after w
+    z = np.roll(z, -1, axis=1)  # the bias comes after w
     (n, width), soft = z.shape, bool(np.isfinite(C))
     if not C > 0:
         raise ValueError(f"C must be above 0, got {C!r}.")
@@ -260,5 +260,5 @@ def _sides(y: Any, n: int) -> Array:
     if y.shape != (n,) or classes.size > 2:
         found = f"{classes[:5].tolist()}{' and more' if classes.size > 5 else ''}"
         raise ValueError(f"y must be one of two classes in each of {n} rows; it has shape {y.shape}, classes {found}.")
-    positive = classes[-1] if classes.size == 2 else 1  # of a single class only ±1 and 0/1 say which it is
+    positive = classes[-1] if classes.size == 2 else 1  # for a single class, only ±1 and 0/1 determine the side
     return np.where(y == positive, 1.0, -1.0)

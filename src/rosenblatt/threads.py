@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-MANY_VALUES = 1_000_000  # starting threads takes about as long as reading so many values
+MANY_VALUES = 1_000_000  # starting threads takes about as long as reading this many values
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 _inside = threading.local()

@@ -93,7 +93,7 @@ def test_a_resumed_training_is_an_uninterrupted_one(at):
     [
         ("train.conll", "a b c\nd e\n", "train.conll, line 2: expected 3 columns, as in line 1, found 2"),
         ("train.conll", "", "train.conll: expected tokens, found none"),
-        ("train.conll", "a B\n", "The template asks for column 1"),
+        ("train.conll", "a B\n", "The template needs column 1"),
         ("chunk.tpl", "U00:%x[0]\n", "chunk.tpl: Template, line 1: expected %x[row,column]"),
         ("chunk.tpl", "B\n", "chunk.tpl: The template has no feature"),
         ("chunk.tpl", "X\n", "chunk.tpl: Template, line 1: expected U… or B"),
@@ -130,9 +130,9 @@ def test_what_does_not_fit_together_is_refused(at):
     assert "train it with --template" in run("tag", at / "named", at / "test.conll")[2]
     rosenblatt.save(rosenblatt.Perceptron().fit([[0.0], [1.0]], [0, 1]), at / "rows")
     assert "use rosenblatt predict" in run("tag", at / "rows", at / "test.conll")[2]
-    with pytest.raises(ValueError, match="CoNLL columns by a template"):
+    with pytest.raises(ValueError, match="needs a template to learn from files"):
         rosenblatt.fit(SequencePerceptron(), at / "train.conll")
-    with pytest.raises(ValueError, match="shards is not for it"):
+    with pytest.raises(ValueError, match="leave out shards"):
         rosenblatt.fit(SequencePerceptron(template=TEMPLATE), at / "train.conll", shards=2)
 
 

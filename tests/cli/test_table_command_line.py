@@ -204,14 +204,15 @@ def test_every_learner_is_there_by_name(learner, tmp_path):
 
 def test_rows_of_numbers_without_columns_are_refused(tmp_path):
     (tmp_path / "r.svm").write_text("1 1:2\n0 1:3\n")
-    with pytest.raises(TypeError, match="online learners; TableClassifier is none"):
+    with pytest.raises(TypeError, match="online learners from files; TableClassifier is not"):
         fit(TableClassifier(), tmp_path / "r.svm")
 
 
 def test_what_models_of_tables_do_not_do_with_files_is_refused(churn, tmp_path):
-    for option in ({"deadline": 3.0}, {"classes": ["Yes", "No"]}):
-        with pytest.raises(ValueError, match=f"finds its own way to learn: {next(iter(option))} is not for it"):
-            fit(TableClassifier(), churn, label="churned", **option)
+    with pytest.raises(ValueError, match="deadline is for shards"):
+        fit(TableClassifier(), churn, label="churned", deadline=3.0)
+    with pytest.raises(ValueError, match="TableClassifier determines the classes itself: leave out classes"):
+        fit(TableClassifier(), churn, label="churned", classes=["Yes", "No"])
     model = fit(TableClassifier(random_state=0), churn, label="churned")
     for ask in (lambda: score(model, churn), lambda: predict(model, churn, tmp_path / "out")):
         with pytest.raises(ValueError, match="predicts rows of tables in memory"):

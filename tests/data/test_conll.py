@@ -144,7 +144,7 @@ def test_a_line_that_is_no_token_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(conll, "LONGEST_LINE", 1000)
     path = written(tmp_path, gzip.compress(b"a A\n" + b"b" * 10**6 + b" B\n"), "x.conll.gz")
     for reads in (read_conll, in_blocks):
-        with pytest.raises(FileError, match="line 2: a line of more than 1,000 bytes is no token"):
+        with pytest.raises(FileError, match="line 2: a line of more than 1,000 bytes is not a token"):
             reads(path)
 
 

@@ -55,7 +55,7 @@ def test_a_token_has_the_features_that_crfsuite_gives_it(item, features):
         (None, "Sentence 1, token 1: expected a list of strings or a dict"),
         ({"a": float("nan")}, "feature 'a': expected a finite number"),
         ({"a": 10**400}, "expected a finite number"),
-        ({"a": 1e39}, "expected a finite number of float32's range"),
+        ({"a": 1e39}, "expected a finite number in the range of float32"),
         ({"a": [["y"]]}, "expected a string"),
         ({"a": 1j}, "expected a number"),
         ([["y"]], "expected a string"),

@@ -153,7 +153,7 @@ def test_features_that_do_not_fit_are_not_saved(break_it):
         ("U00:%x[0,99999]", "Template, line 1: .* is too far away"),
         ("", "The template has no feature"),
         ("B", "The template has no feature"),
-        ("U00:%x[0,2]", "The template asks for column 2, counted from 0; sentence 0, token 0 has 2 columns"),
+        ("U00:%x[0,2]", "The template needs column 2, counted from 0; sentence 0, token 0 has 2 columns"),
     ],
 )
 def test_malformed_templates_are_refused(template, message):

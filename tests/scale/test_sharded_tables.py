@@ -247,7 +247,7 @@ def test_a_run_is_resumed(files, tmp_path, monkeypatch):
         ({"n_jobs": 2}, "give shards too"),
         ({"shards": 0}, "at least 1"),
         ({"shards": 2, "mixing": "maybe"}, "mixing must be one of"),
-        ({"shards": 2, "classes": ["a"]}, "classes is not for it"),
+        ({"shards": 2, "classes": ["a"]}, "leave out classes"),
         ({"shards": 2, "label": "nothing"}, "nothing"),
     ],
 )

@@ -392,7 +392,7 @@ IN_MEMORY = {
     "KernelSVM": "its dual needs all rows",
     "LinearSVM": "its dual needs all rows",
     "MarkI": "its units are wired",
-    "SequencePerceptron": "CoNLL columns by a template",
+    "SequencePerceptron": "needs a template to learn from files",
 }
 EVERY = [
     name

@@ -10,7 +10,7 @@ from rosenblatt.scale.cache_files import CacheFile
 
 
 def listing(files: Sequence[CacheFile], removed: bool) -> str:
-    """A line per cache, and how many bytes they are in all."""
+    """One line per cache, and the total size."""
     if not files:
         return f"no caches in {cache_folder()}"
     width = max(len(one.path.name) for one in files)

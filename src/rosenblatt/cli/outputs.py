@@ -1,4 +1,4 @@
-"""What commands leave behind: JSON, and files that overwrite nothing but what rosenblatt wrote."""
+"""Output of commands: JSON, and files that overwrite only files that rosenblatt wrote."""
 
 from __future__ import annotations
 

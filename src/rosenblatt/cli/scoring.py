@@ -120,7 +120,7 @@ def predicted_lines(
 
 
 def _lines(model: Any, X: Any, names: Any, scores: bool, proba: bool) -> list[str]:
-    """One line per row: the label, then scores and probabilities where they are wanted."""
+    """One line per row: the label, then scores and probabilities if requested."""
     predictions = model.predict(X)
     if predictions.ndim == 2:
         names = names or range(predictions.shape[1])
@@ -166,7 +166,7 @@ def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Measures
 
 @dataclass(frozen=True)
 class Answers:
-    """Labels of rows, what a model predicts, and its probabilities if it has any."""
+    """Labels of rows, a model's predictions, and its probabilities if it has any."""
 
     labels: Any
     predictions: Any

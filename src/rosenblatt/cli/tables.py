@@ -43,7 +43,7 @@ def train_table(
     seconds: float | None,
     settings: dict[str, Any],
 ) -> Any:
-    """A model of the table in a file, after a search if one is asked for."""
+    """A model of the table in a file, after a search if one is requested."""
     learner = "auto" if search else None
     parameters = {"columns": column_kinds(columns), "random_state": seed, "learner": learner, "seconds": seconds}
     return fit_table(parameters, source, task, **settings)
@@ -57,7 +57,7 @@ def summary_as_dict(model: Any) -> dict[str, Any]:
 def answers_by_part(
     model: Any, source: Any, settings: dict[str, Any], labelled: bool, answer: Callable[[Any], str]
 ) -> Iterator[str]:
-    """What `answer` makes of a file's table, part by part."""
+    """The results of `answer` for a file's table, part by part."""
     with spooled(source, stdin=False) as found:
         how = how_to_read(model, found, settings)
         how = replace(how, labelled=labelled)

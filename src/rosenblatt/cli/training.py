@@ -78,7 +78,7 @@ def train(
         float | None,
         typer.Option(
             min=0.001,
-            help="Tables: search learners and their settings for so long; another run may choose others. Default: "
+            help="Tables: search learners and their settings for this long; another run may choose others. Default: "
             "one learner, without a search; with --learner auto a search that every run repeats.",
         ),
     ] = None,
@@ -181,7 +181,7 @@ def train(
     with ExitStack() as copies:
         files: Any = source
         if learner in (None, Learner.AUTO) and plain:
-            files = copies.enter_context(spooled(source, stdin=False))  # telling the format must not use up a pipe
+            files = copies.enter_context(spooled(source, stdin=False))  # detecting the format must not consume a pipe
             if _is_table(files, settings):
                 said = None if task is None else task.value
                 search = learner is Learner.AUTO or seconds is not None
@@ -213,7 +213,7 @@ def train(
 
 @contextmanager
 def _interruptible(checkpoint: Path | None) -> Iterator[None]:
-    """On Ctrl-C, say from where training can be continued."""
+    """On Ctrl-C, print where training can be continued from."""
     before = _file_identity(checkpoint)
     try:
         yield
@@ -262,7 +262,7 @@ def _is_table(source: Any, settings: dict[str, Any]) -> bool:
 
 
 def _estimator(learner: Learner, epochs: int, order: str, seed: int, parameters: dict[str, Any]) -> Any:
-    """The learner with those of these parameters that it has; those that were set by name it must have."""
+    """The learner with the parameters that apply to it; parameters set by --set must."""
     import rosenblatt
 
     kind = getattr(rosenblatt, ESTIMATORS[learner])

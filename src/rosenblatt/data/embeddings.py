@@ -1,4 +1,4 @@
-"""Embeddings where they are stored: `.npy` files by memory map, and Arrow's lists of fixed size, without a copy."""
+"""Embeddings without a copy: memory-mapped `.npy` files, and Arrow's lists of fixed size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 class StackedRows:
-    """Arrays of rows, one below the other, as one; rows are copied when they are asked for."""
+    """Several arrays of rows as one array; rows are copied when they are requested."""
 
     def __init__(self, parts: list[Array]) -> None:
         self.parts = parts
@@ -37,7 +37,7 @@ class StackedRows:
 
 
 def stored_rows(X: Any, name: str | None = None) -> Any:
-    """Rows of a path or of Arrow data as an array, without reading them; anything else as it is.
+    """Rows of a path or of Arrow data as an array, without reading them; anything else unchanged.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def stored_rows(X: Any, name: str | None = None) -> Any:
 
 
 def _opened(path: Path) -> Any:
-    """The file, by memory map."""
+    """The file, memory-mapped."""
     if path.suffix == ".npy":
         try:
             found = np.load(path, mmap_mode="r", allow_pickle=False)

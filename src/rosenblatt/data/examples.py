@@ -2,11 +2,6 @@
 
 This is the only module that asks "sparse or dense?", "which dtype?" and "which labels?". Input that cannot be learned
 from is refused with an error that names the row and the column. C-contiguous arrays and canonical CSR are not copied.
-
-The tie rule, for all of rosenblatt. Two classes: in training y·f ≤ 0 is a mistake; in prediction f > 0 means the
-positive class. More than two classes, in training and in prediction: the largest score wins, and the lowest index among
-equal scores. One-vs-one: each pair is trained like two classes; in prediction a pair with f = 0 abstains, and classes
-are ranked by their votes first and by the sum of their f second.
 """
 
 from __future__ import annotations
@@ -31,14 +26,14 @@ SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 FEW_LABELS = 100
 LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C is handled promptly
 VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
-VALUES_PER_THREAD = 1 << 20  # the same where threads share the work
+VALUES_PER_THREAD = 1 << 20  # the same if threads share the work
 
 
 def read_only(array: Array) -> Array:
-    """A view that nothing can be written through.
+    """A read-only view.
 
-    Rows are never written to, and compiled code has one version for arrays that can be and another for those that
-    cannot, such as memory maps: as read-only views all share one.
+    Rows are never written to. Numba compiles one version for writable and another for read-only arrays, such as memory
+    maps: with read-only views everywhere, one version is enough.
     """
     view = array.view()
     view.flags.writeable = False
@@ -59,12 +54,12 @@ class Sparse(NamedTuple):
     starts: Array
 
 
-NARROW = ("float16", "bfloat16", "int8", "uint8")  # types of rows that are kept as they are, and widened in blocks
+NARROW = ("float16", "bfloat16", "int8", "uint8")  # types of rows that are stored as given, and widened in blocks
 
 
 def widened(dtype: Any) -> np.dtype[Any]:
     """The dtype in which values of this one, of NumPy or of another library, are computed with."""
-    if dtype is DOUBLE or dtype is SINGLE:  # their names take longer to write than a row takes to learn
+    if dtype is DOUBLE or dtype is SINGLE:  # comparing names takes longer than learning a row
         return dtype
     return np.dtype(np.float64 if str(dtype).endswith("float64") else np.float32)
 
@@ -280,7 +275,7 @@ def in_pieces(
 
 
 def values_per_row(rows: Dense | Sparse) -> float:
-    """The mean number of stored values per row; of narrow rows as if more: pieces of them are copied, short ones."""
+    """The mean number of stored values per row; more for narrow rows, whose pieces are copied and should be short."""
     if is_narrow(rows):
         return float(8 * rows.values.shape[1])
     count = rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1
@@ -326,7 +321,7 @@ def radius2(rows: Dense | Sparse, index: Array) -> float:
 def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
     """Encode X (float32 or float64; an array or CSR) as rows, with R²; refuse values that are not finite.
 
-    Arrays of narrower types stay as they are, whatever their layout.
+    Arrays of narrower types are not converted, whatever their layout.
     """
     if sp.issparse(X):
         return _encode_sparse(X)
@@ -371,7 +366,7 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
 def _repeats_column(columns: Array, starts: Array, d: int) -> bool:
     """Whether some row has a column twice."""
     n = starts.size - 1
-    # Each thread notes a row number per column: no more of them than the matrix is large.
+    # Each thread stores a row number per column, in total no more than the size of the matrix.
     count = min(thread_count(), max(1, columns.size // d)) if columns.size >= MANY_VALUES else 1
     parts = np.linspace(0, n, 1 + count, dtype=np.int64).tolist()
 

@@ -181,7 +181,7 @@ def evaluate_both(
 
 
 def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evaluation:
-    """What these rows add to a scan."""
+    """The contribution of these rows to a scan."""
     check_scores(scores)
     counted = _counted(problem, index, scores, rule)
     if counted is not None:

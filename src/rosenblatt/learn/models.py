@@ -170,7 +170,7 @@ class UpdateHistory:
 
     @property
     def shifts(self) -> Array:
-        """What each update added to b."""
+        """The change of b at each update."""
         return self.steps * self.bias
 
     def votes(self, products: Array, first: Array, scheme: Scheme) -> Array:

@@ -22,7 +22,7 @@ from rosenblatt.learn.models import take
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
-FEW_VALUES = 50  # up to so many, Python is faster than NumPy
+FEW_VALUES = 50  # up to this many, Python is faster than NumPy
 PLAIN = frozenset([type(None), bool, int, float, str])
 
 

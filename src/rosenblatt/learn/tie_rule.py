@@ -1,6 +1,9 @@
-"""The tie rule: among equal scores the class with the lower index wins; f = 0 means the negative class.
+"""The tie rule, for prediction and training of all learners.
 
-Prediction and training both use these functions.
+Two classes: in training y·f ≤ 0 is a mistake; in prediction f > 0 means the positive class. More than two classes, in
+training and in prediction: the largest score wins, and the lowest index among equal scores. One-vs-one: each pair is
+trained like two classes; in prediction a pair with f = 0 abstains, and classes are ranked by their votes first and by
+the sum of their f second.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def _items(value: Any, arrays: Arrays) -> Array:
         raise ValueError(f"items of {dtype}")
     items = [decode(item, arrays) for item in value["items"]]
     if not all(_is_name(item) for item in items):
-        raise ValueError("items that are no scalars")
+        raise ValueError("items that are not scalars")
     longest = max((len(item) for item in items if isinstance(item, str | bytes)), default=0)
     if dtype.itemsize > 4 * longest and dtype.itemsize * len(items) > MOST_PADDING:
         raise ValueError(f"{dtype} for names of at most {longest} characters")

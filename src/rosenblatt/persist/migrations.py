@@ -1,4 +1,4 @@
-"""Converts what version 0.1 wrote into model files, so that models of every version can be loaded."""
+"""Converts records of older model files, so that models of every version can be loaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rosenblatt.learn.online.companions import (
     Votes,
 )
 
-# Paths of classes: then and now.
+# Former and current paths of classes.
 MOVED = {
     "data.reading.Contents": "data.formats.reading.Contents",
     "data.reading.Reading": "data.formats.reading.Reading",
@@ -65,14 +65,14 @@ BUDGET_COUNTS = (Count.SUPPORT, Count.SHRINKAGE, Count.MISTAKES, Count.UPDATES, 
 
 
 def migrated(path: str, fields: Fields) -> tuple[str, Fields]:
-    """The present class of a record, and its fields."""
+    """The current path of a record's class, and its fields."""
     if path in CHANGED:
         fields = CHANGED[path](dict(fields))
     return MOVED.get(path, path), fields
 
 
 def rename_outcome(model: Any) -> None:
-    """Say of a model how its fit ended by the word for it: once, several endings were "converged" or "gap"."""
+    """Rename the outcome in a model's report: version 0.1 used "converged" and "gap" for several of them."""
     report = vars(model).get("report_")
     said = getattr(report, "outcome", None)
     if said not in ("converged", "gap"):
@@ -84,7 +84,7 @@ def rename_outcome(model: Any) -> None:
 
 
 def _tally(fields: Fields) -> Fields:
-    """Add the counters that were appended since."""
+    """Add the counters that did not exist yet."""
     fields["tally"] = np.concatenate([fields["tally"], np.zeros(max(len(Count) - fields["tally"].size, 0))])
     return fields
 
@@ -107,7 +107,7 @@ def _machine(fields: Fields) -> Fields:
 
 
 def _state(fields: Fields) -> Fields:
-    """Set what only the state tells: the purpose of a machine's sums, and the bias step of votes."""
+    """Set what depends on the state: the purpose of a machine's sums, and the bias step of votes."""
     for machine in fields["machines"]:
         if machine.average is not None and fields["keep"] != "average":
             machine.debt, machine.average = L1Debt(*machine.average.arrays), None

@@ -25,7 +25,7 @@ class CacheFile:
 
 
 def cache_files() -> list[CacheFile]:
-    """The caches in the cache folder, and what killed runs left there; files of others are not among them."""
+    """The caches in the cache folder, and files that killed runs left there; other programs' files are not listed."""
     folder, found = cache_folder(), []
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.is_symlink() or not path.is_file():
@@ -57,7 +57,7 @@ def _state(path: Path) -> tuple[tuple[str, ...], str]:
 
 
 def named(files: Iterable[CacheFile], names: Iterable[str]) -> list[CacheFile]:
-    """Those with these names: that of the cache, or the path of a file that it is a copy of."""
+    """The caches with these names: the name of the cache itself, or the path of a file that it is a copy of."""
     files, wanted = list(files), []
     for name in names:
         found = [one for one in files if name == one.path.name or os.path.abspath(name) in one.sources]

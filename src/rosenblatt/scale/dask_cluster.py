@@ -49,7 +49,7 @@ SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
 TICK = 0.5  # seconds between two checks of the deadlines
 NO_PAGES: dict[str, Any] = {
     f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")
-}  # dashboards, which do not ask for a certificate
+}  # dashboards, which do not require a certificate
 PASSING = (OSError, MemoryError, FileError, KilledWorker, FutureCancelledError)  # may succeed on another worker
 
 
@@ -239,8 +239,8 @@ class Cluster:
         """Submit a task that prefers a worker, but is not bound to it.
 
         If some workers are known to be slow, the task is bound to all others instead: a slow worker whose tasks were
-        cancelled looks idle to Dask, which would move tasks to it again. If all of them are, as after the whole machine
-        stood still, the task is bound to the worker it prefers.
+        cancelled looks idle to Dask, which would move tasks to it again. If all workers are slow, as after the whole
+        machine was suspended, the task is bound to the worker it prefers.
         """
         workers, loose = ([] if home is None else [home]), home is not None
         if self.slow:
@@ -288,7 +288,7 @@ class Round:
         self.flights = [ShardInFlight() for _ in shards]
         self.ready: set[int] = set()
         self.reached: set[str] = set()
-        self.sent, self.bare = None, 0.0  # the weights on the cluster; the time since which there is no worker
+        self.sent, self.bare = None, 0.0  # the weights on the cluster; the time since when there is no worker
         homes = cluster.placed(shards)
         for i, shard in enumerate(shards):
             self.flights[i].whole = not known or shard.name not in cluster.homes
@@ -383,12 +383,12 @@ class Round:
         elif status == "error":
             self._failed(i, flight.future.exception(timeout=SHORTEST_DEADLINE))
         else:
-            self._failed(i, FutureCancelledError(flight.future.key, "the cluster forgot it"))
+            self._failed(i, FutureCancelledError(flight.future.key, "the cluster lost it"))
 
     def _trust(self, future: Any) -> None:
         """A worker that has finished a task is no longer slow."""
         if self.cluster.slow:
-            with suppress(CancelledError):  # cancelled by the cluster just now: fetching it will tell
+            with suppress(CancelledError):  # just cancelled by the cluster: fetching it raises the error
                 self.cluster.slow.difference_update(*self.cluster._ask(self.cluster.client.who_has, future).values())
 
     def _check_deadlines(self) -> None:

@@ -167,9 +167,10 @@ def fit(
     Without shards the result is identical, to the bit, to that of `estimator.fit` on the same rows in memory with the
     order "cyclic" or "blocks"; "shuffle" means "blocks" here. A binary copy of the rows is used for several or
     shuffled passes, for everything that needs max‖x‖ (the bias step "radius", objectives, trees of classes, networks),
-    for shards and for standard input. If it is small for `memory`, it is held there; else it is a cache in the user's
-    cache folder, or in ROSENBLATT_CACHE, which is reused until a file changes (`rosenblatt cache` lists and removes
-    caches). Any other single pass, in the order of the file, needs no copy, and its report does not count errors.
+    for shards and for standard input. If it is small compared with `memory`, it is held in memory; else it is a cache
+    in the user's cache folder, or in ROSENBLATT_CACHE, which is reused until a file changes (`rosenblatt cache` lists
+    and removes caches). Any other single pass, in the order of the file, needs no copy, and its report does not count
+    errors.
 
     With shards every epoch makes one pass over each shard from the same weights, and mixes the results: iterative
     parameter mixing (McDonald, Hall and Mann 2010),
@@ -238,7 +239,7 @@ def fit(
 
         if is_table_source(source, settings):
             if classes is not None:
-                raise ValueError(f"{type(estimator).__name__} finds its own way to learn: classes is not for it.")
+                raise ValueError(f"{type(estimator).__name__} determines the classes itself: leave out classes.")
             how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
             how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
             return fit_table(estimator, source, **how, **settings)
@@ -247,7 +248,7 @@ def fit(
 
         given = {"shards": shards, "client": client, "memory": memory, "deadline": deadline, "classes": classes}
         for option in [name for name, value in {**given, **settings}.items() if value is not None]:
-            raise ValueError(f"{type(estimator).__name__} reads its sentences into memory: {option} is not for it.")
+            raise ValueError(f"{type(estimator).__name__} reads its sentences into memory: leave out {option}.")
         for _ in sequence_training(estimator, source, checkpoint=checkpoint, resume=resume):
             pass
         return estimator

@@ -1,8 +1,8 @@
 """Models of tables in files that are larger than memory: one pass for the statistics, one for a cache of encoded rows.
 
-Most rows are learned from, in the order of the file; a sample that fits in memory is held out to calibrate and to score
-the model, as for a large table in memory, which gives the same rows and the same numbers to rounding. The words of a
-column of text are those of another sample.
+The model learns from most rows, in the order of the file; a sample that fits in memory is held out to calibrate and
+score it. A large table in memory is treated in the same way, with the same rows and the same results up to rounding.
+The words of a text column come from another sample.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from rosenblatt.scale.row_cache import SUFFIX, RowCache, write_cache
 from rosenblatt.scale.table_survey import LabelledParts, NumberedRows, Survey
 
 Array = np.ndarray[Any, Any]
-IN_MEMORY = 8  # a table in memory takes about so many times the bytes of its file
+IN_MEMORY = 8  # a table in memory takes about this many times the bytes of its file
 PART = 128  # a part of the rows takes at most this fraction of the memory limit
 
 
 def fits_in_memory(source: Any, memory: int) -> bool:
-    """Whether a table in these files can be held, encoded and learned from in so many bytes."""
+    """Whether a table in these files can be held, encoded and learned from in this many bytes."""
     paths, room = expand_paths(source), memory // IN_MEMORY
     for path, stamp in zip(paths, file_stamps(paths), strict=True):
         room -= stamp.size if stamp.size > room else _unpacked_bytes(path, stamp.size, room)
@@ -63,7 +63,7 @@ def fits_in_memory(source: Any, memory: int) -> bool:
 
 
 def _unpacked_bytes(path: str, size: int, room: int) -> int:
-    """The bytes that a file of this size takes once it is unpacked; counting stops beyond `room`."""
+    """The size of a file once it is decompressed; counting stops beyond `room`."""
     if path.endswith((".gz", ".zst")):
         size = 0
         with open_bytes(path) as file:
@@ -106,14 +106,14 @@ class NumberTarget:
 
 
 def _target(estimator: Any, survey: Survey, task: str | None) -> tuple[Any, ClassTarget | NumberTarget]:
-    """The estimator, which the labels choose if it is a mapping of parameters, and how labels become its target."""
+    """The estimator, chosen by the labels if it is a mapping of parameters, and the encoder of its target."""
     names, counts, labels = survey.labels()
     if not isinstance(estimator, TableModel):
         regression = (task or labels.task) == "regression"
         estimator = (TableRegressor if regression else TableClassifier)(**estimator)
     if isinstance(estimator, TableRegressor):
         if survey.label.numbers < survey.rows:
-            raise ValueError(f"TableRegressor learns numbers, and y has {survey.label.strays[0]!r}.")
+            raise ValueError(f"TableRegressor needs numbers, but y has {survey.label.strays[0]!r}.")
         found = Moments.joined(survey.label.moments)
         estimator._take_scale(found.mean, found.deviation)
         return estimator, NumberTarget(np.array([survey.rows]))
@@ -126,7 +126,7 @@ def _target(estimator: Any, survey: Survey, task: str | None) -> tuple[Any, Clas
 
 
 def as_classes(values: Array) -> Array:
-    """Fractions as text, where they were asked to be classes."""
+    """Fractions as text, for a user who wants numbers to be classes."""
     return values.astype(str) if values.dtype.kind == "f" and (values != np.floor(values)).any() else values
 
 
@@ -135,11 +135,11 @@ def as_classes(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class RowEncoding:
-    """How rows and labels become what the learner gets."""
+    """Encodes rows and labels for the learner."""
 
     encoder: TableEncoder
     target: ClassTarget | NumberTarget
-    scale: TargetScale | None  # of a target of numbers
+    scale: TargetScale | None  # of a numeric target
 
     def __call__(self, table: Table, labels: ColumnValues) -> RowBlock:
         """These rows, encoded."""
@@ -151,15 +151,15 @@ class RowEncoding:
 
 @dataclass
 class Preparation:
-    """A model whose encoder is learned and whose setting is chosen, and the rows that are held out of its learning."""
+    """A model whose encoder is learned and whose setting is chosen, and its held-out rows."""
 
     estimator: Any
     target: ClassTarget | NumberTarget
     tested: Table
-    truth: Array  # of the rows that are tested
-    columns: list[ParsedColumn]  # those of the rows that are tested
+    truth: Array  # of the held-out rows
+    columns: list[ParsedColumn]  # of the held-out rows
     rare: Array  # classes that are not held out
-    returned: NumberedRows  # their rows
+    returned: NumberedRows  # the rows of these classes, which are learned from after all
     notes: list[str]
 
     @property
@@ -169,7 +169,7 @@ class Preparation:
 
     @property
     def encoding(self) -> RowEncoding:
-        """How the rows that are learned from are encoded."""
+        """The encoding of the training rows."""
         return RowEncoding(self.estimator.encoder_, self.target, target_scale(self.estimator))
 
     def conclude(self, training: Training, began: float) -> None:
@@ -186,7 +186,8 @@ def fit_large_table(
 ) -> tuple[Any, int]:
     """Fit a model of tables to files; the model, and the number of rows without a label.
 
-    `estimator` is a model of tables, or a mapping of its parameters; `kinds` are those that the format tells.
+    `estimator` is a model of tables, or a mapping of its parameters; `kinds` are the kinds of columns known from the
+    format.
     """
     began = time.perf_counter()
     survey = new_survey(estimator, parts.label, kinds, memory).read(parts)
@@ -209,7 +210,7 @@ def new_survey(estimator: Any, label: str, kinds: dict[str, str], memory: int) -
 
 
 def prepared(estimator: Any, survey: Survey, task: str | None, kinds: dict[str, str]) -> Preparation:
-    """Learn the encoder of a model and choose its setting, by what a survey of all rows found."""
+    """Learn the encoder of a model and choose its setting, from a survey of all rows."""
     estimator, target = _target(estimator, survey, task)
     estimator._validate_params()
     rng = estimator._begin(kinds)
@@ -227,7 +228,7 @@ def prepared(estimator: Any, survey: Survey, task: str | None, kinds: dict[str, 
 
 
 def _seed(settings: Any) -> int:
-    """The seed that a model with these parameters draws."""
+    """The seed that a model with these parameters would draw."""
     drawn = TableClassifier(random_state=settings.get("random_state"))
     drawn._begin(None)
     return drawn._seed
@@ -236,7 +237,7 @@ def _seed(settings: Any) -> int:
 def _learn_columns(
     estimator: Any, survey: Survey, tested: Table, truth: Array, target: Any, notes: list[str]
 ) -> list[ParsedColumn]:
-    """Decide the kinds of columns and learn their encodings; the columns of the rows that are held out."""
+    """Decide the kinds of columns and learn their encodings; returns the columns of the held-out rows."""
     encoder = estimator.encoder_
     encoder._begin(list(survey.columns), True)
     estimator._name_columns()
@@ -254,7 +255,7 @@ def _learn_columns(
         if kind in ("text", "splines") or column.raw is not None:
             sample = survey.texts.column(name)
             if sample is None:
-                encoder.left_out_[name] = "text that begins late in a large file: say that it is (columns)"
+                encoder.left_out_[name] = "text that first appears late in a large file: declare it as text (columns)"
                 continue
             encodings.append(learned(encoder._in_form(sample, parsed(sample, kind, format))))
             notes.append(f"column {name!r} is encoded by what a sample of {len(sample):,} rows has")
@@ -268,7 +269,7 @@ def _learn_columns(
 def _choose_setting(
     estimator: Any, survey: Survey, columns: list[ParsedColumn], target: Any, notes: list[str], rng: Any
 ) -> list[ParsedColumn]:
-    """Search a sample of the rows, and encode numbers as the setting asks; the columns that are held out, likewise."""
+    """Search a sample of the rows, and encode numbers as the chosen setting requires; returns the held-out columns."""
     encoder, (table, labels, _, _) = estimator.encoder_, survey.searched.joined()
     parts = [encoder._parsed(table, one) for one in encoder.columns_]
     estimator._choose(parts, target(labels), None, None, rng)
@@ -281,7 +282,7 @@ def _choose_setting(
 
 
 def _encoded_rows(ready: Preparation, parts: LabelledParts, survey: Survey) -> Iterator[RowBlock]:
-    """The rows to learn from, encoded: those of the files that are not held out, then those of rare classes."""
+    """The encoded training rows: the rows of the files that are not held out, then those of rare classes."""
     for first, table, labels, _ in parts:
         rest = np.flatnonzero(~survey.held.takes(row_hashes(first, table.rows, survey.seed)))
         if rest.size:
@@ -292,7 +293,7 @@ def _encoded_rows(ready: Preparation, parts: LabelledParts, survey: Survey) -> I
 
 @contextmanager
 def _temporary_cache(ready: Preparation, pieces: Iterable[RowBlock], memory: int) -> Iterator[RowCache | None]:
-    """A cache of the rows while the block runs; None where there is no column to learn from."""
+    """A cache of the rows, removed at the end of the block; None if there is no column to learn from."""
     if not ready.width:
         yield None
         return
@@ -319,7 +320,7 @@ class CacheTraining:
         return FileSource(CachedRows(self.cache), example_encoder(wanted, self.cache.contents), wanted.in_turn)
 
     def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
-        """What the question says of each part."""
+        """The answer to the question for each part."""
         if self.cache is None:
             yield question(no_features(self.estimator, self.counts))
             return
@@ -329,20 +330,20 @@ class CacheTraining:
 
 
 def no_features(estimator: Any, counts: Array) -> TrainingRows:
-    """The rows of a table without a column to learn from: one per class, by weight."""
+    """Rows for a table without a column to learn from: one per class, weighted by its count."""
     numbers = isinstance(estimator, TableRegressor)
     truth = np.full(1, estimator.target_.mean) if numbers else np.arange(counts.size)
     return TrainingRows(sp.csr_matrix((truth.size, 0)), truth, counts.astype(np.float64))
 
 
 def target_scale(estimator: Any) -> TargetScale | None:
-    """The scale of a target of numbers."""
+    """The scale of a numeric target; None for classes."""
     return estimator.target_ if isinstance(estimator, TableRegressor) else None
 
 
 @dataclass(frozen=True)
 class AskTraining:
-    """A question about encoded rows and their target as the model of a table has it."""
+    """A question about encoded rows and their target in the form that a table model uses."""
 
     question: Callable[[TrainingRows], Any]
     scale: TargetScale | None
@@ -361,12 +362,12 @@ class AskTraining:
 def learned_from(
     ready: Preparation, source: Callable[[RowsWanted], Any], rows: int, point: Checkpoint, mixing: str | None = None
 ) -> Any:
-    """The learner, trained on so many rows of a source."""
+    """The learner, trained on this many rows of a source."""
     learner = ready.estimator._new_learner(rows, ready.width)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # passes are limited on purpose
         for _ in train_from(learner, source, mixing=mixing, save=point.save, resume=point.resume):
             pass
-    for name in ("reading_", "_contents"):  # of rows as they are encoded here
+    for name in ("reading_", "_contents"):  # they describe the encoded rows, not the user's file
         vars(learner).pop(name, None)
     return learner

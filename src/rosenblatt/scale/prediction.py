@@ -54,7 +54,7 @@ def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
 
 
 def _kind(known: Reading, path: str) -> str:
-    """The format by the file's name, if it is of the same family as that of training; else that of training."""
+    """The format by the file's name, if it belongs to the same family as that of training; else that of training."""
     named = format_by_name(path)
     return named if named is not None and format_family(named) == format_family(known.format) else known.format
 

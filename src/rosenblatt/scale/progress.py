@@ -1,4 +1,4 @@
-"""The progress of a training, for display."""
+"""The progress of training, for display."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rosenblatt.learn.epochs import EpochRecord, PartOfEpoch
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a training.
+    """The progress of training.
 
     Attributes
     ----------
@@ -22,9 +22,9 @@ class Progress:
     updates : int
         Updates in this pass so far.
     seconds : float
-        Since training began.
+        Seconds since training began.
     record : EpochRecord or None
-        Of the pass, at its end.
+        The record of the pass, at its end.
     done, shards : int
         Shards finished in this pass, and all shards; 0 if there are none.
 
@@ -49,7 +49,7 @@ class Progress:
 def followed(
     steps: Iterator[PartOfEpoch | EpochRecord], size: Callable[[], tuple[int, int]], epochs: int = 0
 ) -> Iterator[Progress]:
-    """The steps of a training as progress.
+    """The steps of training as progress.
 
     `size` returns the rows per pass and the number of shards, once they are known; `epochs` is the number of epochs
     made before.

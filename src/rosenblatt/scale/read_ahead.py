@@ -41,7 +41,7 @@ def ahead(tasks: Iterable[Callable[[], T]], workers: int = 2, depth: int = 1) ->
             while (result := results.get()) is not None:
                 value = result.result()
                 if not first:
-                    room.release()  # asking for this result releases the one before
+                    room.release()  # requesting this result releases the previous one
                 first = False
                 del result
                 yield value

@@ -242,7 +242,7 @@ def write_cache(
 ) -> RowCache:
     """Write a cache of these rows: in memory up to `hold` bytes, else at `path`.
 
-    `copied` says of which files it is a copy, and `named` is the file that errors name.
+    `copied` lists the files that it is a copy of, and `named` is the file that errors name.
     """
     facts = Inventory()
     with _Output(path, hold) as output:
@@ -385,7 +385,7 @@ def fresh(source: Any, how: Reading) -> RowCache | None:
 
 
 def cached(source: Any, how: Reading, size: int, longest: int | None = None, memory: int = 0) -> RowCache:
-    """The cache of a source: the existing one if it is up to date, else a new one, in memory if it is small for it."""
+    """The cache of a source: the existing one if it is up to date, else a new one, in memory if it is small."""
     return fresh(source, how) or convert(source, how, place(source, how), size, longest, memory // HELD_SHARE)
 
 

@@ -2,7 +2,7 @@
 
     shards: survey their rows  →  driver: join, learn the encoder, search a sample  →  shards: encode, learn, mix
 
-The rows themselves stay where they are, but for samples that fit in memory.
+The rows stay on their workers, except for samples that fit in memory.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from rosenblatt.scale.table_shards import AskRemoval, AskSurvey, EncodedTable, T
 
 @dataclass(frozen=True)
 class TableTraining:
-    """How a table is learned from in shards."""
+    """Trains a table model in shards."""
 
     engine: Engine
     shards: int | None
     mixing: str
-    memory: int  # bytes, for what a survey finds of each group
+    memory: int  # bytes for the survey of each group
 
     def fit(
         self,
@@ -82,13 +82,13 @@ class TableTraining:
             ready.estimator.learner_ = learner
             ready.conclude(training, began)
         except BaseException:
-            if isinstance(self.engine, Threads):  # a cluster may be what failed
+            if isinstance(self.engine, Threads):  # a cluster may itself have failed
                 self._remove(groups, how)
             raise
         self._remove(groups, how)
 
     def _remove(self, groups: list[Any], how: EncodedTable) -> None:
-        """Remove the caches of encoded rows; what a lost worker left is listed by `rosenblatt cache`."""
+        """Remove the caches of encoded rows; `rosenblatt cache` lists those that a lost worker left."""
         with suppress(OSError):
             for _ in self.engine.round(AskRemoval(how), groups, _check_removed):
                 pass
@@ -111,7 +111,7 @@ class ShardTraining:
         return ShardSource(self.engine, self.cut, wanted)
 
     def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
-        """What the question says of each shard."""
+        """The answer to the question for each shard."""
         estimator = self.ready.estimator
         classes = not isinstance(estimator, TableRegressor)
         wanted = RowsWanted(type(estimator).__name__, classes, False, None, True, False, False)

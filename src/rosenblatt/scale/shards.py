@@ -287,7 +287,7 @@ class ShardOpener:
     """How shards become examples, the same for all of them."""
 
     encoder: ExampleEncoder
-    asked: Reading  # as given, before anything was known: it identifies the cache
+    asked: Reading  # as the user gave it, before the files were read: it identifies the cache
     shift: int
     single: bool
     digest: str = ""

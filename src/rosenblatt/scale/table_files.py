@@ -77,7 +77,7 @@ def fit_table(
     resume: bool = False,
     **settings: Any,
 ) -> Any:
-    """Fit a model of tables to files; for `estimator` None, the one that the labels call for.
+    """Fit a table model to files; a mapping of parameters becomes a classifier or a regressor, depending on the labels.
 
     Rows without a label are left out and counted in the summary.
 
@@ -113,7 +113,7 @@ def fit_table(
             estimator, unlabelled = training.fit(estimator, groups, how, name, task, point, _told_kinds(how))
         else:
             if deadline is not None:
-                raise ValueError("A table without shards finds its own way to learn: deadline is not for it.")
+                raise ValueError("deadline is for shards: give shards or a client too.")
             shown = os.path.basename(expand_paths(source)[0])
             if checkpoint is not None:
                 refuse_overwriting_inputs(expand_paths(source), [checkpoint])
@@ -126,12 +126,12 @@ def fit_table(
 
 
 def _refuse_another_search(estimator: Any) -> None:
-    """Refuse a checkpoint of what follows a search that the next run may not repeat."""
+    """Refuse a checkpoint after a search that the next run may not repeat."""
     settings = estimator.get_params() if isinstance(estimator, TableModel) else estimator
     if isinstance(settings.get("learner"), str) and settings.get("seconds") is not None:
         raise ValueError(
-            "A search of so many seconds may choose another setting the next time, and a checkpoint goes on with one "
-            'only: search without seconds (learner "auto" alone), or leave out checkpoint and resume.'
+            "A search limited by seconds may choose another setting in the next run, but a checkpoint has a fixed "
+            'setting: search without seconds (learner "auto" alone), or leave out checkpoint and resume.'
         )
 
 
@@ -149,7 +149,7 @@ def _fit_here(
 
 
 def _told_kinds(how: Reading) -> dict[str, str]:
-    """The kinds of columns that the format tells."""
+    """The kinds of columns that are known from the format."""
     return {TEXT: "text"} if how.format == "text" else {}
 
 
@@ -171,7 +171,7 @@ def _fit_small_table(
 ) -> tuple[Any, str, int]:
     """Fit a model to a table in memory; the model, the name of the label column and the rows without a label."""
     table, labels, name, absent = table_and_labels(files, how)
-    codes, words = as_codes(labels)  # of text, so that a label is looked at once
+    codes, words = as_codes(labels)  # of text, so that each distinct label is examined once
     counts = np.bincount(codes, minlength=len(words))
     numeric = not labels.is_text and not pa.types.is_boolean(labels.values.type)
     found = labels_of(labels if numeric else ColumnValues(name, words, labels.categorical))

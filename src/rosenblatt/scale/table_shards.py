@@ -1,7 +1,7 @@
-"""Shards of tables: a worker surveys its rows, encodes them as the driver says, and learns from them.
+"""Shards of tables: a worker surveys its rows, encodes them with the driver's encoder, and learns from them.
 
-The driver joins the surveys of all shards, learns the encoder and searches a sample of rows; what workers get of that
-is an `EncodedTable`, a reading that makes encoded rows.
+The driver joins the surveys of all shards, learns the encoder and searches a sample of rows. It sends workers an
+`EncodedTable`, a reading that yields encoded rows.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class TableGroups:
     """How the rows of each group of files, or partition of a frame, are read and numbered."""
 
     how: Reading
-    size: int  # bytes that are read at once
+    size: int  # bytes that are read at a time
     label: str
-    places: dict[Any, int]  # the place of each group
+    places: dict[Any, int]  # the position of each group
 
     def parts(self, shard: Shard) -> LabelledParts:
         """The rows of the group that a shard belongs to."""
@@ -48,13 +48,13 @@ class TableGroups:
 
 
 def group_key(shard: Shard) -> Any:
-    """What the shards of one group have in common."""
+    """The key that the shards of one group share."""
     return shard.paths if isinstance(shard, FileShard) else shard.name
 
 
 @dataclass(frozen=True)
 class AskSurvey:
-    """What the rows of each group hold."""
+    """A survey of the rows of each group."""
 
     groups: TableGroups
     empty: Survey
@@ -66,13 +66,13 @@ class AskSurvey:
 
 @dataclass(frozen=True, eq=False)
 class EncodedTable(Reading):
-    """Reads the rows of a table that are learned from, encoded; it is equal to those with the same digest."""
+    """Reads the training rows of a table, encoded; two of them are equal if their digests are."""
 
     groups: Any = None
     encoding: Any = None
     rare: tuple[int, ...] = ()
     seed: int = 0
-    level: int = 0  # of the rows that are held out
+    level: int = 0  # of the sample of held-out rows
     digest: str = ""
 
     @classmethod
@@ -103,7 +103,7 @@ class EncodedTable(Reading):
         return Reading("svmlight", n_features=self.n_features, zero_based=True, multilabel=False)
 
     def pieces(self, shard: Shard) -> Iterator[RowBlock]:
-        """The rows of the group of a shard that are learned from."""
+        """The training rows of the group of a shard."""
         for first, table, labels, _ in self.groups.parts(shard):
             held = at_level(row_hashes(first, table.rows, self.seed), self.level)
             if self.rare:
@@ -123,7 +123,7 @@ class TableFiles(FileShard):
         return replace(super().contents(how, store), how=how.plain)
 
     def _converted(self, how: Reading, memory: int) -> RowCache:
-        """The cache of the encoded rows: in memory if it is small for it, else a file that is removed at the end."""
+        """The cache of the encoded rows: in memory if it is small, else a file that is removed at the end."""
         assert isinstance(how, EncodedTable)
         path, taken, stamps = self.cache_path(how), time.time_ns(), file_stamps(self.paths)
         try:
@@ -131,13 +131,13 @@ class TableFiles(FileShard):
             if footer["stamps"] == list(stamps) and not footer["racy"]:
                 return found
         except FileError:
-            pass  # there is none, or none that can be used
+            pass  # there is no usable cache
         racy = any(max(stamp.modified, stamp.changed) > taken - row_cache.RACY for stamp in stamps)
         copied = {"paths": list(self.paths), "stamps": [asdict(stamp) for stamp in stamps], "racy": racy}
         return write_cache(how.pieces(self), how.plain, path, memory // row_cache.HELD_SHARE, copied)
 
     def cache_path(self, how: EncodedTable) -> Path:
-        """Where encoded rows are stored if they are many."""
+        """The file for encoded rows that do not fit in memory."""
         key = f"{self.paths}{how.digest}".encode()
         return cache_folder() / f"table-{hashlib.sha256(key).hexdigest()[:16]}{SUFFIX}"
 
@@ -177,7 +177,7 @@ class AskRemoval:
     how: EncodedTable
 
     def __call__(self, shard: Shard, store: Store) -> bool:
-        """Remove the cache of a shard's group, where it is."""
+        """Remove the cache of a shard's group, on its worker."""
         if isinstance(shard, TableFiles):
             shard.cache_path(self.how).unlink(missing_ok=True)
         return True

@@ -1,6 +1,6 @@
-"""What one pass over a large table finds: the statistics of its columns and labels, and samples of its rows.
+"""The survey of a large table, in one pass: statistics of its columns and labels, and samples of its rows.
 
-Surveys of the parts of a table, made where each part is, are joined into that of the whole.
+Surveys of the parts of a table, each made by the worker that reads the part, are joined into one.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def other_columns(expected: list[str], found: list[str], path: str) -> FileError
 
 
 def common_type(one: Any, other: Any) -> Any:
-    """The type of labels of two types, None for text: numbers if both are, else text."""
+    """The common type of labels of two types: numbers if both are numbers, else text, for which it is None."""
     return one if one == other else pa.float64() if _is_number(one) and _is_number(other) else None
 
 
@@ -118,7 +118,7 @@ class NumberedRows(NamedTuple):
 
 @dataclass
 class Sample:
-    """Rows at random, as many as fit: those whose hash, shifted by so many bits, ends with enough zeros."""
+    """A random sample of as many rows as fit: those whose hash, shifted by `shift` bits, ends with enough zeros."""
 
     most: int
     bytes: int
@@ -129,7 +129,7 @@ class Sample:
     parts: list[NumberedRows] = field(default_factory=list)
 
     def add(self, rows: NumberedRows) -> list[NumberedRows]:
-        """Take those of these rows that belong to the sample; the earlier rows that no longer do, if it is too full."""
+        """Add those rows that belong to the sample; returns the earlier rows that no longer fit."""
         self._keep(rows.take(np.flatnonzero(self.takes(rows.hashes))))
         dropped = list[NumberedRows]()
         while self._too_full:
@@ -137,7 +137,7 @@ class Sample:
         return dropped
 
     def join(self, other: Sample) -> list[NumberedRows]:
-        """Take the rows of another sample; the rows of either that no longer belong to it."""
+        """Add the rows of another sample; returns the rows of either that no longer fit."""
         differ, level = self.level != other.level, max(self.level, other.level)
         for part in other.parts:
             self._keep(part)
@@ -155,7 +155,7 @@ class Sample:
         return self.rows > self.most or bool(self.rows and self.size > self.bytes)
 
     def _raise(self, level: int) -> list[NumberedRows]:
-        """Keep the rows of this level only; the others, part by part."""
+        """Keep only the rows of this level; returns the others, part by part."""
         before, dropped = self.parts, list[NumberedRows]()
         self.level, self.parts, self.rows, self.size = level, [], 0, 0
         for part in before:
@@ -182,7 +182,7 @@ class Sample:
         return NumberedRows(table, labels, numbers, hashes).take(np.argsort(numbers, kind="stable"))
 
     def column(self, name: str) -> ColumnValues | None:
-        """The values of one column, in those parts that have it; None if there are none."""
+        """The values of one column, from the parts that have it; None if there are none."""
         found = [part.table.columns[name] for part in self.parts if name in part.table.columns]
         return Table({name: one_column(found).combine_chunks()}, 0).values(name) if found else None
 
@@ -191,10 +191,10 @@ class Sample:
 
 
 class Survey:
-    """What a pass over rows finds: the statistics of columns and labels, and samples of rows.
+    """Collects statistics of columns and labels, and samples of rows, in a pass over the rows.
 
-    Rows are held out of the learning (`held`); of the others some are searched (`searched`), and words are found in
-    the columns of text of some (`texts`). Statistics of columns are those of the rows that are learned from.
+    Some rows are held out (`held`); of the others, some are searched (`searched`), and some provide the words of text
+    columns (`texts`). Statistics of columns are those of the training rows.
     """
 
     def __init__(self, label: str, seed: int, asked: dict[str, Any], memory: int) -> None:
@@ -239,7 +239,7 @@ class Survey:
             self.learn(one)
 
     def learn(self, rows: NumberedRows) -> None:
-        """Add rows that are learned from."""
+        """Add training rows."""
         if self.searched.parts and not rows.table.rows:
             return
         for name, column in self.columns.items():
@@ -251,13 +251,13 @@ class Survey:
             self.texts.add(rows._replace(table=table))
 
     def leave_rows(self) -> None:
-        """Hold out fewer rows if none are left to learn from, as may happen to a handful."""
+        """Hold out fewer rows if none are left to learn from, as may happen with a handful of rows."""
         while self.held.rows == self.rows:
             for one in self.held._raise(self.held.level + 1):
                 self.learn(one)
 
     def join(self, other: Survey, path: str) -> None:
-        """Add what a survey of other rows found, which are those of this file."""
+        """Add the survey of other rows, which come from the file at `path`."""
         self.unlabelled += other.unlabelled
         if not other.rows:
             return
@@ -280,14 +280,14 @@ class Survey:
             self.learn(one)
 
     def _wordy(self) -> list[str]:
-        """Columns that look like text so far, or whose encoding needs rows for another reason."""
+        """Columns that look like text so far, or whose encoding needs a sample of rows for another reason."""
         builtin = ("numbers", "names", "booleans", "dates", "drop")
         asked = [name for name, kind in self.asked.items() if name in self.columns and kind not in builtin]
         likely = [name for name, one in self.columns.items() if one.statistics().median_words >= TEXT_WORDS]
         return list(dict.fromkeys([*asked, *likely]))
 
     def all_rows(self, held: Table) -> dict[str, ColumnAccumulator]:
-        """The statistics of all rows, those that are held out included."""
+        """The statistics of all rows, including those held out."""
         every = copy.deepcopy(self.columns)
         for name, column in every.items():
             if held.rows:
@@ -295,7 +295,7 @@ class Survey:
         return every
 
     def labels(self) -> tuple[list[str], Array, Labels]:
-        """The different labels as they are written, how often each occurs, and what they are."""
+        """The distinct labels as written, how often each occurs, and their type."""
         names, counts = list(self.label.names), np.array(list(self.label.names.values()))
         values = pa.array(names, pa.large_string())
         if _is_number(self.label_type):

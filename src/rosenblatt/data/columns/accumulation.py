@@ -1,9 +1,9 @@
-"""What is learned of a column of a large table from its parts, one after the other, in bounded memory.
+"""Statistics and encodings of a column of a large table, accumulated part by part in bounded memory.
 
 Numbers, booleans and dates give the encoding that all rows at once would give, to rounding. So do names, as long as
-there are at most `most` different ones; of more, the rare ones are forgotten again and again (lossy counting), which
-leaves the counts of frequent names almost as they are. How many different values such a column has is estimated from
-those whose hash ends with enough zeros (P. Gibbons, "Distinct sampling", VLDB 2001).
+there are at most `most` different ones; with more, the rare ones are dropped repeatedly (lossy counting), which leaves
+the counts of frequent names almost unchanged. The number of different values of such a column is estimated from those
+whose hash ends with enough zeros (P. Gibbons, "Distinct sampling", VLDB 2001).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from rosenblatt.data.columns.text import count_words
 from rosenblatt.data.columns.values import INTEGER, NUMBER, ColumnValues, as_codes, as_numbers, written
 
 Array = np.ndarray[Any, Any]
-SAMPLED = 4096  # different values that are remembered to estimate how many there are
+SAMPLED = 4096  # different values that are stored to estimate how many there are
 
 
 class DistinctSample:
-    """Those different values whose hash ends with `level` zeros, and whether one of them came twice."""
+    """The different values whose hash ends with `level` zeros, and whether one of them occurred twice."""
 
     def __init__(self) -> None:
         self.level, self.repeated = 0, False
@@ -71,7 +71,7 @@ class DistinctSample:
 
 
 class ColumnAccumulator:
-    """The statistics of a column, and what its encodings need of them."""
+    """The statistics of a column that its kind and its encodings need."""
 
     def __init__(self, name: str, most: int, as_names: bool = False) -> None:
         self.name, self.most, self.as_names = name, most, as_names
@@ -101,7 +101,7 @@ class ColumnAccumulator:
         self._add_names(distinct, counts)
 
     def _add_measurements(self, column: ColumnValues) -> bool:
-        """Whether the part is of numbers with fractions, in a column with too many different ones for names."""
+        """Add a part that consists of fractional numbers, too many for names; returns whether it does."""
         if self.whole or self.sample is None or self.as_names:
             return False
         words = column.values if column.coded is None else column.coded[1]
@@ -162,7 +162,7 @@ class ColumnAccumulator:
         self._count(dict(zip(names, counts.tolist(), strict=True)))
 
     def _count(self, counts: dict[str, int]) -> None:
-        """Add to the counts of names; if there are too many, forget the rare ones."""
+        """Add to the counts of names; if there are too many, drop the rare ones."""
         for name, count in counts.items():
             self.names[name] = self.names.get(name, 0) + count
         if len(self.names) <= self.most:
@@ -180,7 +180,7 @@ class ColumnAccumulator:
         return found
 
     def join(self, other: ColumnAccumulator) -> None:
-        """Add what was counted in other rows of the same column."""
+        """Add the counts of other rows of the same column."""
         self.rows, self.missing, self.numbers = (
             self.rows + other.rows,
             self.missing + other.missing,
@@ -208,7 +208,7 @@ class ColumnAccumulator:
     # -- results -------------------------------------------------------------------------------------------------------
 
     def statistics(self) -> ColumnStatistics:
-        """What was counted, from which the kind of the column is decided."""
+        """The statistics from which the kind of the column is decided."""
         present, distinct = self.rows - self.missing, len(self.names)
         if self.sample is not None:
             distinct = min(self.sample.distinct, present - 1) if self.sample.repeated else present
@@ -229,7 +229,7 @@ class ColumnAccumulator:
         )
 
     def encoding(self, kind: str, date_format: str, max_names: int = MAX_NAMES) -> ColumnEncoding:
-        """What is learned of a column of numbers, booleans, names or dates."""
+        """The encoding of a column of numbers, booleans, names or dates."""
         found: Encoding
         if kind == "names":
             found = NameEncoding.of(self.names, self.missing > 0, max_names)

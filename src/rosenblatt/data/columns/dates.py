@@ -41,7 +41,7 @@ def date_formats(values: Any, formats: Iterable[str]) -> Iterator[str]:
 
 
 def parse(values: Any, format: str) -> Any:
-    """Texts as timestamps; null where they are no dates in this format."""
+    """Texts as timestamps; null where they are not dates in this format."""
     parts = pc.extract_regex(values, FORMATS[format])
     year, month, day, time = (pc.struct_field(parts, name) for name in ("year", "month", "day", "time"))
     date = pc.binary_join_element_wise(year, _two_digits(month), _two_digits(day), _literal("-"))
@@ -67,7 +67,7 @@ def _timestamp(text: str | None) -> np.datetime64 | None:
 
 
 def as_dates(column: ColumnValues, format: str) -> Array:
-    """The values as datetime64, NaT where they are missing or no dates."""
+    """The values as datetime64, NaT where they are missing or not dates."""
     if column.coded is not None:
         codes, words = column.coded
         return np.append(as_dates(ColumnValues(column.name, words), format), np.datetime64("NaT", "us"))[codes]
@@ -90,7 +90,7 @@ class DateMoments:
 
     @classmethod
     def of(cls, dates: Array) -> DateMoments:
-        """Those of these dates, NaT where they are missing."""
+        """The moments of these dates, NaT where they are missing."""
         known = dates[~np.isnat(dates)]
         parts = [_part(known, name) for name, _, _ in PARTS] if known.size else []
         year = Moments.of(_part(known, "year").astype(np.float64))
@@ -99,7 +99,7 @@ class DateMoments:
 
 @dataclass(frozen=True)
 class DateEncoding:
-    """The year as a number; month, day of the week and hour one-hot, where the training rows differ in them."""
+    """The year as a number; month, day of the week and hour one-hot, if they vary in the training rows."""
 
     format: str
     year: NumberEncoding
@@ -113,7 +113,7 @@ class DateEncoding:
 
     @classmethod
     def of(cls, found: list[DateMoments], format: str, rows: int) -> DateEncoding:
-        """The encoding of a column with so many rows whose parts have these moments."""
+        """The encoding of a column with this many rows whose parts have these moments."""
         found = [one for one in found if one.year.count]
         differ = [
             name

@@ -1,4 +1,4 @@
-"""A kind and the values of a column → what is learned from them → features.
+"""Encodes columns: values and a kind → a parsed column → a learned encoding → features.
 
 Parsing does not depend on the rows that are learned from, so that folds parse a table once and learn many times.
 """
@@ -38,12 +38,12 @@ class ParsedColumn:
     kind: str
     values: Any  # numbers, codes of names, dates or counts of words
     date_format: str = ""
-    transformer: Any = None  # of the user, which encodes `raw` in place of the kind
+    transformer: Any = None  # the user's, which encodes `raw` in place of the kind's encoding
     raw: Array | None = None
 
     @property
     def form(self) -> Any:
-        """What the encoding of the column takes."""
+        """The input of the column's encoding."""
         return self.values if self.raw is None else self.raw
 
     def take(self, rows: Array) -> ParsedColumn:
@@ -71,7 +71,7 @@ class ColumnEncoding:
 
 
 def parsed(column: ColumnValues, kind: str, format: str | None = None) -> ParsedColumn:
-    """The column in the form that this kind learns from; `format` is how dates are written, if that is known."""
+    """The column in the form that this kind learns from; `format` is the format of dates, if known."""
     if kind == "names":
         return ParsedColumn(column.name, kind, CodedNames(*as_names(column)))
     if kind == "text":
@@ -88,17 +88,17 @@ def parsed(column: ColumnValues, kind: str, format: str | None = None) -> Parsed
 
 
 def transformed(column: ColumnValues, found: ParsedColumn, transformer: Any) -> ParsedColumn:
-    """The column, to be encoded by a transformer of the user."""
+    """The column, to be encoded by a transformer that the user provides."""
     return replace(found, transformer=transformer, raw=transformer_input(column, found.kind))
 
 
 def truth_of(name: str) -> float:
-    """A boolean that is written as text as 0 or 1; NaN if it is none."""
+    """A boolean written as text, as 0 or 1; NaN if it is not one."""
     return {"true": 1.0, "false": 0.0}.get(name.lower(), np.nan)
 
 
 def learned(column: ParsedColumn, max_names: int = MAX_NAMES) -> ColumnEncoding:
-    """What is learned from a column."""
+    """The encoding learned from a column."""
     values = column.values
     encoding: Encoding
     if column.raw is not None:

@@ -15,7 +15,7 @@ from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, line
 from rosenblatt.data.formats.reading import Reading
 
 LABEL, TEXT = "label", "text"  # the columns of a file of lines label<TAB>text
-LINE_SHARE = 16  # a line may be so many parts long
+LINE_SHARE = 16  # the longest line, in parts
 
 
 def table_parts(source: Any, how: Reading, size: int = CHUNK_BYTES) -> Iterator[Table]:

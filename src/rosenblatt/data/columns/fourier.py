@@ -1,4 +1,4 @@
-"""Random Fourier features: a linear function of them is a smooth function of all columns together.
+"""Random Fourier features: a linear function of them is a smooth function of all columns.
 
     φ(x) = √(2V/D)·cos(Ωx + p)          Ω ~ N(0, 2γ), p ~ U(0, 2π)
 
@@ -27,7 +27,7 @@ class FourierFeatures:
 
     @classmethod
     def drawn(cls, X: Any, width: float, count: int, seed: int) -> FourierFeatures:
-        """So many features for rows such as these."""
+        """Draw `count` features for rows with the variance of these."""
         rng = np.random.default_rng(seed)
         mean = np.asarray(X.mean(axis=0)).ravel()
         variance = float(X.multiply(X).sum() / X.shape[0] - mean @ mean)

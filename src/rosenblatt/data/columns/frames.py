@@ -20,7 +20,7 @@ from rosenblatt.data.sparse_checks import well_formed
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of Arrow with the same number of rows; `named` is False where the caller gave no names."""
+    """Named columns of Arrow with the same number of rows; `named` is False if the caller gave no names."""
 
     columns: dict[str, Any]
     rows: int
@@ -35,7 +35,7 @@ class Table:
         return FileError(what, self.batch.path, self.batch.line(row), column)
 
     def values(self, name: str, more_missing: Sequence[str] = ()) -> ColumnValues:
-        """The values of a column; text in `more_missing` is missing, too."""
+        """The values of a column; text in `more_missing` also counts as missing."""
         try:
             return column_values(name, self.columns[name], (*MISSING, *more_missing))
         except (ValueError, pa.ArrowException) as error:
@@ -89,7 +89,7 @@ def as_table(X: Any) -> Table:
 
 
 def _array_of_lists(X: Any) -> Any:
-    """Lists of rows as an array; of objects where text stands beside numbers, which would all become text."""
+    """Lists of rows as an array; of objects if they mix text and numbers, which NumPy would turn into text."""
     array = np.asarray(X)
     return np.array(X, dtype=object) if array.dtype.kind in "US" else array
 

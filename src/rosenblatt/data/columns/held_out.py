@@ -1,7 +1,7 @@
-"""Which rows of a large table are held out, decided by their numbers alone, one part after the other.
+"""Which rows of a large table are held out, decided by their numbers alone, part by part.
 
 A row is held out at level L if the last L bits of a hash of its number are 0, which holds for a share 2^−L of the
-rows. The level rises until the rows that are held out are few enough: a table gives the same rows in any parts.
+rows. The level rises until few enough rows are held out. However a table is divided into parts, the rows are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-LEAST_LEVEL = 3  # at most an eighth of the rows
+LEAST_LEVEL = 3  # holds out at most an eighth of the rows
 
 
 def row_hashes(first: int, count: int, seed: int) -> Array:

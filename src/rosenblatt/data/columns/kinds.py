@@ -8,10 +8,10 @@ from rosenblatt.data.columns.statistics import ColumnStatistics
 from rosenblatt.data.columns.values import ColumnValues
 
 KINDS = ("numbers", "splines", "names", "booleans", "dates", "text")
-NUMERIC_SHARE = 0.9  # from this share of numbers on, other values are taken as missing
-TEXT_WORDS = 3.0  # the median of words from which on different values are text
-TEXT_SHARE = 0.5  # of values that must be different in a column of text
-LEAST_ROWS_OF_IDS = 10  # in fewer rows, integers may well be all different by chance
+NUMERIC_SHARE = 0.9  # above this share of numbers, other values count as missing
+TEXT_WORDS = 3.0  # the least median number of words of a text column
+TEXT_SHARE = 0.5  # the least share of different values in a text column
+LEAST_ROWS_OF_IDS = 10  # in fewer rows, integers may all be different by chance
 
 
 @dataclass(frozen=True)
@@ -57,4 +57,4 @@ def _about_strays(found: ColumnStatistics) -> str:
     if found.numbers == found.present:
         return ""
     shown = ", ".join(repr(one) for one in found.strays)
-    return f"{found.present - found.numbers:,} values are no numbers and count as missing, such as {shown}"
+    return f"{found.present - found.numbers:,} values are not numbers and count as missing, such as {shown}"

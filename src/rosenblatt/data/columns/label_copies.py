@@ -15,13 +15,13 @@ ENOUGH_ROWS = 10  # in fewer rows, a useful column may agree with the label by c
 
 
 def is_copy(column: ParsedColumn, target: Array, classes: int | None) -> bool:
-    """Whether each value of the column stands for one label and each label for one value.
+    """Whether values of the column and labels correspond one to one.
 
     Parameters
     ----------
     column : ParsedColumn
     target : ndarray of shape (n,)
-        The number of each row's class, or numbers, where `classes` is None: then only equal values are a copy.
+        The class code of each row, or numbers if `classes` is None: then only equal values are a copy.
     classes : int or None
     """
     if target.size < ENOUGH_ROWS or column.kind in ("dates", "text"):
@@ -35,7 +35,7 @@ def is_copy(column: ParsedColumn, target: Array, classes: int | None) -> bool:
 
 
 def _codes(column: ParsedColumn, most: int) -> tuple[Array, int]:
-    """The column as small integers, and how many there are; (empty, 0) where there are more than `most`."""
+    """The column as small integers, and how many there are; (empty, 0) if there are more than `most`."""
     if isinstance(column.values, CodedNames):
         counts = np.bincount(column.values.codes + 1)
         found = np.flatnonzero(counts)

@@ -1,4 +1,4 @@
-"""The label column of a file: what its values are, which are missing, and which task they set."""
+"""The label column of a file: its values, which are missing, and whether they are classes or numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rosenblatt.data.columns.statistics import statistics
 from rosenblatt.data.columns.values import ColumnValues, as_names, as_numbers
 
 Array = np.ndarray[Any, Any]
-MOST_CLASSES = 20  # of whole numbers; with more different ones they are numbers to predict
+MOST_CLASSES = 20  # of whole numbers; with more distinct values it is a regression
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Labels: int64, float64 or text, with the rows where they are there, and the task that they set."""
+    """Labels as int64, float64 or text, with the rows that have one, and the task that they imply."""
 
     values: Array  # of the rows with a label
     present: Array  # whether each row has a label
@@ -24,16 +24,16 @@ class Labels:
 
 
 def labels_of(column: ColumnValues) -> Labels:
-    """The labels in a column: numbers where every value is one, else names.
+    """The labels in a column: numbers if every value is one, else names.
 
-    Fractions, and more than 20 different whole numbers, are to be predicted as numbers; all else are classes.
+    Fractions, and more than 20 different whole numbers, mean regression; all other labels are classes.
     """
     found = statistics(column)
     present = column.present
     if found.numbers < found.present or column.categorical or not found.present:
         codes, names = as_names(column)
         cut = next((name for name in names if name.endswith("\0")), None)
-        if cut is not None:  # NumPy would drop it, and two labels could become one
+        if cut is not None:  # NumPy would drop the NUL, and two labels could become equal
             raise ValueError(f"column {column.name!r}: expected labels that do not end with NUL, found {cut!r}.")
         return Labels(np.array(names, dtype=str)[codes[present]] if names else np.zeros(0), present, "classification")
     numbers = as_numbers(column)[present]

@@ -28,9 +28,9 @@ class CodedNames:
 
 @dataclass(frozen=True)
 class NameEncoding:
-    """One-hot: the frequent names, then "(other)" for rare and unseen names, then "(missing)" where any are missing.
+    """One-hot: the frequent names, then "(other)" for rare and unknown names, then "(missing)" if any are missing.
 
-    A missing value in a column that had none when this was learned counts as another name.
+    A missing value in a column that had none in training counts as "(other)".
     """
 
     names: tuple[str, ...]
@@ -39,12 +39,12 @@ class NameEncoding:
     @classmethod
     def fit(cls, coded: CodedNames, most: int = MAX_NAMES) -> NameEncoding:
         """Learn the most frequent names."""
-        counts = np.bincount(coded.codes + 1, minlength=len(coded.names) + 1).tolist()  # first those that are missing
+        counts = np.bincount(coded.codes + 1, minlength=len(coded.names) + 1).tolist()  # entry 0 counts missing values
         return cls.of(dict(zip(coded.names, counts[1:], strict=True)), counts[0] > 0, most)
 
     @classmethod
     def of(cls, counts: dict[str, int], missing: bool, most: int = MAX_NAMES) -> NameEncoding:
-        """The encoding of names that occur so often."""
+        """The encoding of names with these counts."""
         found = [(-count, name) for name, count in counts.items() if count]
         return cls(tuple(sorted(name for _, name in sorted(found)[:most])), missing)
 
@@ -68,7 +68,7 @@ class NameEncoding:
         return learned[coded.codes]  # code −1, the last entry, is a missing value
 
     def entries(self, coded: CodedNames) -> list[Entries]:
-        """What `encode` stores."""
+        """The stored entries of `encode`'s matrix."""
         return [(self._places(coded), 1.0, None)]
 
 

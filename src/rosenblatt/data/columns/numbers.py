@@ -9,16 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 
 Array = np.ndarray[Any, Any]
-DENSE_SHARE = 0.5  # a column with a smaller share of values other than 0 keeps its zeros
+DENSE_SHARE = 0.5  # a column with a smaller share of nonzero values stays sparse
 KNOTS = 8
 ROWS_AT_ONCE = 1 << 13
-# Up to one entry per row: its feature, its value, and whether it is there (None: in every row).
+# Up to one entry per row: its feature, its value, and whether it is present (None: in every row).
 Entries = tuple[int | Array, float | Array, Array | None]
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The count, the mean and the deviation of numbers, the largest size, and how many are not 0."""
+    """The count, the mean and the standard deviation of numbers, the largest absolute value, and how many are not 0."""
 
     count: int = 0
     mean: float = 0.0
@@ -28,7 +28,7 @@ class Moments:
 
     @classmethod
     def of(cls, values: Array) -> Moments:
-        """Those of these values, none of which is missing."""
+        """The moments of these values, none of which is missing."""
         if not values.size:
             return cls()
         largest = max(-float(values.min()), float(values.max())) or 1.0  # squares of large numbers would overflow
@@ -40,7 +40,7 @@ class Moments:
 
     @classmethod
     def joined(cls, parts: list[Moments]) -> Moments:
-        """Those of the values of all parts together."""
+        """The moments of the values of all parts together."""
         parts = [part for part in parts if part.count]
         if len(parts) < 2:
             return parts[0] if parts else cls()
@@ -55,7 +55,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class NumberEncoding:
-    """(x − shift)/scale, with the mean for a missing value, and a feature that says that it is missing.
+    """(x − shift)/scale, with the mean for a missing value, and an indicator feature for missing values.
 
     A column of mostly zeros is scaled without a shift, so that it stays sparse.
     """
@@ -73,7 +73,7 @@ class NumberEncoding:
 
     @classmethod
     def of(cls, found: Moments, rows: int) -> NumberEncoding:
-        """The encoding of a column with so many rows whose known values have these moments."""
+        """The encoding of a column with this many rows whose known values have these moments."""
         if not found.count:
             return cls(0.0, 0.0, 1.0, True)
         scale = found.deviation if found.deviation > 1e-12 * found.largest else 1.0
@@ -101,7 +101,7 @@ class NumberEncoding:
         return (values / self.scale) - (self.shift / self.scale)
 
     def entries(self, values: Array) -> list[Entries]:
-        """What `encode` stores."""
+        """The stored entries of `encode`'s matrix."""
         absent = np.isnan(values)
         scaled = self._scaled(np.where(absent, self.mean, values))
         found: list[Entries] = [(0, scaled, None if self.shift else scaled != 0)]
@@ -140,7 +140,7 @@ class SplineEncoding:
         return side_by_side([self.width], [self.entries(values)], values.size)
 
     def entries(self, values: Array) -> list[Entries]:
-        """What `encode` stores: with t the way of x from one knot to the next, the hat functions 1 − t and t."""
+        """The stored entries of `encode`'s matrix: 1 − t and t, with t the position of x between two knots."""
         absent, last = np.isnan(values), self.knots.size - 1
         found: list[Entries] = [(0, 1.0, None)]
         if last:
@@ -152,7 +152,7 @@ class SplineEncoding:
 
 
 def side_by_side(widths: list[int], columns: list[list[Entries]], rows: int) -> Any:
-    """What `hstack` gives for blocks with few entries per row, by copying columns, which is several times faster."""
+    """The result of `hstack` for blocks with few entries per row, by copying columns, which is several times faster."""
     entries = [(sum(widths[:k]), *one) for k, column in enumerate(columns) for one in column]
     values, places = np.empty((rows, len(entries))), np.empty((rows, len(entries)), np.int32)
     kept = None if all(one[3] is None for one in entries) else np.ones((rows, len(entries)), bool)

@@ -1,4 +1,4 @@
-"""What is counted in a column before its kind is decided."""
+"""Statistics of a column, from which its kind is decided."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rosenblatt.data.columns.text import count_words
 from rosenblatt.data.columns.values import INTEGER, NUMBER, ColumnValues, as_codes
 
 Array = np.ndarray[Any, Any]
-MAX_STRAYS = 3  # examples of values that are no numbers
+MAX_STRAYS = 3  # examples of values that are not numbers
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class ColumnStatistics:
     numbers: int  # values that are numbers or are written as numbers
     whole: bool  # whether all of these are integers
     boolean: bool
-    date_format: str | None  # how dates are written: "" for dates of a frame, None where there are none
+    date_format: str | None  # the format of dates: "" for dates of a frame, None if the column has none
     median_words: float
-    strays: tuple[str, ...]  # the first values that are no numbers
+    strays: tuple[str, ...]  # the first values that are not numbers
 
     @property
     def present(self) -> int:
@@ -38,7 +38,7 @@ class ColumnStatistics:
 
 
 def statistics(column: ColumnValues) -> ColumnStatistics:
-    """Count what is in a column, on all rows.
+    """The statistics of a column, over all rows.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def statistics(column: ColumnValues) -> ColumnStatistics:
 
 
 def _text_statistics(column: ColumnValues) -> ColumnStatistics:
-    """Everything but the median of the words is decided on the distinct values."""
+    """Everything except the median number of words is computed from the distinct values."""
     codes, distinct = as_codes(column)
     counts = np.bincount(codes + 1, minlength=len(distinct) + 1)[1:]
     number = np.asarray(pc.match_substring_regex(distinct, NUMBER).to_numpy(zero_copy_only=False), np.bool_)

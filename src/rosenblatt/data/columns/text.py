@@ -1,7 +1,7 @@
 """Columns of text: words and pairs of neighbouring words, by sublinear TF-IDF.
 
 A word is a run of letters, digits and marks of any script, of two characters or more. Chinese and Japanese are
-written without blanks: there each character is a word.
+written without spaces: each of their characters is a word.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class TextEncoding:
     """
 
     words: Array
-    pairs: Array  # (m, 2) places in `words`
-    single: Array  # the places of the words that are features themselves
+    pairs: Array  # (m, 2) positions in `words`
+    single: Array  # the positions of the words that are features themselves
     idf: Array
 
     @classmethod
@@ -94,7 +94,7 @@ class TextEncoding:
         if not kept.size:
             kept = np.flatnonzero(rows)
         single, pairs = kept[kept < known], found.pairs[kept[kept >= known] - known]
-        used = np.union1d(single, pairs.ravel()).astype(np.int64)  # words of the file that nothing uses are dropped
+        used = np.union1d(single, pairs.ravel()).astype(np.int64)  # unused words of the file are dropped
         idf = 1 + np.log((1 + n) / (1 + rows[kept]))
         words = found.words[used]
         return cls(words, np.searchsorted(used, pairs).reshape(-1, 2), np.searchsorted(used, single), idf)

@@ -1,4 +1,4 @@
-"""Columns that a transformer of the user's encodes."""
+"""Columns that are encoded by the user's own transformer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def transformer_input(column: ColumnValues, kind: str) -> Array:
-    """What a transformer gets: (n, 1) numbers or objects, NaN where they are missing; or (n,) texts."""
+    """The input of a transformer: (n, 1) numbers or objects, NaN where they are missing; or (n,) texts."""
     if kind in ("numbers", "splines", "booleans"):
         return as_numbers(column).reshape(-1, 1)
     absent = "" if kind == "text" else np.nan
@@ -25,7 +25,7 @@ def transformer_input(column: ColumnValues, kind: str) -> Array:
 
 @dataclass(frozen=True)
 class TransformerEncoding:
-    """A fitted transformer, and how many features it gives."""
+    """A fitted transformer, and the number of its features."""
 
     transformer: Any
     width: int
@@ -52,6 +52,6 @@ class TransformerEncoding:
 
 
 def _rows(found: Any) -> Any:
-    """What a transformer gives, as CSR of float64."""
+    """The output of a transformer, as CSR of float64."""
     found = found.to_numpy() if hasattr(found, "to_numpy") else found
     return sp.csr_matrix(found, dtype=np.float64)

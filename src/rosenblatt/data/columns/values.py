@@ -55,7 +55,7 @@ class ColumnValues:
 
     @property
     def present(self) -> Array:
-        """Whether each value is there."""
+        """Whether each value is present."""
         found: Array = ~np.asarray(self.given.is_null()) if self.coded is None else self.coded[0] >= 0
         return found
 
@@ -79,7 +79,7 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
     name : str
     column : pyarrow Array or ChunkedArray
     missing : tuple of str
-        Text that stands for a missing value.
+        Strings that mean a missing value.
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
@@ -111,12 +111,12 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
 
 
 def one_column(parts: list[Any]) -> Any:
-    """Parts of a column of Arrow as one; parts of different types have the one that holds both, or are text."""
+    """Parts of an Arrow column as one; parts of different types are converted to a common type, or to text."""
     if len({part.type for part in parts}) == 1:
         return pa.chunked_array(parts)
     try:
         return pa.concat_tables([pa.table({"": part}) for part in parts], promote_options="permissive").column(0)
-    except pa.ArrowException:  # numbers beside text, and integers that a float cannot hold
+    except pa.ArrowException:  # a mix of numbers and text, or integers that a float cannot hold
         return pa.chunked_array([_as_written(part) for part in parts])
 
 
@@ -126,7 +126,7 @@ def _as_written(column: Any) -> Any:
 
 
 def _text_column(name: str, column: Any, missing: tuple[str, ...]) -> ColumnValues:
-    """A column of text; what is done to a value is done once for all rows that have it."""
+    """A column of text; each distinct value is processed once."""
     coded = (column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column).dictionary_encode()
     words = _text(coded.dictionary.cast(pa.large_string()), missing).dictionary_encode()
     indices = words.indices.take(coded.indices)
@@ -135,7 +135,7 @@ def _text_column(name: str, column: Any, missing: tuple[str, ...]) -> ColumnValu
 
 
 def _numbers(column: Any) -> Any:
-    """Integers as int64 where they fit, other numbers as float64 with null for what is not finite."""
+    """Integers as int64 if they fit, other numbers as float64 with null for values that are not finite."""
     if pa.types.is_integer(column.type):
         try:
             return column.cast(pa.int64())
@@ -147,7 +147,7 @@ def _numbers(column: Any) -> Any:
 
 
 def _text(column: Any, missing: tuple[str, ...]) -> Any:
-    """Text without blanks around it; null where it stands for a missing value."""
+    """Text without blanks around it; null where it means a missing value."""
     trimmed = pc.utf8_trim_whitespace(column)
     absent = pc.is_in(trimmed, pa.array(missing, pa.large_string()))
     return pc.if_else(absent, None, trimmed) if pc.any(absent, min_count=0).as_py() else trimmed
@@ -157,7 +157,7 @@ def _text(column: Any, missing: tuple[str, ...]) -> Any:
 
 
 def as_numbers(column: ColumnValues) -> Array:
-    """The values as float64; NaN where a value is missing or is no number."""
+    """The values as float64; NaN where a value is missing or not a number."""
     if column.coded is not None:
         codes, words = column.coded
         return np.append(as_numbers(ColumnValues(column.name, words)), np.nan)[codes]
@@ -181,7 +181,7 @@ def _parsed(values: Any) -> Any:
 
 
 def first_stray(column: ColumnValues) -> int | None:
-    """The first row of a column of text whose value is there and is no number; None if there is none."""
+    """The first row of a text column whose value is neither missing nor a number; None if there is none."""
     try:
         column.values.cast(pa.float64())
         return None
@@ -210,7 +210,7 @@ def as_codes(column: ColumnValues) -> tuple[Array, Any]:
 
 
 def written(words: Any) -> list[str]:
-    """Values of Arrow as names."""
+    """Arrow values as names."""
     names = words.to_pylist()
     if pa.types.is_floating(words.type):  # 7.0 as 7: a missing value makes integers floats in pandas
         return [str(int(one)) if one.is_integer() and abs(one) < 1e16 else repr(one) for one in names]

@@ -17,15 +17,15 @@ from rosenblatt.data.sequences.interning import Words, WordTable, intern
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
-CHUNK = 1 << 19  # bytes of text that are parsed at once
-LONGEST_LINE = 1 << 24  # bytes: no token is as long, and a file that unpacks to one would fill the memory
+CHUNK = 1 << 19  # bytes of text that are parsed at a time
+LONGEST_LINE = 1 << 24  # bytes: no token is that long, and a compressed file of one huge line would fill the memory
 LINE_FEED, SPACE, TAB, RETURN = 10, 32, 9, 13
 CELLS, BREAKS, LINES, COLUMNS, FIRST, FOUND = range(6)
 
 
 @exactly
 def _parse(data: Array, size: int, table: WordTable, cells: Array, breaks: Array, tally: Array) -> bool:
-    """Number the cells of complete lines; False where a line has another number of columns than those before.
+    """Number the cells of complete lines; False if a line has a different number of columns from those before.
 
     `breaks` gets the number of cells at each blank line.
     """
@@ -95,7 +95,7 @@ class ColumnSentences(Sequence[list[tuple[str, ...]]]):
         return [cells[begin:end] for begin, end in pairwise(bounds)]
 
     def without_last(self) -> ColumnSentences:
-        """All columns but the last."""
+        """All columns except the last."""
         return ColumnSentences(self.words, np.ascontiguousarray(self.cells[:, :-1]), self.bounds)
 
 
@@ -133,7 +133,7 @@ class ColumnReader:
 
 
 def _sentence_bounds(ends: Array, tokens: int) -> Array:
-    """Bounds from the tokens at which blank lines stand: several blank lines are one, the last need not be there."""
+    """Bounds from the positions of blank lines: several in a row count as one, and the last is optional."""
     distinct = np.unique(np.concatenate([[0], ends, [tokens]]))
     return distinct.astype(np.uint64)
 
@@ -187,17 +187,17 @@ def sentence_blocks(source: Any) -> Iterator[ColumnSentences]:
 
 
 def _chunks(path: str) -> Iterator[LineChunk]:
-    return line_chunks(path, CHUNK, LONGEST_LINE, "is no token")
+    return line_chunks(path, CHUNK, LONGEST_LINE, "is not a token")
 
 
 def _joined(parts: list[Array]) -> Array:
-    """Cells one below the other; the number of columns may not be known before the first."""
+    """All cells in one array; the number of columns may be unknown before the first part."""
     found = [part for part in parts if part.size]
     return np.concatenate(found) if found else np.zeros((0, 0), dtype=np.int32)
 
 
 def _reader_after(reader: ColumnReader, words: Vocabulary, left: Array) -> tuple[ColumnReader, Array]:
-    """A reader that knows only the words of the cells that are left, and these cells by its numbers."""
+    """A reader with only the words of the remaining cells, and these cells renumbered."""
     after = ColumnReader(reader.path, reader.columns)
     after.first = reader.first
     used, cells = np.unique(left, return_inverse=True)
@@ -214,19 +214,19 @@ def read_conll(source: str | PathLike[str] | Sequence[Any]) -> tuple[ColumnSente
     Parameters
     ----------
     source : path, pattern of paths, sequence of paths, or "-"
-        UTF-8, as it is or compressed (.gz, .zst).
+        UTF-8, plain or compressed (.gz, .zst).
 
     Returns
     -------
     X : sequence of sentences
-        Each a list of tokens, each a tuple of all columns but the last; kept as integers.
+        Each a list of tokens, each a tuple of all columns but the last; stored as integers.
     y : list of lists of str
         The tags.
 
     Raises
     ------
     FileError
-        Naming the line, if it has another number of columns than those before it.
+        If a line has a different number of columns from those before it; the error names the line.
 
     Examples
     --------

@@ -115,7 +115,7 @@ def _csv_batches(pa: Any, file: Any, path: str, kind: str, size: int, header: bo
                 raise
             raise _record_too_long(read.block_size, path, _line_of_record(path, record)) from error
         finally:
-            del reader  # which a pending error would keep alive
+            del reader  # a pending error would keep it alive
     if feed.quotes % 2:  # PyArrow treats the end of the file as the end of the quoted value
         raise FileError("expected matching quotation marks, found one that is never closed", path)
 

@@ -1,4 +1,4 @@
-"""Distinct byte strings, numbered in the order in which compiled code meets them."""
+"""Distinct byte strings, numbered in order of first occurrence by compiled code."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def intern(table: WordTable, data: Array, begin: Any, end: Any) -> Any:
 
 @exactly
 def _find(table: WordTable, data: Array, begin: Any, end: Any, hashed: Any, unknown: Any) -> Any:
-    """The number of a word with this hash; a new one is added, or `unknown` where that is not negative."""
+    """The number of a word with this hash; a new word is added, or gets `unknown` if that is not negative."""
     places, hashes, ends, text, counts = table
     size, mask = end - begin, places.size - 1
     place = hashed & mask
@@ -104,9 +104,9 @@ def _hash_all(data: Array, ends: Array, gap: Any, hashes: Array) -> None:
 
 @exactly
 def _find_all(table: WordTable, data: Array, ends: Array, gap: Any, hashes: Array, unknown: Any, out: Array) -> None:
-    """The number of each word; one that is not in the table is added, or `unknown` where that is not negative.
+    """The number of each word; a new word is added, or gets `unknown` if that is not negative.
 
-    In three sweeps, each of which prefetches what it will read: one by one, a word would wait for memory three times.
+    Three sweeps, each of which prefetches what it reads: word by word, each would wait for memory three times.
     """
     places, known, stored, text, _ = table
     mask, n = places.size - 1, ends.size
@@ -134,7 +134,7 @@ def _find_all(table: WordTable, data: Array, ends: Array, gap: Any, hashes: Arra
 
 
 class Words:
-    """Words that are numbered as they are met."""
+    """Words, numbered in order of first occurrence."""
 
     def __init__(self, first: tuple[bytes, ...] = ()) -> None:
         self.table = WordTable(
@@ -149,7 +149,7 @@ class Words:
             intern(self.table, np.frombuffer(word + b"\0" * PADDING, dtype=np.uint8), 0, len(word))
 
     def reserve(self, words: int, size: int) -> None:
-        """Make room for so many more words, of so many bytes in all."""
+        """Make room for this many more words, with this many bytes in total."""
         places, hashes, ends, text, counts = self.table
         count, used = counts.tolist()
         if hashes.size < count + words:
@@ -175,11 +175,11 @@ class Words:
         return words
 
     def numbers(self, names: list[str], unknown: int = -1) -> Array:
-        """The number of each name; a new one is added, or `unknown` where that is given."""
+        """The number of each name; a new name is added, or gets `unknown` if that is given."""
         joined = "\n".join(names).encode("utf-8", "surrogatepass")
         data, gap = np.frombuffer(joined + bytes(PADDING), dtype=np.uint8), 1
         ends = np.empty(len(names), dtype=np.int64)
-        if names and _cut(data, len(joined), ends) != len(names):  # a name has a line feed in it
+        if names and _cut(data, len(joined), ends) != len(names):  # a name contains a line feed
             parts = [name.encode("utf-8", "surrogatepass") for name in names]
             data, gap = np.frombuffer(b"".join(parts) + bytes(PADDING), dtype=np.uint8), 0
             np.cumsum([len(part) for part in parts], out=ends)

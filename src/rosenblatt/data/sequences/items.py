@@ -1,4 +1,4 @@
-"""Features of tokens as python-crfsuite takes them, to integers.
+"""Features of tokens in the form of python-crfsuite, encoded as integers.
 
 A token is
 
@@ -22,15 +22,15 @@ from rosenblatt.data.sequences.sentences import TokenRows, often_met, token_rows
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
-PLAIN = {list, tuple, set}  # tokens that are their names
+PLAIN = {list, tuple, set}  # tokens that are just a collection of names
 ONES = np.zeros(0, dtype=np.float32)
-SENTENCES_AT_ONCE = 16  # so that their names stay in the cache from one sweep to the next
+SENTENCES_AT_ONCE = 16  # so that their names stay in the processor's cache between sweeps
 LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
 class ItemFeatures:
-    """Features by name: the vocabulary that was met in training."""
+    """Features by name: the vocabulary of the training sentences."""
 
     vocabulary: Vocabulary
 
@@ -55,11 +55,11 @@ class ItemFeatures:
         return Tokens.of(X, vars(self)["_words"], self.size).rows
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"vocabulary": self.vocabulary}  # the table of words is made again
+        return {"vocabulary": self.vocabulary}  # the table of words is rebuilt
 
     @classmethod
     def met(cls, X: Any, known: ItemFeatures | None = None, min_count: int = 1) -> tuple[ItemFeatures, TokenRows]:
-        """The features that occur in at least `min_count` tokens, after those known, and the tokens by them."""
+        """The known features, then those that occur in at least `min_count` tokens, and the tokens as rows of them."""
         words = Words() if known is None else Words.of(known.vocabulary)
         rows, vocabulary = Tokens.of(X, words).rows, words.vocabulary()
         if min_count == 1:
@@ -86,11 +86,11 @@ class Tokens:
 
     @classmethod
     def of(cls, X: Any, words: Words, unknown: int = -1) -> Tokens:
-        """Tokens by the numbers of their names in `words`; a new name is added, or is `unknown` where that is given."""
+        """Tokens by the numbers of their names in `words`; a new name is added, or gets `unknown` if that is given."""
         sentences = as_sentences(X)
         try:
             return cls._numbered(sentences, ONES, words, unknown)
-        except TypeError:  # a token is no list of strings: a mapping, bytes, or what is refused with its place
+        except TypeError:  # a token is not a list of strings: a mapping, or something to refuse with its position
             return cls._numbered(*_flattened(sentences), words, unknown)
 
     @classmethod
@@ -183,5 +183,5 @@ def _number(name: str, value: Any) -> float:
         raise ValueError(f"feature {name!r}: expected a number or text, found {type(value).__name__}.")
     number: Any = value
     if not abs(number) <= LARGEST:
-        raise ValueError(f"feature {name!r}: expected a finite number of float32's range, found {value!r}.")
+        raise ValueError(f"feature {name!r}: expected a finite number in the range of float32, found {value!r}.")
     return float(number)

@@ -58,7 +58,7 @@ def token_rows(columns: Array, values: Array, per_token: Array, per_sentence: Ar
 
 
 def often_met(rows: TokenRows, n_features: int, min_count: int) -> tuple[Array, TokenRows]:
-    """Which features occur at least `min_count` times, and the tokens by those alone."""
+    """Which features occur at least `min_count` times, and the tokens with only those."""
     values, columns, starts = rows.features
     often = np.bincount(columns, minlength=n_features) >= min_count
     kept = often[columns]
@@ -72,7 +72,7 @@ def often_met(rows: TokenRows, n_features: int, min_count: int) -> tuple[Array, 
 
 @dataclass(frozen=True)
 class Sentences:
-    """What a sequence learner is fitted to.
+    """The data of a sequence learner: sentences with their tags, checked and encoded.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Sentences:
     target: Array
     classes: Array
     chosen: Array | None = None
-    weights = present = None  # as `Examples` has them: every token counts 1
+    weights = present = None  # attributes of `Examples`: every token has weight 1
 
     @property
     def token_rows(self) -> TokenRows:

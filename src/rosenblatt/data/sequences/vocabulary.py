@@ -15,8 +15,8 @@ Array = np.ndarray[Any, Any]
 class Vocabulary:
     """Distinct names, numbered from 0.
 
-    Model files hold it as `text`, all names in UTF-8 one after another, and `ends`, where each ends; both are made, and
-    the dictionary is made from them, when they are first asked for.
+    Model files store it as `text`, all names in UTF-8 without separators, and `ends`, where each name ends. The arrays
+    and the dictionary are computed from each other on first use.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, names: Iterable[str]) -> Vocabulary:
-        """These names, numbered as they come; a dictionary of numbers in their order is used as it is."""
+        """These names, numbered in order; a dictionary from names to numbers, in order, is used without a copy."""
         made = cls.__new__(cls)
         made.index = names if isinstance(names, dict) else {name: number for number, name in enumerate(names)}
         return made

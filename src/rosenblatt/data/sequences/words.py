@@ -1,4 +1,4 @@
-"""Words as columns of text: the word in a common form, its beginnings and endings, and its shape."""
+"""Words as columns of text: the word in a common form, its prefixes and suffixes, and its shape."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def columns_of(word: str) -> tuple[str, ...]:
 
 
 def common_form(word: str) -> str:
-    """The word in lower case; numbers and compounds are one word each."""
+    """The word in lower case; all years, all other numbers and all hyphenated words have one form each."""
     if "-" in word and not word.startswith("-"):
         return "!hyphen"
     if word.isdigit() and len(word) == 4:
@@ -47,7 +47,7 @@ def common_form(word: str) -> str:
 
 
 def shape(word: str) -> str:
-    """X for upper case, x for lower case, 0 for a digit, other characters as they are; runs are one."""
+    """X for upper case, x for lower case, 0 for a digit, other characters unchanged; runs become one."""
     letters = ("X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word)
     return RUNS.sub(r"\1", "".join(letters))[:LONGEST_SHAPE]
 
@@ -72,7 +72,7 @@ def word_sentences(X: Any) -> tuple[ColumnSentences, list[str], Array]:
 
 
 def sure_tags(words: list[str], number: Array, target: Array, least: int, share: float) -> dict[str, int]:
-    """Words of at least so many tokens, of which this share has one tag, with the code of that tag."""
+    """Words that occur at least `least` times, at least this share of them with one tag, and its code."""
     tags = int(target.max(initial=0)) + 1
     pairs: Iterable[tuple[int, int]] = Counter((number * tags + target).tolist()).items()
     counts = np.bincount(number, minlength=len(words))

@@ -72,7 +72,7 @@ def _bits(_: Any, value: Any) -> Any:  # pragma: no cover
 
 
 def ordered(value: float) -> Any:
-    """Something that orders values ≥ 0 alike; compiled: their bits, since a maximum of integers becomes vector code."""
+    """A key in the order of values ≥ 0; compiled, their bits, because a maximum of integers becomes vector code."""
     return value
 
 
@@ -116,7 +116,7 @@ def _move(r: Array, up: Array, down: Array, p: Array, q: Array, u: float, v: flo
 
 @vectorised
 def _gains(r: Array, up: Array, down: Array, gains: Array, p: Array, diagonal: Array, a: float, t: float) -> Any:
-    """What the Newton step of each row with the row of diagonal a, gradient t and kernel row p gains; the most."""
+    """The gain of each row's Newton step with the row of diagonal a, gradient t and kernel row p; the largest."""
     most = ordered(0.0)
     for k in range(r.size):
         b, c, s = diagonal[k], p[k], r[k]

@@ -1,7 +1,7 @@
 """Rows of the kernel matrix K̂ in a limited amount of memory.
 
 If the whole matrix fits, it is computed at the start, in double precision, and all planes share it. If not, a row is
-computed when an ascent asks for it, together with others that it will soon ask for, in single precision and for the
+computed when an ascent needs it, together with others that it will need soon, in single precision and for the
 columns that take part only; the rows that were used least recently make room.
 """
 
@@ -39,7 +39,7 @@ class RowCache:
     Attributes
     ----------
     whole : ndarray of shape (n, n) or None
-        The whole matrix, if it fits beside the part of the largest plane that has some of the rows only.
+        The whole matrix, if it fits in addition to the rows of the largest plane that uses only some of the rows.
     cached : CachedRows
         The kernel rows in memory, for the columns `index`.
     """
@@ -64,11 +64,11 @@ class RowCache:
         return bool(self.dtype == np.float64)
 
     def fits(self, m: int) -> bool:
-        """Whether m rows may be chosen: beside the whole matrix there may be no room for them."""
+        """Whether m rows may be chosen: the whole matrix may leave no room for them."""
         return self.whole is None or m == self.n or m * m <= self.memory.size
 
     def choose(self, index: Array) -> None:
-        """Hold kernel rows of these rows, with them as columns; those of all rows are kept for the next plane."""
+        """Store kernel rows of these rows, with themselves as columns; those over all rows stay for the next plane."""
         kept, self.index, m = self.index.size == index.size == self.n, index, index.size
         if self.whole is not None:
             values = self.whole if m == self.n else self.memory[: m * m].reshape(m, m)
@@ -79,7 +79,7 @@ class RowCache:
             self._set(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     def keep(self, kept: Array) -> None:
-        """Forget all but these of the chosen rows."""
+        """Drop all chosen rows except these."""
         if self.whole is not None:
             self.choose(self.index[kept])
             return

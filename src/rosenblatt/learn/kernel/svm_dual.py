@@ -7,12 +7,13 @@ The bias is part of the kernel, K̂ = K + 1, so that the dual has box constraint
 
 With β = yα the gradient is r = y − f. A round ascends two rows at a time (`pair_ascent`) on the rows that may still
 move: a row at the end of its box whose gradient points outwards by more than the largest violation is left out
-(shrinking). Then f of all rows is computed anew from what has changed. primal − dual bounds how far either is from the
+(shrinking). Then f of all rows is updated from the changes. primal − dual bounds how far either is from the
 optimum; with g = 1 − yf it is
 
     primal − dual = Σ C s_i max(0, g_i) − α_i g_i
 
-so that rows which are rightly left out add nothing to it, and the rows at work know the gap while f of others is old.
+so that rows that are rightly left out add nothing to it, and the gap is known from the working set while f of other
+rows is out of date.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ from rosenblatt.learn.schemes import Scheme
 Array = np.ndarray[Any, Any]
 STEPS_PER_ROW = 100  # of a round at most, for each row at work
 SLACK = 0.02  # part of the largest violation down to which a round ascends
-GAP_STEPS = 200  # between two looks at the gap of the rows at work
+GAP_STEPS = 200  # steps between two computations of the gap of the working set
 SHRINK_STEPS = 1000  # between two searches for rows to leave out
-FEWER = 0.8  # rows are left out if at most this part of the rows at work remains
+FEWER = 0.8  # rows are left out if at most this share of the working set remains
 CLOSED = 0.9  # part of the tolerance at which a gap computed from the rows at work counts as closed
 LARGEST_SINGLE = 1e30  # kernel values above this are kept in double precision
 

@@ -1,4 +1,4 @@
-"""What the change of variables of `scaled_objective` takes from the rows: means, variances, correlated directions."""
+"""Statistics of the rows for the change of variables of `scaled_objective`: means, variances, correlated directions."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Descent:
-    """What one machine learns with: all machines have the same loss."""
+    """The settings of one machine; all machines have the same loss."""
 
     plan: ObjectivePlan
     fold: int
@@ -72,7 +72,7 @@ class ManyDescents:
         self.done, self.epoch = np.zeros(M, dtype=bool), 0
 
     def epochs(self) -> Iterator[int]:
-        """Train; yields the number of each epoch when it ends. A machine stops as a fit of its own would."""
+        """Train; yields the number of each epoch when it ends. A machine stops when a separate fit would."""
         data, first = self.data, self.settings[0]
         task = VisitTask(data.rows, data.codes, data.weights)
         limits = np.array([one.epochs for one in self.descents])
@@ -91,7 +91,7 @@ class ManyDescents:
             for m in np.flatnonzero(~self.done).tolist():
                 objective = self._objective(m)
                 if not math.isfinite(objective):
-                    state.b[m * self.K : (m + 1) * self.K] = np.nan  # where its own fit fails, it has no scores
+                    state.b[m * self.K : (m + 1) * self.K] = np.nan  # if a separate fit would fail, it has no scores
                     self.done[m] = True
                 elif plans[m].tol > 0:
                     self.done[m] = patience[m].spent(objective)

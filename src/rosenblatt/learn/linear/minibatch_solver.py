@@ -25,7 +25,7 @@ from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.online.solver import LinearSolver, problems
 from rosenblatt.learn.online.state import State
 
-FEWEST_STEPS = 640  # of a fit whose budget nobody has set
+FEWEST_STEPS = 640  # of a fit without max_epochs
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 100
 MOST_ITERATIONS = 500  # of L-BFGS
 
@@ -117,7 +117,7 @@ class MiniBatchSolver(LinearSolver):
         unit = 1.0 if self.descent.loss.of == "margin" else abs(self.descent.middle) or self.descent.s
         solved = decrease <= self.plan.tol**2 * max(F, self.plan.tol * unit)
         if exact is not None and exact.stuck and not solved:
-            self.finished = "stalled"  # no step is left that the rows' precision can tell from none
+            self.finished = "stalled"  # no remaining step is distinguishable from 0 in the precision of the rows
         return Ending(self.F, solved or self.finished == "stalled")
 
     def minimum(self) -> Minimum:

@@ -57,7 +57,7 @@ def scale_down(v: Array, b: Array, k: Any, state: Array, factor: float) -> None:
 
 
 class PegasosColumn(NamedTuple):
-    """Column k: w = s·v, b, and what its steps count; state holds s, ‖w‖² and t, lacks has room for a batch."""
+    """Column k: w = s·v, b, and the counters of its steps; state holds s, ‖w‖² and t, lacks has room for a batch."""
 
     v: Array
     b: Array
@@ -68,7 +68,7 @@ class PegasosColumn(NamedTuple):
 
 
 class PegasosSettings(NamedTuple):
-    """What compiled code needs to know of the plan."""
+    """The part of the plan that compiled code needs."""
 
     lam: float
     size: int

@@ -277,7 +277,7 @@ class BatchSolver(LinearSolver):
         self.objective = SmoothedObjective(problem, plan, state.scheme, W.shape[1], W.shape[0])
         at = self.objective.point(W, machine.intercept.astype(np.float64) + W @ self.objective.mean)
         if plan.loss == "perceptron" and not (W.any() or at.c.any()):
-            # At 0 every row is wrong and yet no loss is met: go one step of the perceptron first.
+            # At 0 every row is wrong but has no loss: take one step of the perceptron first.
             by_W, by_c = self.objective.gradient(self.objective.loss(at.scores, 0.0)[1])
             at = self.objective.point(W - by_W, at.c - by_c)
         self.mu = 1.0 if plan.loss_class.kinked else 0.0

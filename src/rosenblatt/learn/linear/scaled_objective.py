@@ -101,7 +101,7 @@ class ScaledObjective:
     # -- the change of variables -------------------------------------------------------------------------------------
 
     def _units(self) -> None:
-        """Of y, its mean and deviation, and of the loss, κ."""
+        """The mean and the standard deviation of y, and κ of the loss."""
         self.middle, self.s, self.kappa = 0.0, 1.0, 1.0
         if self.loss.of == "residual":
             y = to_host(self.y).astype(np.float64)
@@ -207,7 +207,7 @@ class ScaledObjective:
         return found
 
     def _factors(self, y: Array, one: Array) -> Array:
-        """What the rows count in the sums, (K, B): their shares; of a single column, times the slope at score 0."""
+        """The weights of the rows in the sums, (K, B): shares; for a single column, times the slope at score 0."""
         xp, rows = self.xp, self.rows
         if self.K == 1:
             at_zero = xp.zeros((one.shape[0], 1, 1), dtype=rows.dtype, device=rows.device)
@@ -276,7 +276,7 @@ class ScaledObjective:
         return self.xp.reshape(f, (f.shape[0], self.P, self.K))
 
     def targets(self, y: Array) -> Array:
-        """What the columns should say of these rows: codes (B, 1, 1) for softmax, else ±1 or numbers (B, 1, K)."""
+        """The targets of these rows: codes (B, 1, 1) for softmax, else ±1 or numbers (B, 1, K)."""
         xp, dtype = self.xp, self.rows.dtype
         if self.softmax:
             return y[:, None, None]

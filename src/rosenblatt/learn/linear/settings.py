@@ -1,4 +1,4 @@
-"""What a fit by matrix products minimises, and how long."""
+"""The settings of a fit by matrix products: its objective and its budget."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """What to minimise and how.
+    """The objective of a fit, its penalties and its budget.
 
     Attributes
     ----------
@@ -23,7 +23,7 @@ class Settings:
         Whether the penalty applies to the weights of standardised features; else to those of the features as given.
     intercept : bool
     width : float
-        Of the losses that have one.
+        The ε of losses that have one.
     epochs : int
         The budget, over which the step size falls to 0.
     batch : int or None

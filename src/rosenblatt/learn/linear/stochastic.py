@@ -53,7 +53,7 @@ BIAS_CURVATURE = 0.01  # the curvature that the schedule of the unpenalised inte
 
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
-    """What to minimise and how; `rule` only decides which rows are misclassified."""
+    """The objective and how it is minimised; `rule` only decides which rows are misclassified."""
 
     loss: str = "log"
     penalty: str | None = "l2"

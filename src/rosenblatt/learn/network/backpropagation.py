@@ -173,7 +173,7 @@ class Architecture:
 
 
 class LayerOutput(NamedTuple):
-    """What a layer computed, for the backward pass."""
+    """The values computed by a layer, for the backward pass."""
 
     given: Any  # z of the layer below
     sums: Array  # s, or y if F overwrites it
@@ -436,9 +436,9 @@ class BackpropagationPass:
 class NetworkSolver(Solver):
     """Makes epochs of mini-batches until the loss has not decreased by `tol` of itself for `patience` epochs.
 
-    Units that start alike must first grow apart, which takes many steps with hardly any decrease: by default patience
-    lasts `PATIENT_STEPS` steps. It also stops when the loss is a fiftieth of that of a guess and a scan finds every
-    row classified correctly.
+    Units with similar initial weights must first diverge, which takes many steps with hardly any decrease: by default
+    patience lasts `PATIENT_STEPS` steps. It also stops when the loss is a fiftieth of that of a guess and a scan finds
+    every row classified correctly.
     """
 
     state: NetworkState

@@ -37,7 +37,7 @@ MODES = {"one": SINGLE, "multinomial": PAIRWISE, "ovr": BY_COLUMN}
 
 @dataclass(frozen=True)
 class Setting:
-    """What one machine learns with."""
+    """The settings of one machine."""
 
     rule: Encoded
     fold: int
@@ -115,7 +115,7 @@ class ManySettings:
         return self.state.done
 
     def epochs(self) -> Iterator[int]:
-        """Train; yields the number of each epoch when it ends. A machine stops as a fit of its own would."""
+        """Train; yields the number of each epoch when it ends. A machine stops when a separate fit would."""
         state, data = self.state, self.data
         task = VisitTask(data.rows, data.codes, data.weights)
         limits = np.array([one.epochs for one in self.settings])
@@ -200,5 +200,5 @@ class _Judge:
     rule: Encoded
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
-        """The rule, whatever is asked."""
+        """The rule, whatever the arguments."""
         return self.rule

@@ -1,4 +1,4 @@
-"""How good predicted tags are: tokens, sentences, and chunks as the CoNLL shared tasks' `conlleval` counts them.
+"""Scores of predicted tags: tokens, sentences, and chunks as the CoNLL shared tasks' `conlleval` counts them.
 
 A chunk is a run of tokens of one kind. It is right if a gold chunk has the same first and last token and kind. Letters
 are read as `conlleval` reads them, whatever the scheme: a chunk begins at B and S, at I and E after O, E or S, and
@@ -73,7 +73,7 @@ class SequenceScores:
     sentences, right_sentences : int
         A sentence is right if all of its tags are.
     chunks : ChunkCounts or None
-        Of all kinds; None if the tags are not those of chunks.
+        The counts of all kinds together; None if the tags are not those of chunks.
     kinds : dict
         From each kind of chunk to its `ChunkCounts`.
 
@@ -120,7 +120,8 @@ def sequence_scores(y_true: Sequence[Any], y_pred: Sequence[Any]) -> SequenceSco
     Parameters
     ----------
     y_true, y_pred : sequences of tag sequences
-        Of the same sentences. Tags such as B-NP, I-NP and O (IOB1, IOB2 or IOBES) are chunks too.
+        The predicted tags of the same sentences. Tags such as B-NP, I-NP and O (IOB1, IOB2 or IOBES) are also scored as
+        chunks.
 
     Returns
     -------

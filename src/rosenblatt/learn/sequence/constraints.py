@@ -17,7 +17,7 @@ from rosenblatt.learn.sequence.vector_rows import padded
 
 Array = np.ndarray[Any, Any]
 LETTERS = {"iob1": "IOB", "iob2": "IOB", "iobes": "IOBES"}
-BOUNDARY = ("", "")  # what stands before the first and after the last token
+BOUNDARY = ("", "")  # the label before the first and after the last token
 
 
 def split_tag(tag: str) -> tuple[str, str]:
@@ -73,12 +73,12 @@ def _chunk_tag(tag: Any, scheme: str) -> tuple[str, str]:
 def _may_follow(before: tuple[str, str], tag: tuple[str, str], scheme: str) -> bool:
     """Whether a tag may follow another, or the boundary of the sentence."""
     letter, kind = tag
-    same = before[1] == kind and before[0] in ("B", "I")  # inside a chunk of this kind, which may go on
+    same = before[1] == kind and before[0] in ("B", "I")  # inside a chunk of this kind, which may continue
     if scheme == "iob2":
         return letter != "I" or same
     if scheme == "iob1":
         return letter != "B" or same
-    if before[0] in ("B", "I"):  # an open chunk must go on
+    if before[0] in ("B", "I"):  # an open chunk must continue
         return letter in ("I", "E") and same
     return letter not in ("I", "E")
 
@@ -105,4 +105,4 @@ def check_paths(target: Array, bounds: Array, classes: list[Any], moves: Array, 
         told += " at the end of a sentence"
     else:
         told += " at the start of a sentence" if before[at] == K else f" after {classes[before[at]]!r}"
-    raise ValueError(f'{where}: {told} is not {scheme.upper()}, which constraints="{scheme}" asks for.')
+    raise ValueError(f'{where}: {told} is not {scheme.upper()}, which constraints="{scheme}" requires.')

@@ -1,8 +1,8 @@
 """Greedy tagging: from left to right, each tag by the averaged perceptron, with the two tags before it as features.
 
 At each token the tag with the largest score Σ_f W[f, k] is taken at once, over the features of the words around it and
-of the tags that were predicted before it. A wrong tag moves the weights, W[f, gold] += 1 and W[f, said] −= 1, and
-the next token sees the tag that was said, as it will when the model is used. Words that had almost always one tag in
+of the tags that were predicted before it. A wrong tag updates the weights, W[f, gold] += 1 and W[f, said] −= 1, and
+the next token sees the predicted tag, as it will in prediction. Words that had almost always one tag in
 training get it without asking.
 """
 
@@ -161,13 +161,13 @@ def scratch_for(task: GreedyTask, width: int) -> tuple[Array, Array]:
 
 
 def dynamic_features(tags: int, words: int) -> int:
-    """How many features the tags before a token can make, with so many words."""
+    """How many features the tags before a token can make, with this many words."""
     side = tags + 1
     return 2 * side + side * side + words * side
 
 
 def most_rows(n_features: int, tags: int, words: int, visits: int) -> int:
-    """How many rows of weights so many visits of tokens can need: each moves one feature of a word after a tag."""
+    """How many rows of weights this many visits of tokens can need: each updates one feature of a word after a tag."""
     return n_features + dynamic_features(tags, 0) + min(dynamic_features(tags, words), visits) + 1
 
 

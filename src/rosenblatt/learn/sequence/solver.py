@@ -308,7 +308,7 @@ class SequenceSolver(Solver):
 
 
 def _with_room(rows: Array, count: int) -> Array:
-    """The rows at the start of an array of so many; what is not written to takes no memory."""
+    """The rows at the start of an array of this many; memory that is not written to is not used."""
     room = np.zeros((count, rows.shape[1]), dtype=rows.dtype)
     room[: rows.shape[0]] = rows
     return room

@@ -211,7 +211,7 @@ def _fill(places: Array, keys: Array, count: Any) -> None:
 
 
 def _roomy(table: FeatureTable, more: int) -> FeatureTable:
-    """The table with room for so many more features."""
+    """The table with room for this many more features."""
     places, keys, used = table
     need = int(used[0]) + more
     if keys.shape[0] < need:
@@ -352,4 +352,4 @@ def _cells(X: Any, template: Template, names: dict[str, int], adds: bool) -> tup
 
 def _check_columns(found: int, template: Template, who: str = "tokens have") -> None:
     if found < template.columns:
-        raise ValueError(f"The template asks for column {template.columns - 1}, counted from 0; {who} {found} columns.")
+        raise ValueError(f"The template needs column {template.columns - 1}, counted from 0; {who} {found} columns.")

@@ -20,7 +20,7 @@ LANES, GROUP = 8, 4  # floats in a vector, and vectors at a time
 
 
 def padded(tags: int) -> int:
-    """The width of a row of weights for so many tags."""
+    """The width of a row of weights for this many tags."""
     return -(-tags // LANES) * LANES
 
 

@@ -6,7 +6,7 @@ paired with its tag, and every pair of neighbouring tags.
     ŷ = argmax_y w·Φ(x, y)          w += Φ(x, y) − Φ(x, ŷ)   where ŷ ≠ y
 
 The passive-aggressive update (PA-I, Crammer et al. 2006) decodes with a cost of 1 for each wrong tag and steps as far
-as the loss asks for, with ΔΦ = Φ(x, y) − Φ(x, ŷ):
+as the loss requires, with ΔΦ = Φ(x, y) − Φ(x, ŷ):
 
     ŷ = argmax_y w·Φ(x, y) + cost(y)     ℓ = cost(ŷ) − w·ΔΦ     w += min(C, ℓ/‖ΔΦ‖²) ΔΦ
 
@@ -69,7 +69,7 @@ class Difference(NamedTuple):
 
 
 def new_difference(entries: int) -> Difference:
-    """Room for ΔΦ of so many entries."""
+    """Room for ΔΦ of this many entries."""
     size = 1 << max(4, int(2 * entries - 1).bit_length())
     return Difference(np.full(size, EMPTY, dtype=np.uint64), np.zeros(size), np.zeros(size, dtype=np.int64))
 
@@ -164,7 +164,7 @@ def visit_sentences(
     task: SentenceTask, order: Array, n_features: int, weights: PathWeights, rule: PathRule, scratch: Scratch,
     table: Difference, tally: Array,
 ) -> None:  # fmt: skip
-    """Visit these sentences in turn."""
+    """Visit these sentences in order."""
     emissions, best, path = scratch
     tags = weights.moves.shape[0] - 2
     for i in order:

@@ -51,7 +51,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(longest: int, width: int) -> Scratch:
-    """Room for sentences of so many tokens."""
+    """Room for sentences of this many tokens."""
     shape = (max(longest, 1), width)
     return Scratch(
         np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.float32), np.zeros(shape[0], dtype=np.int64)

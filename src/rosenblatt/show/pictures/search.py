@@ -12,7 +12,7 @@ from rosenblatt.show.pictures.drawing import COLOURS, Display
 
 Array = np.ndarray[Any, Any]
 PASSES = {"max_epochs": "passes (max_epochs)"}
-SPREAD = 20  # values whose largest is so many times the smallest are drawn on a logarithmic scale
+SPREAD = 20  # a range of this ratio or more is drawn on a logarithmic scale
 
 
 @dataclass
