@@ -146,7 +146,7 @@ def sooner(folder: Path, rows: int) -> None:
     from sklearn.linear_model import SGDClassifier
 
     from rosenblatt import AveragedPerceptron
-    from rosenblatt.scale.sharded_source import training
+    from rosenblatt.scale.sharded_source import training_in_shards
 
     T, u = write_block(folder, rows)
     source = collection(folder, rows, T.shape[1])
@@ -170,11 +170,11 @@ def sooner(folder: Path, rows: int) -> None:
             theirs.append((seconds, peer.score(T, u)))
         goal, _ = max(score for _, score in theirs), blocks.clear()
         reached = next(seconds for seconds, score in theirs if score >= goal)
-        for _ in training(AveragedPerceptron(max_epochs=1, random_state=0), source, client=client):
+        for _ in training_in_shards(AveragedPerceptron(max_epochs=1, random_state=0), source, client=client):
             pass  # reads the rows, as the peer has already done
         ours, lost, model = float("nan"), 0.0, AveragedPerceptron(max_epochs=30, random_state=0)
         began = time.perf_counter()
-        for step in training(model, source, client=client):
+        for step in training_in_shards(model, source, client=client):
             if step.record is not None:
                 stopped = time.perf_counter()
                 good = model.score(T, u) >= goal

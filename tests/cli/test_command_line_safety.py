@@ -22,7 +22,10 @@ from rosenblatt.scale.progress import Progress
 
 
 def test_paths_are_checked_before_training(folder, monkeypatch):
-    monkeypatch.setattr("rosenblatt.scale.fit_from_files.training", lambda *given, **more: pytest.fail("it trained"))
+    def trained(*given, **more):
+        pytest.fail("it trained")
+
+    monkeypatch.setattr("rosenblatt.scale.fit_from_files.training_from_files", trained)
     for arguments, text in [
         (("-o", folder), "this is a folder"),
         (("--checkpoint", folder), "this is a folder"),

@@ -8,4 +8,4 @@ from rosenblatt.data.formats import svmlight
 
 def parse(data, **settings):
     padded = np.frombuffer(data + bytes(numbers.PADDING), np.uint8)
-    return svmlight.parse(padded, len(data), "x", 1, **settings)
+    return svmlight.parse_lines(padded, len(data), "x", 1, **settings)

@@ -8,7 +8,7 @@ from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.kernel import pair_ascent
 from rosenblatt.learn.kernel.functions import Kernel
 from rosenblatt.learn.kernel.gaussian import gaussian
-from rosenblatt.learn.kernel.row_cache import RowCache
+from rosenblatt.learn.kernel.row_cache import KernelRowCache
 from rosenblatt.learn.kernel.sparse_products import sparse_products
 
 
@@ -124,7 +124,7 @@ def memory_case(dtype=np.float64):
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     examples = Examples(Dense(X), 3, (y > 0).astype(np.int64), np.array([0, 1]), None, None, 1.0)
     kernel = Kernel("rbf", gamma=0.7, shift=1.0)
-    cache = RowCache(examples, kernel, 10 * 40 * np.dtype(dtype).itemsize, 0, dtype)
+    cache = KernelRowCache(examples, kernel, 10 * 40 * np.dtype(dtype).itemsize, 0, dtype)
     return cache, kernel.block(X, X), active_rows(y, np.ones(40), np.full(40, 2.0), np.zeros(40), y.copy())
 
 

@@ -23,8 +23,8 @@ from rosenblatt.learn.network.backpropagation import (
     Architecture,
     Optimiser,
     forward,
+    loss_and_gradient,
     new_network_state,
-    objective,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -33,6 +33,12 @@ VISION = (
     Layer(100, "log-square", bias=False, nonnegative=True, gain_control=True),
     Layer(50, "relu", bias=False),
 )
+
+
+def objective(net, flat, X, codes, mass=None):
+    """The mean loss of rows plus penalty, and its gradient."""
+    gradient = np.empty_like(flat)
+    return loss_and_gradient(net, flat, gradient, X, codes, mass), gradient
 
 
 def not_solved(estimator):

@@ -39,7 +39,7 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, read_only
 from rosenblatt.learn.mixing import one_pass
 from rosenblatt.learn.online.solver import OnlineSolver, Plan, new_state
-from rosenblatt.learn.overflow import largest
+from rosenblatt.learn.overflow import largest_entry
 from rosenblatt.learn.schemes import TWO
 from rosenblatt.prove.margins import Margins
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
@@ -387,9 +387,9 @@ def test_error_survives_a_process_boundary():
 def test_largest_value(form):
     X = np.zeros((9000, 3))
     X[8123, 1], X[40, 2] = -7.0, 6.0
-    assert largest(form(X)) == (8123, 1, -7.0)
-    assert largest(form(X), np.arange(9000) != 8123) == (40, 2, 6.0)
-    assert largest(form(0 * X)) == (0, 0, 0.0)
+    assert largest_entry(form(X)) == (8123, 1, -7.0)
+    assert largest_entry(form(X), np.arange(9000) != 8123) == (40, 2, 6.0)
+    assert largest_entry(form(0 * X)) == (0, 0, 0.0)
 
 
 def test_margin_that_is_not_a_number_is_an_error():

@@ -13,7 +13,7 @@ from rosenblatt.data.examples import Sparse
 from rosenblatt.data.sequences.sentences import token_rows
 from rosenblatt.learn.sequence.constraints import forbidden_moves
 from rosenblatt.learn.sequence.vector_rows import add_features, best_previous, padded
-from rosenblatt.learn.sequence.viterbi import Paths, SentenceTask, decode, new_scratch, smallest_lead
+from rosenblatt.learn.sequence.viterbi import Paths, SentenceTask, decode_path, new_scratch, smallest_lead
 from sequence_reference import best_path, learn
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -38,7 +38,7 @@ def viterbi(table, moves, forbidden=None):
     emissions[:, :tags], wide[: tags + 1, :tags] = table, moves
     wide = wide if forbidden is None else wide + forbidden
     scratch = new_scratch(n, width)
-    decode(emissions, n, wide, scratch.best, scratch.path)
+    decode_path(emissions, n, wide, scratch.best, scratch.path)
     return scratch.path[:n].tolist(), emissions, wide
 
 

@@ -10,7 +10,7 @@ import rosenblatt
 from dragging import moved
 from rosenblatt.show.lab import app, rules_page
 from rosenblatt.show.lab import multiclass_gradient as classes
-from rosenblatt.show.lab.multiclass_gradient import LECTURE_WEIGHTS, loss_and_gradient
+from rosenblatt.show.lab.multiclass_gradient import LECTURE_WEIGHTS, multiclass_loss_and_gradient
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE_CLASSES, CSVError, parse_csv, separable
 from rosenblatt.show.lab.runs import RunSettings, run_perceptron
 from rosenblatt.show.lab.step_arithmetic import bound_text, step_lines
@@ -159,10 +159,10 @@ def test_these_rows():
 
 
 def test_the_classes_page_has_the_numbers_of_the_lecture():
-    seen = loss_and_gradient(*LECTURE_WEIGHTS, THREE_CLASSES.X, THREE_CLASSES.y, "softmax", "L2", 0.1)
+    seen = multiclass_loss_and_gradient(*LECTURE_WEIGHTS, THREE_CLASSES.X, THREE_CLASSES.y, "softmax", "L2", 0.1)
     assert seen.losses.round(2).tolist() == [0.70, 0.63, 0.64, 0.66, 0.63, 0.53, 0.58, 0.45, 0.67]
     assert (round(seen.data_loss, 2), round(seen.penalty, 3), seen.errors) == (0.61, 0.308, 0)
-    data = loss_and_gradient(*LECTURE_WEIGHTS, THREE_CLASSES.X, THREE_CLASSES.y, "softmax", "none", 0.1)
+    data = multiclass_loss_and_gradient(*LECTURE_WEIGHTS, THREE_CLASSES.X, THREE_CLASSES.y, "softmax", "none", 0.1)
     assert data.dW.round(3).tolist() == [[-0.097, -0.076], [0.118, -0.046], [-0.021, 0.121]]
     assert data.db.round(3).tolist() == [0.008, 0.008, -0.016]
 
@@ -174,10 +174,10 @@ def test_gradients_are_those_of_the_loss(loss, penalty):
     W, b = rng.normal(size=(3, 2)), rng.normal(size=3)
 
     def total(W, b):
-        seen = loss_and_gradient(W, b, THREE_CLASSES.X, THREE_CLASSES.y, loss, penalty, 0.3)
+        seen = multiclass_loss_and_gradient(W, b, THREE_CLASSES.X, THREE_CLASSES.y, loss, penalty, 0.3)
         return seen.data_loss + seen.penalty
 
-    seen, tiny = loss_and_gradient(W, b, THREE_CLASSES.X, THREE_CLASSES.y, loss, penalty, 0.3), 1e-6
+    seen, tiny = multiclass_loss_and_gradient(W, b, THREE_CLASSES.X, THREE_CLASSES.y, loss, penalty, 0.3), 1e-6
     for place in np.ndindex(3, 2):
         step = np.zeros((3, 2))
         step[place] = tiny

@@ -31,7 +31,7 @@ from rosenblatt.cli.options import (
     reading_settings,
 )
 from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
-from rosenblatt.cli.training import train
+from rosenblatt.cli.training import train_command
 
 EPILOG = """
 Examples:\n
@@ -70,11 +70,12 @@ def _global_options(
     pass
 
 
-app.command(epilog="Example:  rosenblatt train reviews.svm --test held-out.svm -o reviews.model")(train)
+EXAMPLE = "Example:  rosenblatt train reviews.svm --test held-out.svm -o reviews.model"
+app.command("train", epilog=EXAMPLE)(train_command)
 
 
-@app.command(epilog="Example:  rosenblatt predict reviews.model new.svm > labels.txt")
-def predict(
+@app.command("predict", epilog="Example:  rosenblatt predict reviews.model new.svm > labels.txt")
+def predict_command(
     model: Model,
     source: Source,
     scores: Annotated[bool, typer.Option("--scores", help="Print the scores after each label.")] = False,
@@ -122,8 +123,8 @@ def tag(
         print(lines, end="")
 
 
-@app.command(epilog="Example:  rosenblatt evaluate reviews.model held-out.svm")
-def evaluate(
+@app.command("evaluate", epilog="Example:  rosenblatt evaluate reviews.model held-out.svm")
+def evaluate_command(
     model: Model,
     source: Source,
     as_json: AsJson = False,

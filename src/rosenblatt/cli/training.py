@@ -55,7 +55,7 @@ IN_MEMORY = {Learner.LINEAR_SVM, Learner.VOTED, Learner.KERNEL, Learner.KERNEL_S
 PRESETS: dict[Learner, dict[str, Any]] = {Learner.LOGISTIC: {"loss": "log"}}
 
 
-def train(
+def train_command(
     source: Source,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Where to write the model.")] = None,
     test: Annotated[str | None, typer.Option(help="A file to evaluate the model on.")] = None,

@@ -36,7 +36,7 @@ from rosenblatt.learn.online.rules import AROW as SECOND
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squared_bias_feature
 from rosenblatt.learn.online.solver import Plan, default_epochs
 from rosenblatt.learn.orders import Cyclic, Shuffled
-from rosenblatt.learn.overflow import all_finite, largest
+from rosenblatt.learn.overflow import all_finite, largest_entry
 from rosenblatt.learn.schemes import PAIRS, SCHEMES
 from rosenblatt.learn.tie_rule import decide
 
@@ -543,7 +543,7 @@ class OneOfMany(BaseEstimator):
         self.fold = shared.fold(rows)
         if self.fold is not None and (scores := shared.scores(self.params, self.fold, 0)) is not None:
             if not all_finite(scores):
-                raise NotFiniteError("The score of a row overflowed", largest(shared.X))
+                raise NotFiniteError("The score of a row overflowed", largest_entry(shared.X))
             self.classes_ = shared.classes
             return self
         self.fold = None

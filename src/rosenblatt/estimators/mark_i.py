@@ -20,8 +20,8 @@ from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.state_checks import check_attributes, is_array, must
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.estimators.perceptron import Perceptron
-from rosenblatt.learn.models import take
-from rosenblatt.learn.overflow import all_finite, largest
+from rosenblatt.learn.models import copy_rows
+from rosenblatt.learn.overflow import all_finite, largest_entry
 
 Array = np.ndarray[Any, Any]
 UNITS_AT_ONCE = 32
@@ -183,7 +183,7 @@ def _sums(X: Any, wiring: Any) -> Array:
     sums = X @ wiring
     sums = np.asarray(sums.toarray() if sp.issparse(sums) else sums)
     if not all_finite(sums):
-        raise NotFiniteError("The sum of a unit's inputs overflows", largest(X))
+        raise NotFiniteError("The sum of a unit's inputs overflows", largest_entry(X))
     return sums
 
 
@@ -317,4 +317,4 @@ def _whole(rows: Dense | Sparse, n_features: int) -> Any:
     """All rows, as an array or a CSR matrix."""
     if isinstance(rows, Dense):
         return rows.values
-    return take(rows, np.arange(rows.starts.size - 1), n_features)
+    return copy_rows(rows, np.arange(rows.starts.size - 1), n_features)

@@ -29,7 +29,7 @@ from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, is_array, must, protect
 from rosenblatt.estimators.base.validation import validated
 from rosenblatt.estimators.perceptron import Perceptron
-from rosenblatt.learn.linear.squared_hinge_newton import squared_hinge
+from rosenblatt.learn.linear.squared_hinge_newton import minimise_squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.tie_rule import decide
 from rosenblatt.prove.exact.claims import plain_label, signed_rows
@@ -207,7 +207,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         sides = signed_rows(table, name, self.fit_intercept).sides.astype(np.float64)
         if isinstance(found, WidestPlane):
             return Plane(found.coef, found.intercept, _shares(found, table.X, sides), found, found.gap, steps)
-        soft = squared_hinge(table.X, sides, weights, self.fit_intercept)
+        soft = minimise_squared_hinge(table.X, sides, weights, self.fit_intercept)
         if not all_finite(np.append(soft.w, (soft.b, soft.gap))):
             raise NotFiniteError("The squared hinge overflows on these rows")
         return Plane(soft.w, soft.b, sides * soft.alpha, found, soft.gap, soft.steps)

@@ -19,7 +19,7 @@ from rosenblatt.estimators.base.calibration import Calibration, by_class, calibr
 from rosenblatt.estimators.base.state_checks import is_array, is_number, must
 from rosenblatt.estimators.base.table_model import (
     TableModel,
-    Training,
+    TrainingParts,
     TrainingRows,
     UnseenRows,
     doubts,
@@ -208,7 +208,7 @@ class TableClassifier(ClassifierMixin, TableModel):
             if alone >= SUSPICIOUS and 1 - alone <= (1 - chance) / 2 and len(columns) > 1:
                 yield f"column {column.name!r} alone predicts {alone:.3f} of the labels: check where it comes from"
 
-    def _summarise(self, unseen: UnseenRows, training: Training, counts: Array) -> TableSummary:
+    def _summarise(self, unseen: UnseenRows, training: TrainingParts, counts: Array) -> TableSummary:
         n = int(counts.sum())
         found: dict[str, Any] = self._base_summary("classification", n, "accuracy")
         found["classes"] = tuple(
@@ -231,7 +231,7 @@ class TableClassifier(ClassifierMixin, TableModel):
             )
         return TableSummary(**found)
 
-    def _on_training_rows(self, training: Training) -> tuple[float, float]:
+    def _on_training_rows(self, training: TrainingParts) -> tuple[float, float]:
         """The weighted accuracy on training rows, and a proven lower bound of the smallest margin."""
         right, total, margin = 0.0, 0.0, float("inf")
         for hit, mass, least in training.ask(self._hits):
@@ -272,7 +272,7 @@ class TableClassifier(ClassifierMixin, TableModel):
             "other_scores": others,
         }
 
-    def _weights(self, training: Training) -> tuple[tuple[str, float], ...]:
+    def _weights(self, training: TrainingParts) -> tuple[tuple[str, float], ...]:
         names, coef, deviation = self._feature_weights(training, self.calibration_.scale)
         if not names:
             return ()
@@ -469,7 +469,7 @@ class TableRegressor(RegressorMixin, TableModel):
             if alone >= SUSPICIOUS:
                 yield f"column {column.name!r} alone predicts the label (R² {alone:.3f}): check where it comes from"
 
-    def _summarise(self, unseen: UnseenRows, training: Training, counts: Array) -> TableSummary:
+    def _summarise(self, unseen: UnseenRows, training: TrainingParts, counts: Array) -> TableSummary:
         found: dict[str, Any] = self._base_summary("regression", int(counts.sum()), "R²")
         found |= {"classes": (), "baseline": 0.0, "training_score": self._on_training_rows(training)}
         found |= self._unseen_summary(unseen)
@@ -492,7 +492,7 @@ class TableRegressor(RegressorMixin, TableModel):
             found["warnings"] = tuple(doubts(found))
         return TableSummary(**found)
 
-    def _on_training_rows(self, training: Training) -> float:
+    def _on_training_rows(self, training: TrainingParts) -> float:
         """R² on training rows, by weight."""
         mass = errors = total = squares = 0.0
         for part in training.ask(self._deviations):
@@ -507,7 +507,7 @@ class TableRegressor(RegressorMixin, TableModel):
         away = rows.target - self.target_.mean
         return float(each.sum()), float(errors), float(each @ away), float(each @ away**2)
 
-    def _weights(self, training: Training) -> tuple[tuple[str, float], ...]:
+    def _weights(self, training: TrainingParts) -> tuple[tuple[str, float], ...]:
         names, coef, deviation = self._feature_weights(training, self.target_.deviation)
         if not names:
             return ()

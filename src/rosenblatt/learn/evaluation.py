@@ -14,7 +14,7 @@ import numpy as np
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Dense, Sparse, gathered, in_pieces, is_narrow, spans
 from rosenblatt.learn.compiled_loops import VisitTask
-from rosenblatt.learn.models import Model, Planes, take
+from rosenblatt.learn.models import Model, Planes, copy_rows
 from rosenblatt.learn.online.first_order import edge, tie_stands
 from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, PerceptronRule, Rule, violates
 from rosenblatt.learn.overflow import all_finite, check_scores
@@ -268,7 +268,7 @@ def row_to_learn_from(problem: Problem, planes: Planes, rule: Rule, worst: bool,
         need = need if need.ndim == 1 else need.max(axis=1)
         if bias == 0:
             asks = np.flatnonzero(need > -np.inf)
-            need[asks[empty(take(problem.rows, index[asks], planes.coef.shape[1]))]] = -np.inf
+            need[asks[empty(copy_rows(problem.rows, index[asks], planes.coef.shape[1]))]] = -np.inf
         at = int(np.argmax(need if worst else need > -np.inf))
         if need[at] > most:
             best, most = int(index[at]), float(need[at])

@@ -282,7 +282,7 @@ class VotedPlanes:
         (K, d), support, n = history.coef.shape, history.rows, index.size
         first = np.empty((n, K))
         for begin, end in spans(n, K * values_per_row(rows)):
-            first[begin:end] = take(rows, index[begin:end], d) @ history.coef.T + history.intercept
+            first[begin:end] = copy_rows(rows, index[begin:end], d) @ history.coef.T + history.intercept
         count = VoteCount(history, first, self.scheme)
         for updates in self._some(history, n):
             which = history.which[updates]
@@ -300,7 +300,7 @@ class VotedPlanes:
             step = max(1, int(VALUES_AT_ONCE / each))
             for begin in range(0, n, step):
                 block = slice(begin, min(begin + step, n))
-                found = take(rows, index[block], d) @ turned
+                found = copy_rows(rows, index[block], d) @ turned
                 found = found.toarray() if sp.issparse(found) else found
                 count.add(updates, np.ascontiguousarray(found, dtype=np.float64), which, block)
         return count.result()
@@ -331,7 +331,7 @@ def stored(X: Any) -> int:
     return int(X.nnz if sp.issparse(X) else X.size)
 
 
-def take(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
+def copy_rows(rows: Dense | Sparse, index: Array, n_features: int) -> Any:
     """A copy of the rows in `index`, an array or CSR matrix."""
     if isinstance(rows, Dense):
         return rows.values[index].astype(widened(rows.values.dtype), copy=False)

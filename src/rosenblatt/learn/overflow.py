@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, widened
 from rosenblatt.learn.epochs import Source
-from rosenblatt.learn.models import take
+from rosenblatt.learn.models import copy_rows
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
@@ -73,7 +73,7 @@ def _arrays(*parts: Any) -> list[Array]:
     return found
 
 
-def largest(X: Any, taking_part: Array | None = None) -> tuple[int, int, float]:
+def largest_entry(X: Any, taking_part: Array | None = None) -> tuple[int, int, float]:
     """Row, column and value of the largest absolute value of an array-like or sparse matrix."""
     X = X.tocsr() if sp.issparse(X) else np.asarray(X, dtype=getattr(X, "dtype", np.float64))
     rows = np.arange(X.shape[0]) if taking_part is None else np.flatnonzero(taking_part)
@@ -96,12 +96,12 @@ class Largest:
     def __call__(self, examples: Examples, shard: int) -> tuple[int, int, float, int]:
         """The answer for these examples."""
         n, rows = examples.target.shape[0], examples.rows
-        X = rows.values if isinstance(rows, Dense) else take(rows, np.arange(n), examples.n_features)
+        X = rows.values if isinstance(rows, Dense) else copy_rows(rows, np.arange(n), examples.n_features)
         weights = examples.weights
         if examples.present is not None:
             weights = np.zeros(n)
             weights[examples.present] = 1.0
-        return (*largest(X, weights), n)
+        return (*largest_entry(X, weights), n)
 
 
 def largest_in(source: Source) -> tuple[int, int, float]:

@@ -119,7 +119,7 @@ class FileOpener:
         return self.opened.rows.contents.rows, 0
 
 
-def training(
+def training_from_files(
     estimator: Any,
     source: Any,
     *,
@@ -277,8 +277,8 @@ def steps(estimator: Any, source: Any, **how: Any) -> Iterator[Progress]:
     if sharded_source.in_shards(source, how["shards"], how["n_jobs"], how["client"]):
         if how.pop("classes", None) is not None:
             raise ValueError("With shards, classes are found by the workers that read them: leave out classes.")
-        return sharded_source.training(estimator, source, **how)
+        return sharded_source.training_in_shards(estimator, source, **how)
     for name in ("shards", "n_jobs", "client", "mixing", "deadline"):
         how.pop(name)
     how["memory"] = "256MB" if how["memory"] is None else how["memory"]
-    return training(estimator, source, **how)
+    return training_from_files(estimator, source, **how)

@@ -37,7 +37,7 @@ from rosenblatt.data.formats.reading import MAX_LABELS, Reading, RowBlock, csr_f
 from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors, import_pyarrow
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
-from rosenblatt.estimators.base.table_model import TableModel, Training, TrainingRows, UnseenRows
+from rosenblatt.estimators.base.table_model import TableModel, TrainingParts, TrainingRows, UnseenRows
 from rosenblatt.estimators.table_encoder import TableEncoder
 from rosenblatt.estimators.tables import TableClassifier, TableRegressor, TargetScale
 from rosenblatt.scale import row_cache
@@ -172,7 +172,7 @@ class Preparation:
         """The encoding of the training rows."""
         return RowEncoding(self.estimator.encoder_, self.target, target_scale(self.estimator))
 
-    def conclude(self, training: Training, began: float) -> None:
+    def conclude(self, training: TrainingParts, began: float) -> None:
         """Calibrate, score and summarise the model."""
         model = self.estimator
         X = encoded(model.encoder_.columns_, self.columns, self.tested.rows)

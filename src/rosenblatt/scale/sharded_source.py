@@ -266,7 +266,7 @@ def make_engine(client: Any, n_jobs: int, memory: str | int | None, deadline: fl
     return Cluster(client, None if memory is None else in_bytes(memory), deadline)
 
 
-def training(
+def training_in_shards(
     estimator: Any,
     source: Any,
     *,

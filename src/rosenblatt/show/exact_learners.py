@@ -20,7 +20,7 @@ from rosenblatt.learn.online.solver import MOST_WATCHED, Plan, problems
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.show.number_format import as_fraction
+from rosenblatt.show.number_format import printed_fraction
 
 Array = np.ndarray[Any, Any]
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -98,7 +98,7 @@ class ExactMachine:
             return self.rate_at(epoch)
         assert isinstance(self.rule, PassiveAggressiveRule)
         q: Fraction = len(candidate.moves) * (x @ x + self.c2)
-        C = as_fraction(self.rule.C)
+        C = printed_fraction(self.rule.C)
         if self.rule.variant == "PA-II":
             return candidate.lack / (q + 1 / (2 * C))
         if q == 0:
@@ -108,8 +108,8 @@ class ExactMachine:
     def rate_at(self, epoch: int) -> Fraction:
         """The learning rate of the next update."""
         if callable(self.rate):
-            return as_fraction(self.rate(epoch))
-        return Fraction(1, self.updates + 1) if self.rate == "1/t" else as_fraction(self.rate)
+            return printed_fraction(self.rate(epoch))
+        return Fraction(1, self.updates + 1) if self.rate == "1/t" else printed_fraction(self.rate)
 
     def step(self, candidate: CandidateUpdate, x: Array, share: Fraction, epoch: int) -> bool:
         """Make the update with weight `share`; return whether it changed the state."""
@@ -136,7 +136,7 @@ class SecondOrderExactMachine(ExactMachine):
         self.diagonal_second_order = isinstance(self.rule, SecondOrderRule) and not self.rule.full
         start = ONE
         if isinstance(self.rule, SecondOrderRule):
-            start = as_fraction(self.rule.a) if self.diagonal_second_order else 1 / as_fraction(self.rule.a)
+            start = printed_fraction(self.rule.a) if self.diagonal_second_order else 1 / printed_fraction(self.rule.a)
         eye = np.full((d + 1, d + 1), ZERO, dtype=object)
         np.fill_diagonal(eye, start)
         if self.c2:  # a feature of value c is one of value 1 with c² times the variance
@@ -164,7 +164,7 @@ class SecondOrderExactMachine(ExactMachine):
     def step(self, candidate: CandidateUpdate, x: Array, share: Fraction, epoch: int) -> bool:
         """Make the update with weight `share`; return whether it changed the state."""
         x_bias, full = self._with_bias(x), self.rule.full  # type: ignore[union-attr]
-        r = as_fraction(self.rule.r) if isinstance(self.rule, AROWRule) else ONE
+        r = printed_fraction(self.rule.r) if isinstance(self.rule, AROWRule) else ONE
         q = sum((x_bias @ self.matrix[k] @ x_bias for k, _ in candidate.moves), ZERO)
         beta = share / (share * q + r)
         for k, sign in candidate.moves:
@@ -188,10 +188,10 @@ def candidate_updates(scores: Array, truth: Any, machine: ExactMachine) -> list[
     rule, scheme = machine.rule, machine.scheme
     low, high = (ZERO, ZERO) if isinstance(rule, SecondOrderRule) else (ONE, ONE)
     if isinstance(rule, PerceptronRule):
-        low, high = as_fraction(rule.low), as_fraction(rule.high)
+        low, high = printed_fraction(rule.low), printed_fraction(rule.high)
     if isinstance(rule, PassiveAggressiveRule) and rule.epsilon >= 0:
-        gap = as_fraction(truth) - scores[0]
-        return [CandidateUpdate(((0, 1 if gap > 0 else -1),), -abs(gap), abs(gap) - as_fraction(rule.epsilon))]
+        gap = printed_fraction(truth) - scores[0]
+        return [CandidateUpdate(((0, 1 if gap > 0 else -1),), -abs(gap), abs(gap) - printed_fraction(rule.epsilon))]
     if scheme.joint:
         true = int(truth)
         rival = max((k for k in range(scores.size) if k != true), key=lambda k: (scores[k], -k))
@@ -273,7 +273,7 @@ def _visit_row(
     repeats: VisitLimit,
 ) -> bool:
     """Visit a row of weight s ⌈s⌉ times, or until a visit changes nothing; return whether no visit saw a violation."""
-    left = as_fraction(problem.weights[row]) if problem.weights.size else ONE
+    left = printed_fraction(problem.weights[row]) if problem.weights.size else ONE
     satisfied = True
     while left > 0:
         share, changed = min(left, ONE), False
@@ -294,7 +294,7 @@ def _batch(X: Array, machine: ExactMachine, problem: Problem, number: int, epoch
     moved: list[int] = []
     move, shift, total = machine.W * 0, machine.b * 0, ZERO
     for row in problem.index(0, problem.size):
-        weight = as_fraction(problem.weights[row]) if problem.weights.size else ONE
+        weight = printed_fraction(problem.weights[row]) if problem.weights.size else ONE
         total += weight
         for candidate in candidate_updates(machine.scores(X[row]), problem.truth[row], machine):
             if machine.makes_update(candidate):

@@ -13,10 +13,10 @@ import numpy as np
 DIGITS = 4  # fractions with at most this many decimals are printed as decimals
 
 
-def as_fraction(value: Any) -> Fraction:
+def printed_fraction(value: Any) -> Fraction:
     """The fraction that a number prints as: 0.2 is 1/5, not the nearest double.
 
-    >>> as_fraction(0.2), as_fraction("2/3"), as_fraction(np.float32(1.5))
+    >>> printed_fraction(0.2), printed_fraction("2/3"), printed_fraction(np.float32(1.5))
     (Fraction(1, 5), Fraction(2, 3), Fraction(3, 2))
     """
     if isinstance(value, Fraction | Decimal | str):
@@ -30,12 +30,12 @@ def as_fraction(value: Any) -> Fraction:
     raise ValueError(f"{value!r} is not a number that can be written as a fraction.")
 
 
-def as_fractions(values: Any) -> Any:
+def printed_fractions(values: Any) -> Any:
     """An array of fractions of the same shape."""
     array = np.asarray(values, dtype=object)
     out = np.empty(array.shape, dtype=object)
     for place in np.ndindex(array.shape):
-        out[place] = as_fraction(array[place])
+        out[place] = printed_fraction(array[place])
     return out
 
 

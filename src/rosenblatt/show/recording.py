@@ -20,7 +20,7 @@ from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import TWO, Scheme
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 from rosenblatt.show.exact_learners import ExactMachine, exact_epochs, exact_plan, new_exact_machines, no_violations
-from rosenblatt.show.number_format import as_fraction, as_fractions
+from rosenblatt.show.number_format import printed_fraction, printed_fractions
 
 Array = np.ndarray[Any, Any]
 MOST_BITS = 10_000  # of a denominator: some rules double the length with every update
@@ -133,7 +133,7 @@ class Recorder:
             return None, None
         scores = W @ self.X[row] + b
         if self.epsilon >= 0:
-            margin = -abs((as_fraction(truth) if isinstance(scores[0], Fraction) else float(truth)) - scores[0])
+            margin = -abs((printed_fraction(truth) if isinstance(scores[0], Fraction) else float(truth)) - scores[0])
         elif scheme.joint:
             margin = scores[truth] - max(score for k, score in enumerate(scores) if k != truth)
         elif scheme.single:
@@ -214,7 +214,7 @@ def record_in_fractions(
     )
     here = np.arange(len(rows)) if examples.present is None else examples.present
     radius2 = max((row @ row for row in rows[here]), default=Fraction(0))
-    c2 = as_fraction(squared_bias_feature(plan.bias, radius2))
+    c2 = printed_fraction(squared_bias_feature(plan.bias, radius2))
     machines = new_exact_machines(plan, rate, scheme, planes, c2, start)
     truth = np.asarray(y)
     recorder = Recorder(rows, truth, start, _epsilon(plan.rule))
@@ -258,7 +258,7 @@ def _start_in_fractions(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     """An initial value, checked; zeros when it is not given."""
     if value is None:
         return np.full(shape, Fraction(0), dtype=object)
-    exact: Array = as_fractions(value)
+    exact: Array = printed_fractions(value)
     given(name, exact, shape)  # refuses another shape
     return exact.reshape(shape)
 
@@ -276,11 +276,11 @@ def _exact_bound(rows: Any, examples: Any, plan: Any, rate: Any, machine: ExactM
     here = np.arange(len(rows)) if examples.present is None else examples.present
     low = min((W[0] @ rows[i] + b[0]) * (1 if examples.target[i] == 1 else -1) for i in here)
     plane = Separator(cast(Any, low), W[0] @ W[0], b[0] * b[0])
-    asked = max(as_fraction(plan.rule.low), as_fraction(plan.rule.high))
-    bias = plan.bias if isinstance(plan.bias, str) else cast(Any, as_fraction(plan.bias))
+    asked = max(printed_fraction(plan.rule.low), printed_fraction(plan.rule.high))
+    bias = plan.bias if isinstance(plan.bias, str) else cast(Any, printed_fraction(plan.bias))
     bound: Any = mistake_bound(
-        plane, cast(Any, radius2), bias=bias, margin=cast(Any, asked), rate=cast(Any, as_fraction(rate))
+        plane, cast(Any, radius2), bias=bias, margin=cast(Any, asked), rate=cast(Any, printed_fraction(rate))
     )
     if plan.batch and bound is not None:
-        bound *= len(here) if examples.weights is None else sum(map(as_fraction, examples.weights[here]))
+        bound *= len(here) if examples.weights is None else sum(map(printed_fraction, examples.weights[here]))
     return bound

@@ -13,7 +13,7 @@ from rosenblatt.data.sequences.sentences import TokenRows
 from rosenblatt.estimators.sequence import SequencePerceptron
 from rosenblatt.learn.epochs import InMemory, Training
 from rosenblatt.learn.sequence.solver import PathModel, SequenceSolver, new_sequence_state
-from rosenblatt.learn.sequence.viterbi import decode, emit, new_scratch
+from rosenblatt.learn.sequence.viterbi import decode_path, emit, new_scratch
 from rosenblatt.show.number_format import format_number
 
 Array = np.ndarray[Any, Any]
@@ -174,7 +174,7 @@ def _lattice(
     emit(rows.features, begin, end, model.slots, model.rows, scratch.emissions)
     if cost is not None and n:
         scratch.emissions[:n, :K] += cost
-    decode(scratch.emissions, n, model.weights.moves, scratch.best, scratch.path)
+    decode_path(scratch.emissions, n, model.weights.moves, scratch.best, scratch.path)
     path = tuple(tags[code] for code in scratch.path[:n].tolist())
     return Lattice(tuple(tokens), tuple(tags), scratch.emissions[:n, :K].copy(), scratch.best[:n, :K].copy(), path)
 

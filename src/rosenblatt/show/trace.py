@@ -24,7 +24,7 @@ from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptro
 from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
 from rosenblatt.estimators.sequence import SequencePerceptron
 from rosenblatt.learn.online.solver import default_epochs
-from rosenblatt.show.number_format import as_fractions
+from rosenblatt.show.number_format import printed_fractions
 from rosenblatt.show.recording import Step, as_tuples, record_in_floats, record_in_fractions
 from rosenblatt.show.sequence_trace import trace_sentences
 from rosenblatt.show.trace_table import format_trace
@@ -362,7 +362,7 @@ def trace(
     check_buffers(X, "X")
     check_buffers(y, "y")
     rows = well_formed(X).toarray() if sp.issparse(X) else np.asarray(X)
-    exact_rows: Any = as_fractions(rows) if exact else None
+    exact_rows: Any = printed_fractions(rows) if exact else None
     X = np.array(exact_rows, dtype=float) if exact else X
     if learner.max_epochs is None:
         cap = max(1, DEFAULT_VISITS // max(len(rows), 1))

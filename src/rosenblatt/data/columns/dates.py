@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.names import one_hot
+from rosenblatt.data.columns.names import one_hot_matrix
 from rosenblatt.data.columns.numbers import Moments, NumberEncoding, indicator
 from rosenblatt.data.columns.values import ColumnValues
 
@@ -36,11 +36,11 @@ def date_formats(values: Any, formats: Iterable[str]) -> Iterator[str]:
     """Those of these formats in which all of these texts are dates."""
     for name in formats:
         written = len(values) and pc.all(pc.match_substring_regex(values, FORMATS[name])).as_py()
-        if written and parse(values, name).null_count == 0:
+        if written and parse_dates(values, name).null_count == 0:
             yield name
 
 
-def parse(values: Any, format: str) -> Any:
+def parse_dates(values: Any, format: str) -> Any:
     """Texts as timestamps; null where they are not dates in this format."""
     parts = pc.extract_regex(values, FORMATS[format])
     year, month, day, time = (pc.struct_field(parts, name) for name in ("year", "month", "day", "time"))
@@ -73,7 +73,7 @@ def as_dates(column: ColumnValues, format: str) -> Array:
         return np.append(as_dates(ColumnValues(column.name, words), format), np.datetime64("NaT", "us"))[codes]
     values = column.values
     if column.is_text:
-        values = parse(values, format or next(iter(FORMATS)))
+        values = parse_dates(values, format or next(iter(FORMATS)))
     elif not pa.types.is_timestamp(values.type):
         values = pa.nulls(len(values), pa.timestamp("us"))
     found: Array = values.to_numpy(zero_copy_only=False)
@@ -145,7 +145,7 @@ class DateEncoding:
         year = np.where(absent, np.nan, _part(filled, "year"))
         blocks = [self.year.encode(year)]
         for name, first, size in self._kept():
-            present = one_hot((_part(filled, name) - first).astype(np.int32), size)
+            present = one_hot_matrix((_part(filled, name) - first).astype(np.int32), size)
             blocks.append(sp.diags_array((~absent).astype(np.float64), format="csr") @ present)
         if self.indicator:
             blocks.append(indicator(absent))

@@ -59,7 +59,7 @@ class NameEncoding:
 
     def encode(self, coded: CodedNames) -> Any:
         """The features of these names."""
-        return one_hot(self._places(coded), self.width)
+        return one_hot_matrix(self._places(coded), self.width)
 
     def _places(self, coded: CodedNames) -> Array:
         places = {name: k for k, name in enumerate(self.names)}
@@ -72,6 +72,6 @@ class NameEncoding:
         return [(self._places(coded), 1.0, None)]
 
 
-def one_hot(places: Array, width: int) -> Any:
+def one_hot_matrix(places: Array, width: int) -> Any:
     """A matrix with a 1 at this place of each row."""
     return sp.csr_matrix((np.ones(places.size), places, np.arange(places.size + 1)), shape=(places.size, width))

@@ -239,7 +239,7 @@ def _svmlight_block(path: str, how: Reading, chunk: LineChunk) -> RowBlock:
     if how.n_features is not None and how.zero_based == "auto":
         limit += 1  # checked again once it is known where columns start
     limit = min(limit, svmlight.MAX_INDEX)
-    lines = svmlight.parse(chunk.data, chunk.size, path, chunk.line, base=base, limit=limit)
+    lines = svmlight.parse_lines(chunk.data, chunk.size, path, chunk.line, base=base, limit=limit)
     width = limit + 1 if how.n_features is not None else max(lines.most + 1 - base, 1)
     if lines.several and how.multilabel is False:
         row = int(np.argmax(np.diff(lines.label_starts) != 1))

@@ -247,7 +247,7 @@ class LinePreview:
 
 
 def preview_lines(data: Array, size: int) -> LinePreview | None:
-    """Preview data[:size] on the assumption that it is well-formed, several times faster than `parse`.
+    """Preview data[:size] on the assumption that it is well-formed, several times faster than `parse_lines`.
 
     None if it must be parsed.
     """
@@ -277,7 +277,7 @@ class ParsedLines:
     most: int  # the highest index as written, or −1
 
 
-def parse(data: Array, size: int, path: Any, line: int, *, base: int = 0, limit: int = MAX_INDEX) -> ParsedLines:
+def parse_lines(data: Array, size: int, path: Any, line: int, *, base: int = 0, limit: int = MAX_INDEX) -> ParsedLines:
     """Parse the lines in data[:size], the first of which is line `line` of the file; indices count from `base`.
 
     `PADDING` bytes must follow; they may be read, but are ignored.

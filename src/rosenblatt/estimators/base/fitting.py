@@ -27,7 +27,7 @@ from rosenblatt.estimators.base.report import Report, unseen
 from rosenblatt.learn.epochs import EpochRecord, EpochRecords, PartOfEpoch, Source, Training
 from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
 from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.overflow import check_state, largest, largest_in
+from rosenblatt.learn.overflow import check_state, largest_entry, largest_in
 
 Array = np.ndarray[Any, Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ def all_or_nothing(method: Method) -> Method:
             if not isinstance(error, NotFiniteError) or error.place is not None:
                 raise
             given = inspect.signature(method).bind(self, *args, **kwargs).arguments
-            raise error.at(largest(given["X"], given.get("sample_weight"))) from None
+            raise error.at(largest_entry(given["X"], given.get("sample_weight"))) from None
 
     return guarded  # type: ignore[return-value]
 

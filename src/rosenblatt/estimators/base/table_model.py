@@ -43,7 +43,7 @@ FAR_APART = 0.1  # difference between training and out-of-fold scores that is wo
 RUNNERS_UP = 5  # settings listed in the summary
 
 
-class Training(Protocol):
+class TrainingParts(Protocol):
     """Encoded rows that the model learned from, in one part or many, here or elsewhere."""
 
     def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
@@ -114,7 +114,7 @@ class TableModel(BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         table = as_table(X)
-        y = labels(y)
+        y = label_array(y)
         if y.shape[0] != table.rows:
             raise ValueError(f"X has {table.rows} rows and y has {y.shape[0]}: inconsistent numbers of samples.")
         weights = encode_weights(sample_weight, table.rows)
@@ -271,7 +271,7 @@ class TableModel(BaseEstimator):
     def _conclude(
         self,
         unseen: UnseenRows,
-        training: Training,
+        training: TrainingParts,
         notes: list[str],
         counts: Array,
         began: float,
@@ -289,7 +289,7 @@ class TableModel(BaseEstimator):
         self._warn()
         return self
 
-    def _seen(self, training: Training) -> UnseenRows:
+    def _seen(self, training: TrainingParts) -> UnseenRows:
         """The training rows, for a table with too few rows for folds."""
         scores, targets, weights = zip(*training.ask(self._scored), strict=True)
         target = np.concatenate(targets)
@@ -354,10 +354,10 @@ class TableModel(BaseEstimator):
     def _suspicious(self, unseen: UnseenRows) -> Iterator[str]:
         raise NotImplementedError
 
-    def _summarise(self, unseen: UnseenRows, training: Training, counts: Array) -> TableSummary:
+    def _summarise(self, unseen: UnseenRows, training: TrainingParts, counts: Array) -> TableSummary:
         raise NotImplementedError
 
-    def _weights(self, training: Training) -> tuple[tuple[str, float], ...]:
+    def _weights(self, training: TrainingParts) -> tuple[tuple[str, float], ...]:
         raise NotImplementedError
 
     # -- training ------------------------------------------------------------------------------------------------------
@@ -439,7 +439,7 @@ class TableModel(BaseEstimator):
             return str(self.setting_)
         return self._default_name if self.learner is None else type(self.learner_).__name__
 
-    def _feature_weights(self, training: Training, scale: float) -> tuple[list[str], Array, Array]:
+    def _feature_weights(self, training: TrainingParts, scale: float) -> tuple[list[str], Array, Array]:
         """Names of features, what each adds to the score per unit, (planes, features), and its standard deviation."""
         coef = planes_of(self.learner_)
         if coef is None:
@@ -497,7 +497,7 @@ class TableModel(BaseEstimator):
         must(vars(self.learner_).get("n_features_in_") == width, "a learner of the encoder's features")
 
 
-def labels(y: Any) -> Array:
+def label_array(y: Any) -> Array:
     """The labels as an array, one per row, none of them missing."""
     if hasattr(y, "to_numpy"):
         y = y.to_numpy()

@@ -30,7 +30,7 @@ from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.kernel.functions import Kernel
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow, largest_diagonal
-from rosenblatt.learn.models import take
+from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
@@ -263,7 +263,7 @@ class BudgetSolver(KernelSolver):
         repeats = VisitLimit(self.problem.size * len(state.machines))
         for begin in range(0, order.size, BLOCK):
             index = visited(order, self.problem.present, state.epoch, begin, min(begin + BLOCK, order.size))
-            X = take(examples.rows, index, examples.n_features)
+            X = copy_rows(examples.rows, index, examples.n_features)
             G = state.kernel.block(X, X).astype(np.float64) / state.reach2
             sides = state.scheme.sides(examples.target[index], state.classes)
             weights = np.ones(index.size) if examples.weights is None else examples.weights[index]

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.kernel.gaussian import gaussian
 from rosenblatt.learn.kernel.sparse_products import sparse_products
-from rosenblatt.learn.models import take
+from rosenblatt.learn.models import copy_rows
 
 Array = np.ndarray[Any, Any]
 COLUMNS_AT_ONCE = 1 << 10  # keeps a block of values in the cache
@@ -121,7 +121,7 @@ def scale_gamma(gamma: float | str, examples: Examples) -> float:
     if examples.present is None:
         values, n = rows.values, examples.size
     else:
-        part = take(rows, examples.present, d)
+        part = copy_rows(rows, examples.present, d)
         values, n = (part if isinstance(rows, Dense) else part.data), examples.size
     mean = float(values.sum(dtype=np.float64)) / (n * d)
     square = float(np.einsum("i,i->", values.ravel(), values.ravel(), dtype=np.float64)) / (n * d)

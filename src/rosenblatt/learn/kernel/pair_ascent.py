@@ -81,7 +81,7 @@ def _ordered_compiled(value: Any) -> Any:  # pragma: no cover
     return lambda value: _bits(value)  # type: ignore[call-arg]
 
 
-class ActiveRows(NamedTuple):
+class AscentRows(NamedTuple):
     """The rows that take part in an ascent, one value per row."""
 
     y: Array
@@ -94,7 +94,7 @@ class ActiveRows(NamedTuple):
     gains: Array  # room for a number per row
 
 
-class CachedRows(NamedTuple):
+class CachedKernelRows(NamedTuple):
     """Kernel rows that are in memory."""
 
     values: Array  # (slots, rows)
@@ -131,7 +131,7 @@ def _gains(r: Array, up: Array, down: Array, gains: Array, p: Array, diagonal: A
 
 
 @compiled
-def _largest_violation(rows: ActiveRows, p: Array, q: Array, u: float, v: float) -> int:
+def _largest_violation(rows: AscentRows, p: Array, q: Array, u: float, v: float) -> int:
     """Move all rows by u·p + v·q; the one that then violates its condition most."""
     r, up, down = rows.r, rows.up, rows.down
     worst, k = ordered(0.0), 0
@@ -146,7 +146,7 @@ def _largest_violation(rows: ActiveRows, p: Array, q: Array, u: float, v: float)
 
 
 @compiled
-def _best_partner(rows: ActiveRows, i: int, p: Array) -> int:
+def _best_partner(rows: AscentRows, i: int, p: Array) -> int:
     """The row whose Newton step together with row i gains most, i itself if none gains more than row i alone."""
     r, up, down, gains, diagonal = rows.r, rows.up, rows.down, rows.gains, rows.diagonal
     a, t = diagonal[i], r[i]
@@ -166,7 +166,7 @@ def _best_partner(rows: ActiveRows, i: int, p: Array) -> int:
 
 
 @compiled
-def _set_alpha(rows: ActiveRows, k: int, step: float) -> None:
+def _set_alpha(rows: AscentRows, k: int, step: float) -> None:
     """Move β = yα of row k, and note where it may still go."""
     y, limit = rows.y[k], rows.limit[k]
     alpha = clipped(rows.alpha[k] + y * step, 0.0, limit)
@@ -175,12 +175,12 @@ def _set_alpha(rows: ActiveRows, k: int, step: float) -> None:
 
 
 @compiled
-def _violation(rows: ActiveRows, k: int) -> float:
+def _violation(rows: AscentRows, k: int) -> float:
     return max(rows.r[k] * rows.up[k], rows.r[k] * rows.down[k])  # type: ignore[no-any-return]
 
 
 @compiled
-def _violator_in_memory(rows: ActiveRows, slots: Array, i: int) -> int:
+def _violator_in_memory(rows: AscentRows, slots: Array, i: int) -> int:
     """The row in memory that violates its condition most, if nearly as much as row i, else i."""
     least, best = NEARLY * _violation(rows, i), i
     for k in range(slots.size):
@@ -190,7 +190,7 @@ def _violator_in_memory(rows: ActiveRows, slots: Array, i: int) -> int:
 
 
 @compiled
-def _partner_in_memory(rows: ActiveRows, slots: Array, i: int) -> int:
+def _partner_in_memory(rows: AscentRows, slots: Array, i: int) -> int:
     """The row in memory that gains most together with row i, i itself if none gains more than row i alone."""
     best = i
     for k in range(slots.size):
@@ -200,7 +200,7 @@ def _partner_in_memory(rows: ActiveRows, slots: Array, i: int) -> int:
 
 
 @compiled
-def _best_step(rows: ActiveRows, i: int, j: int, c: float) -> Any:
+def _best_step(rows: AscentRows, i: int, j: int, c: float) -> Any:
     """The best step of rows i and j, whose kernel is c, or of row i alone if j is i; and what it gains."""
     a, t = rows.diagonal[i], rows.r[i]
     low, high = beta_room(rows.y[i], rows.alpha[i], rows.limit[i])
@@ -214,7 +214,7 @@ def _best_step(rows: ActiveRows, i: int, j: int, c: float) -> Any:
 
 
 @compiled
-def ascend_in_pairs(rows: ActiveRows, cached: CachedRows, slack: float, most: int, clock: int) -> Any:
+def ascend_in_pairs(rows: AscentRows, cached: CachedKernelRows, slack: float, most: int, clock: int) -> Any:
     """Take at most `most` steps, until no row violates its optimality condition by more than `slack`.
 
     One pass over the rows moves r and finds the first row of the next pair, a second pass finds the other. It returns

@@ -26,7 +26,7 @@ from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, GrowingRows, Kernel
-from rosenblatt.learn.models import UpdateHistory, take
+from rosenblatt.learn.models import UpdateHistory, copy_rows
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
@@ -172,7 +172,7 @@ class KernelModel:
         out = np.empty((index.size, self.coef.shape[1]))
         step = max(1, min(BLOCK, VALUES_AT_ONCE // max(self.support.shape[0], 1)) if self.histories else BLOCK)
         for begin in range(0, index.size, step):
-            X = take(rows, index[begin : begin + step], n_features)
+            X = copy_rows(rows, index[begin : begin + step], n_features)
             if self.histories:
                 out[begin : begin + step] = self._votes(X)
             else:
@@ -291,7 +291,8 @@ def new_kernel_state(
 def largest_diagonal(kernel: Kernel, examples: Examples) -> float:
     """R² = max K(x, x) over the rows that take part."""
     problem = whole_problem(examples, REST)
-    found = max(float(kernel.diagonal(take(examples.rows, i, examples.n_features)).max()) for i in problem.pieces(1))
+    pieces = (copy_rows(examples.rows, i, examples.n_features) for i in problem.pieces(1))
+    found = max(float(kernel.diagonal(piece).max()) for piece in pieces)
     if not np.isfinite(found):
         raise kernel_overflow()
     return found
@@ -314,7 +315,7 @@ class KernelCache:
             part = np.empty((rows, end - self.columns), self.examples.dtype)
             for begin in range(0, rows, BLOCK):
                 index = np.arange(begin, min(begin + BLOCK, rows))
-                part[index] = kernel.block(take(self.examples.rows, index, d), support[self.columns : end])
+                part[index] = kernel.block(copy_rows(self.examples.rows, index, d), support[self.columns : end])
             if self.parts and self.parts[-1].shape[1] < COLUMNS_AT_ONCE // 4:
                 part = np.hstack([self.parts.pop(), part])
             self.parts.append(part)
@@ -397,7 +398,7 @@ def _visit_block(
     examples: Examples, state: KernelState, cache: KernelCache, index: Array, places: Array, repeats: VisitLimit
 ) -> Array:
     """Visit the rows `index`; returns the counters."""
-    X = take(examples.rows, index, examples.n_features)
+    X = copy_rows(examples.rows, index, examples.n_features)
     F = cache.score(state.kernel, X, index, state.support.rows, state.beta)
     state.computed += index.size * (state.support.size - cache.columns)
     truth, tally = examples.target[index], np.zeros(len(Count))

@@ -14,9 +14,9 @@ import numpy as np
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, widened
 from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, Kernel
-from rosenblatt.learn.kernel.pair_ascent import ActiveRows, CachedRows
+from rosenblatt.learn.kernel.pair_ascent import AscentRows, CachedKernelRows
 from rosenblatt.learn.kernel.perceptron import BLOCK, kernel_overflow
-from rosenblatt.learn.models import take
+from rosenblatt.learn.models import copy_rows
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 64  # at most: one matrix product is faster than its rows one by one
@@ -33,18 +33,18 @@ def _copy_part(source: Array, width: int, rows: Array, columns: Array, out: Arra
             at += 1
 
 
-class RowCache:
+class KernelRowCache:
     """Kernel rows of the rows that take part in an ascent.
 
     Attributes
     ----------
     whole : ndarray of shape (n, n) or None
         The whole matrix, if it fits in addition to the rows of the largest plane that uses only some of the rows.
-    cached : CachedRows
+    cached : CachedKernelRows
         The kernel rows in memory, for the columns `index`.
     """
 
-    cached: CachedRows
+    cached: CachedKernelRows
     index = np.zeros(0, np.int64)
 
     def __init__(self, examples: Examples, kernel: Kernel, limit: float, largest_part: int, dtype: Any) -> None:
@@ -74,7 +74,7 @@ class RowCache:
             values = self.whole if m == self.n else self.memory[: m * m].reshape(m, m)
             if m < self.n:
                 _copy_part(self.whole.reshape(-1), self.n, index, index, self.memory)
-            self.cached = CachedRows(values, np.arange(m), np.zeros(m, np.int64))
+            self.cached = CachedKernelRows(values, np.arange(m), np.zeros(m, np.int64))
         elif not kept:
             self._set(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
@@ -99,10 +99,10 @@ class RowCache:
         self.owners[: rows.size] = rows
         slots, when = np.full(m, -1), np.full(count, -1)
         slots[rows], when[: rows.size] = np.arange(rows.size), used
-        self.cached = CachedRows(self.memory[: count * m].reshape(count, m), slots, when)
+        self.cached = CachedKernelRows(self.memory[: count * m].reshape(count, m), slots, when)
         self.columns = self._rows(self.index).tocsc() if self.sparse else None
 
-    def fetch(self, missing: int, rows: ActiveRows) -> None:
+    def fetch(self, missing: int, rows: AscentRows) -> None:
         """Compute the kernel row of a row, and of others that violate their optimality conditions most."""
         values, slots, used = self.cached
         occupied = int(np.count_nonzero(slots >= 0))
@@ -135,7 +135,7 @@ class RowCache:
         rows = self.examples.rows
         if isinstance(rows, Dense) and index[-1] - index[0] == index.size - 1 and (np.diff(index) == 1).all():
             return rows.values[index[0] : index[-1] + 1].astype(widened(rows.values.dtype), copy=False)
-        return take(rows, index, self.examples.n_features)
+        return copy_rows(rows, index, self.examples.n_features)
 
     def _all(self) -> Array:
         """The whole matrix, which is symmetric: each block is computed once."""

@@ -27,10 +27,10 @@ import numpy as np
 from rosenblatt.data.examples import VALUES_AT_ONCE, Examples
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.kernel.functions import Kernel
-from rosenblatt.learn.kernel.pair_ascent import ActiveRows, ascend_in_pairs, gap_of
+from rosenblatt.learn.kernel.pair_ascent import AscentRows, ascend_in_pairs, gap_of
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
-from rosenblatt.learn.kernel.row_cache import RowCache
-from rosenblatt.learn.models import take
+from rosenblatt.learn.kernel.row_cache import KernelRowCache
+from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.online.solver import whole_problem
 from rosenblatt.learn.schemes import Scheme
 
@@ -69,12 +69,12 @@ class BinaryDual:
         self.primal = 0.5 * square + float(self.limit @ slacks)
         self.dual = float(self.alpha.sum()) - 0.5 * square
 
-    def at_work(self, index: Array, diagonal: Array) -> ActiveRows:
+    def at_work(self, index: Array, diagonal: Array) -> AscentRows:
         """These rows, for an ascent."""
         y, limit, alpha, f = (one[index] for one in (self.y, self.limit, self.alpha, self.f))
         grows, falls = alpha < limit, alpha > 0
         up, down = np.where(y > 0, grows, falls), np.where(y > 0, falls, grows)
-        return ActiveRows(y, limit, diagonal[self.rows[index]], alpha, y - f, 1.0 * up, -1.0 * down, np.empty(y.size))
+        return AscentRows(y, limit, diagonal[self.rows[index]], alpha, y - f, 1.0 * up, -1.0 * down, np.empty(y.size))
 
 
 @dataclass
@@ -119,7 +119,7 @@ class KernelDualState:
         for k, one in enumerate(self.planes):
             support = one.alpha > 0
             coef[np.searchsorted(rows, one.rows[support]), k] = (one.alpha * one.y)[support]
-        values = take(self.examples.rows, rows, self.examples.n_features)
+        values = copy_rows(self.examples.rows, rows, self.examples.n_features)
         return KernelModel(self.kernel, values, coef, self.scheme, self.classes)
 
 
@@ -154,7 +154,7 @@ class KernelDualSolver(KernelSolver):
         super().begin(source, records)
         examples, kernel, state = self.examples, self.state.kernel, self.state
         every = np.arange(examples.target.shape[0])
-        blocks = (take(examples.rows, every[at : at + BLOCK], examples.n_features) for at in every[::BLOCK])
+        blocks = (copy_rows(examples.rows, every[at : at + BLOCK], examples.n_features) for at in every[::BLOCK])
         self.diagonal = np.concatenate([kernel.diagonal(one) for one in blocks])
         state.reach2 = float(self.diagonal[every if examples.present is None else examples.present].max())
         if not np.isfinite(state.reach2):
@@ -164,7 +164,7 @@ class KernelDualSolver(KernelSolver):
     def _new_cache(self, dtype: Any) -> None:
         n = self.diagonal.size
         largest_part = max((one.rows.size for one in self.state.planes if one.rows.size < n), default=0)
-        self.cache = RowCache(self.examples, self.state.kernel, self.memory, largest_part, dtype)
+        self.cache = KernelRowCache(self.examples, self.state.kernel, self.memory, largest_part, dtype)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One round of each plane that is not solved yet."""
@@ -199,7 +199,7 @@ def _open_rows(y: Array, limit: Array, alpha: Array, r: Array) -> tuple[Array, f
     return np.flatnonzero(~content | (gain <= worst)), worst
 
 
-def _round(plane: BinaryDual, cache: RowCache, diagonal: Array, tol: float, shared: bool) -> Array:
+def _round(plane: BinaryDual, cache: KernelRowCache, diagonal: Array, tol: float, shared: bool) -> Array:
     """Ascend on the rows that may still move; the change of β that f does not include yet.
 
     Rows are not left out during a round on all rows whose kernel rows other planes share, unless the cache has the
@@ -224,7 +224,7 @@ def _round(plane: BinaryDual, cache: RowCache, diagonal: Array, tol: float, shar
             if 0 < kept.size <= FEWER * index.size and cache.fits(kept.size):
                 plane.alpha[index] = rows.alpha
                 cache.keep(kept)
-                index, rows = index[kept], ActiveRows(*(one[kept] for one in rows))
+                index, rows = index[kept], AscentRows(*(one[kept] for one in rows))
     plane.alpha[index] = rows.alpha
     if index.size == size and cache.exact:
         plane.f = plane.y - rows.r
@@ -232,7 +232,7 @@ def _round(plane: BinaryDual, cache: RowCache, diagonal: Array, tol: float, shar
     return np.asarray((plane.alpha - before) * plane.y)
 
 
-def _ascend(rows: ActiveRows, cache: RowCache, slack: float, most: int) -> tuple[int, float, bool]:
+def _ascend(rows: AscentRows, cache: KernelRowCache, slack: float, most: int) -> tuple[int, float, bool]:
     """Take steps with the kernel rows they need: their number, their gain, and whether all violations are small."""
     done, total = 0, 0.0
     at_once = max(1, VALUES_AT_ONCE // (4 * rows.y.size))  # so that Ctrl-C works

@@ -23,7 +23,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
     partial,
     pulled,
     rate,
-    softmax,
+    softmax_slopes,
 )
 from rosenblatt.learn.online.column_sweeps import add_columns, column_scores, fetch_weights
 from rosenblatt.learn.online.first_order import is_on
@@ -109,7 +109,7 @@ def _descend(state: DescentColumns, one: DescentSettings, m: Any, y: Array, i: A
     for k in range(K):
         slopes[k] = state.scale[m] * np.float64(state.scores[begin + k]) + np.float64(state.b[begin + k])
     if one.kind == SOFTMAX:
-        state.losses[m] += softmax(slopes, np.int64(y[i]))
+        state.losses[m] += softmax_slopes(slopes, np.int64(y[i]))
         for k in range(K):
             slopes[k] *= eta
     else:

@@ -14,7 +14,7 @@ import numpy as np
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective, store
+from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective, store_point
 from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.online.solver import LinearSolver, problems
 from rosenblatt.learn.overflow import all_finite
@@ -67,6 +67,6 @@ class GradientSolver(LinearSolver):
     def ending(self, source: Source) -> Ending:
         """J before the step, and whether the step was too small to matter."""
         (machine,) = self.state.machines
-        store(machine, self.objective, self.here)
+        store_point(machine, self.objective, self.here)
         plan = self.plan
         return Ending(self.loss, self.fall <= plan.tol**2 * max(abs(self.loss), plan.tol * self.objective.unit))

@@ -274,12 +274,12 @@ def names(of: str) -> set[str]:
 # -- by code, for compiled loops -------------------------------------------------------------------------------------
 
 
-def value(code: Any, m: Any, width: Any) -> Any:
+def loss_value(code: Any, m: Any, width: Any) -> Any:
     """The loss of this code at m."""
     return _BY_CODE[code].value(m, width)
 
 
-def slope(code: Any, m: Any, width: Any) -> Any:
+def loss_slope(code: Any, m: Any, width: Any) -> Any:
     """The slope of the loss of this code at m."""
     return _BY_CODE[code].slope(m, width)
 
@@ -299,12 +299,12 @@ def _branches(verb: str, arguments: str) -> Any:  # pragma: no cover
     return scope["body"]
 
 
-@overload(value, strict=False, jit_options=OPTIONS)
+@overload(loss_value, strict=False, jit_options=OPTIONS)
 def _value(code: Any, m: Any, width: Any) -> Any:  # pragma: no cover
     return _branches("value", "m, width")
 
 
-@overload(slope, strict=False, jit_options=OPTIONS)
+@overload(loss_slope, strict=False, jit_options=OPTIONS)
 def _slope(code: Any, m: Any, width: Any) -> Any:  # pragma: no cover
     return _branches("slope", "m, width")
 
@@ -320,7 +320,7 @@ def _near(code: Any, m: Any, step: Any, width: Any) -> Any:  # pragma: no cover
 @compiled
 def _curve(code: int, width: float, of_slope: bool, m: Array, out: Array) -> None:
     for i in range(m.size):
-        out[i] = slope(code, m[i], width) if of_slope else value(code, m[i], width)
+        out[i] = loss_slope(code, m[i], width) if of_slope else loss_value(code, m[i], width)
 
 
 def curve(name: str, m: Any, width: float = 0.1, slopes: bool = False) -> Array:

@@ -34,7 +34,7 @@ from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.linear.losses import near, slope, value
+from rosenblatt.learn.linear.losses import loss_slope, loss_value, near
 from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.linear.stochastic_visits import (
     RESIDUAL,
@@ -43,7 +43,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
     add_all,
     code_of,
     number_of,
-    softmax,
+    softmax_slopes,
 )
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.solver import LinearSolver, problems
@@ -70,18 +70,18 @@ def loss_and_slopes(
         if settings.kind == SOFTMAX:
             for k in range(f.size):
                 g[k] = f[k]
-            loss = softmax(g, code_of(y, i))
+            loss = softmax_slopes(g, code_of(y, i))
         else:
             for k in range(f.size):
                 side = 1.0 if settings.kind == RESIDUAL or is_on(y, i, k) else -1.0
                 m = f[k] - number_of(y, i) if settings.kind == RESIDUAL else side * f[k]
                 if mu > 0.0:
                     p = near(settings.code, m, mu, settings.width)
-                    loss += value(settings.code, p, settings.width) + 0.5 * (m - p) ** 2 / mu
+                    loss += loss_value(settings.code, p, settings.width) + 0.5 * (m - p) ** 2 / mu
                     g[k] = side * (m - p) / mu
                 else:
-                    loss += value(settings.code, m, settings.width)
-                    g[k] = side * slope(settings.code, m, settings.width)
+                    loss += loss_value(settings.code, m, settings.width)
+                    g[k] = side * loss_slope(settings.code, m, settings.width)
         for k in range(f.size):
             g[k] *= share
         total += share * loss
@@ -300,7 +300,7 @@ class BatchSolver(LinearSolver):
             self.mu = max(MU_DECREASE * self.mu, finest, 1e-15 * unit)
             self.descent = AcceleratedDescent(self.descent.here, self.descent.here, self.descent.L / MU_DECREASE)
         (machine,) = self.state.machines
-        store(machine, self.objective, self.descent.here)
+        store_point(machine, self.objective, self.descent.here)
         return Ending(self.F, done)
 
     def copy(self) -> State:
@@ -308,7 +308,7 @@ class BatchSolver(LinearSolver):
         return self.state.shallow()
 
 
-def store(machine: Machine, objective: SmoothedObjective, point: Iterate) -> None:
+def store_point(machine: Machine, objective: SmoothedObjective, point: Iterate) -> None:
     """Make this point the machine's weights."""
     machine.coef = np.ascontiguousarray(point.W, dtype=machine.coef.dtype)
     machine.by_feature = False

@@ -31,7 +31,7 @@ class NewtonResult:
     steps: int
 
 
-def squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> NewtonResult:
+def minimise_squared_hinge(X: Any, y: Array, C: Array, fit_intercept: bool) -> NewtonResult:
     """Solve for rows X (an array or CSR), sides y = ±1 and one C per row."""
     w, b = np.zeros(X.shape[1]), 0.0
     f = np.zeros(X.shape[0])

@@ -37,7 +37,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
     apply_scale_and_debts,
     code_of,
     partial,
-    softmax,
+    softmax_slopes,
 )
 from rosenblatt.learn.online.companions import NO_LOG, L1Debt
 from rosenblatt.learn.online.first_order import is_on
@@ -138,7 +138,7 @@ def _loss_many(settings: DescentSettings, y: Array, weights: Array, index: Array
     for t in range(index.size):
         i, loss = index[t], 0.0
         if settings.kind == SOFTMAX:
-            loss = softmax(scores[t], code_of(y, i))
+            loss = softmax_slopes(scores[t], code_of(y, i))
         else:
             for k in range(scores.shape[1]):
                 loss += partial(settings, np.float64(scores[t, k]), 1.0 if is_on(y, i, k) else -1.0)[0]

@@ -29,7 +29,7 @@ from numba.extending import overload
 from rosenblatt.compiling import compiled, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.linear.losses import slope, value
+from rosenblatt.learn.linear.losses import loss_slope, loss_value
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.rows import ONE, add, dot, dots, norm
 
@@ -194,8 +194,8 @@ def decay(learner: Any, settings: DescentSettings, eta: float) -> None:
 def partial(settings: DescentSettings, f: float, y: float) -> tuple[float, float]:
     """ℓ and ∂ℓ/∂f of one column; y = ±1, or a number."""
     if settings.kind == RESIDUAL:
-        return value(settings.code, f - y, settings.width), slope(settings.code, f - y, settings.width)
-    return value(settings.code, y * f, settings.width), y * slope(settings.code, y * f, settings.width)
+        return loss_value(settings.code, f - y, settings.width), loss_slope(settings.code, f - y, settings.width)
+    return loss_value(settings.code, y * f, settings.width), y * loss_slope(settings.code, y * f, settings.width)
 
 
 @compiled
@@ -229,7 +229,7 @@ def visit_descent(
 
 
 @compiled
-def softmax(scores: Array, true: Any) -> float:
+def softmax_slopes(scores: Array, true: Any) -> float:
     """Turn scores into P(k|x) − [k = y], in place; returns −ln P(y|x)."""
     top = scores[0]
     for k in range(1, scores.size):
@@ -255,7 +255,7 @@ def visit_descent_many(
     for k in range(scores.size):
         scores[k] = learner.scale[0] * scores[k] + learner.b[k]
     if settings.kind == SOFTMAX:
-        tally[Count.LOSS] += share * softmax(scores, code_of(y, i))
+        tally[Count.LOSS] += share * softmax_slopes(scores, code_of(y, i))
         for k in range(scores.size):
             scores[k] *= eta
     else:

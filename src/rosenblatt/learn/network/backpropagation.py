@@ -24,7 +24,7 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Solver, Source
-from rosenblatt.learn.models import take
+from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import Cyclic, visited
 from rosenblatt.learn.overflow import all_finite
@@ -203,16 +203,10 @@ def _layer_output(layer: Layer, z: Any, weights: Array, shift: Array) -> tuple[A
     return out, LayerOutput(z, s, y, gain)
 
 
-def objective(net: Architecture, flat: Array, X: Any, codes: Array, mass: Array | None = None) -> tuple[float, Array]:
-    """The mean loss of rows (weighted by `mass`) plus penalty, and its gradient."""
-    gradient = np.empty_like(flat)
-    return loss_and_gradient(net, flat, gradient, X, codes, mass), gradient
-
-
 def loss_and_gradient(
     net: Architecture, flat: Array, gradient: Array, X: Any, codes: Array, mass: Array | None
 ) -> float:
-    """The objective; its gradient is written to `gradient`."""
+    """The mean loss of rows (weighted by `mass`) plus penalty; its gradient is written to `gradient`."""
     out, trails = forward(net, flat, X)
     loss, slope = _answer(net, out, codes, mass)
     return loss + backward(net, flat, gradient, slope, trails)
@@ -378,7 +372,7 @@ class NetworkModel:
         out = np.empty((index.size, self.net.layers[-1].units), self.flat.dtype)
         flat = self.flat
         for begin in range(0, index.size, ROWS_AT_ONCE):
-            X = take(rows, index[begin : begin + ROWS_AT_ONCE], self.net.inputs)
+            X = copy_rows(rows, index[begin : begin + ROWS_AT_ONCE], self.net.inputs)
             out[begin : begin + ROWS_AT_ONCE] = forward(self.net, flat, X)[0]
         return out
 
@@ -403,7 +397,7 @@ class BackpropagationPass:
         while at < index.size:
             batch = index[at : at + self.batch - self.count]
             weight = None if examples.weights is None else examples.weights[batch]
-            self.waiting.append((take(examples.rows, batch, examples.n_features), examples.target[batch], weight))
+            self.waiting.append((copy_rows(examples.rows, batch, examples.n_features), examples.target[batch], weight))
             at, self.count = at + batch.size, self.count + batch.size
             if self.count == self.batch:
                 self._step()

@@ -18,7 +18,7 @@ from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, row_to_learn_from, total_loss, wrong
-from rosenblatt.learn.models import Model, Planes, take
+from rosenblatt.learn.models import Model, Planes, copy_rows
 from rosenblatt.learn.online.companions import LOG_ROOM, NO_LOG, NONE, FullCovariance, LoggedUpdates, Pocket, Weights
 from rosenblatt.learn.online.first_order import UpdateLog
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule, squared_bias_feature
@@ -413,7 +413,7 @@ def _drain(machine: Machine, rows: Any, log: UpdateLog, bias: float) -> LoggedUp
     distinct, which = np.unique(log.rows[:used], return_inverse=True)
     part = UpdateLog(which.astype(np.uint64), *(column[:used].copy() for column in log[1:]))
     d = machine.coef.shape[0] if machine.by_feature else machine.coef.shape[1]
-    return LoggedUpdates(take(rows, distinct, d), part, bias)
+    return LoggedUpdates(copy_rows(rows, distinct, d), part, bias)
 
 
 def _update_on_chosen_row(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:

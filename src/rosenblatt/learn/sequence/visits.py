@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import exactly
-from rosenblatt.learn.sequence.viterbi import Scratch, SentenceTask, decode, emit, overflowed
+from rosenblatt.learn.sequence.viterbi import Scratch, SentenceTask, decode_path, emit, overflowed
 
 Array = np.ndarray[Any, Any]
 ONE = np.uint64(1)
@@ -176,7 +176,7 @@ def visit_sentences(
                 for k in range(tags):
                     if k != task.target[begin + np.uint64(t)]:
                         emissions[t, k] += np.float32(1)
-        decode(emissions, n, weights.moves, best, path)
+        decode_path(emissions, n, weights.moves, best, path)
         if overflowed(best, path, n):
             tally[SequenceCount.LOSS] = np.nan
         count, wrong = _difference(task, begin, path, n, tags, n_features, rule.chained, table)

@@ -73,7 +73,7 @@ def emit(features: Sparse, begin: Any, end: Any, slots: Array, W: Array, emissio
 
 
 @exactly
-def decode(emissions: Array, n: Any, moves: Array, best: Array, path: Array) -> None:
+def decode_path(emissions: Array, n: Any, moves: Array, best: Array, path: Array) -> None:
     """The best path; the last two rows of `moves` are the start and the end."""
     tags = moves.shape[0] - 2
     if n == 0:
@@ -114,7 +114,7 @@ def tag_sentences(task: SentenceTask, index: Array, weights: Paths, scratch: Scr
         begin, end = task.bounds[i], task.bounds[i + ONE]
         n = np.int64(end - begin)
         emit(task.features, begin, end, weights.slots, weights.rows, emissions)
-        decode(emissions, n, weights.moves, best, path)
+        decode_path(emissions, n, weights.moves, best, path)
         over = over or overflowed(best, path, n)
         for t in range(n):
             out[at + t] = path[t]
@@ -131,7 +131,7 @@ def count_wrong(task: SentenceTask, index: Array, weights: Paths, scratch: Scrat
         begin, end = task.bounds[i], task.bounds[i + ONE]
         n = np.int64(end - begin)
         emit(task.features, begin, end, weights.slots, weights.rows, emissions)
-        decode(emissions, n, weights.moves, best, path)
+        decode_path(emissions, n, weights.moves, best, path)
         wrong = 0
         for t in range(n):
             wrong += path[t] != task.target[begin + np.uint64(t)]

@@ -15,7 +15,7 @@ from rosenblatt.show.lab.multiclass_gradient import (
     LOSSES,
     PENALTIES,
     LossAndGradient,
-    loss_and_gradient,
+    multiclass_loss_and_gradient,
 )
 from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import THREE_CLASSES
@@ -133,7 +133,8 @@ class ClassesPage:
         if not len(y):
             nothing = np.zeros((0, 3))
             return LossAndGradient(nothing, np.zeros(0), 0.0, 0.0, np.zeros((3, 2)), np.zeros(3), 0)
-        return loss_and_gradient(self.W, self.b, X, y, self.loss.value, self.penalty.value, self.strength.value or 0.0)
+        loss, penalty, strength = self.loss.value, self.penalty.value, self.strength.value or 0.0
+        return multiclass_loss_and_gradient(self.W, self.b, X, y, loss, penalty, strength)
 
     def draw(self, data: Any = None) -> LossAndGradient:
         """Redraw everything from W, b and the points."""

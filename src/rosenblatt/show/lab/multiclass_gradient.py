@@ -39,7 +39,7 @@ class LossAndGradient:
     errors: int
 
 
-def loss_and_gradient(
+def multiclass_loss_and_gradient(
     W: Array, b: Array, X: Array, y: Array, loss: str, penalty: str, strength: float
 ) -> LossAndGradient:
     """Compute the scores, the losses, the penalty and the gradient of the objective.
