@@ -1,5 +1,6 @@
 """The command line overwrites no input, suggests only what works, and says what went wrong."""
 
+import functools
 import json
 import os
 import re
@@ -16,7 +17,7 @@ from command_line_cases import COMMAND, _quiet, folder, run  # noqa: F401 (fixtu
 
 import rosenblatt
 from rosenblatt.cli import main as cli
-from rosenblatt.cli.progress import show_progress
+from rosenblatt.cli.progress_bar import show_progress
 from rosenblatt.learn.epochs import EpochRecord
 from rosenblatt.scale.progress import Progress
 
@@ -133,9 +134,8 @@ def test_resume_is_suggested_only_if_this_run_saved_a_checkpoint(folder, monkeyp
                 raise KeyboardInterrupt
 
     for after, said in ((0, "interrupted\n"), (1, f"interrupted; continue from {point} with --resume\n")):
-        monkeypatch.setattr(
-            "rosenblatt.cli.progress.show_progress", lambda steps, quiet, after=after: interrupted(steps, quiet, after)
-        )
+        shown = functools.partial(interrupted, after=after)
+        monkeypatch.setattr("rosenblatt.cli.progress_bar.show_progress", shown)
         code, _, error = run(*arguments, "--learner", "perceptron")
         assert code == 130
         assert error == said

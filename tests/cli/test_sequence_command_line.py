@@ -165,7 +165,7 @@ def test_ctrl_c_before_the_first_checkpoint_promises_none(at, monkeypatch):
     def interrupted(training, quiet=False):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rosenblatt.cli.progress.show_progress", interrupted)
+    monkeypatch.setattr("rosenblatt.cli.progress_bar.show_progress", interrupted)
     code, _, errors = trained(at, "--checkpoint", at / "point")
     assert code == 130
     assert errors.strip() == "interrupted"

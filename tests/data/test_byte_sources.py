@@ -278,14 +278,14 @@ def test_no_thread_that_reads_outlives_python(tmp_path):
     script = """
 import sys, time
 from rosenblatt.data.formats import reading
-from rosenblatt.data.formats import table_batches, tables
+from rosenblatt.data.formats import table_batches, table_layout
 
 def slow(self, size=-1, read=table_batches._FeedHandle.read):
     time.sleep(0.05)
     return read(self, size)
 
 table_batches._FeedHandle.read = slow
-how = reading.Reading("csv", layout=tables.Layout((tables.Column("a"),), None, ""))
+how = reading.Reading("csv", layout=table_layout.Layout((table_layout.Column("a"),), None, ""))
 try:
     reading.read(sys.argv[1], like=how)
 except ValueError as error:

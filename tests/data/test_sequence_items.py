@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import SequencePerceptron
-from rosenblatt.data.sequences import items
+from rosenblatt.data.sequences import token_features
 from rosenblatt.data.sequences.interning import Words
-from rosenblatt.data.sequences.items import ItemFeatures
+from rosenblatt.data.sequences.token_features import ItemFeatures
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 
@@ -129,7 +129,7 @@ def test_words_are_numbered_as_a_dictionary_numbers_them(first, second, third):
 def test_pieces_of_sentences_are_joined(monkeypatch):
     X = [[[f"w{k % 7}", f"v{k}"], []] for k in range(20)] + [[]]
     whole, rows = ItemFeatures.met(X)
-    monkeypatch.setattr(items, "SENTENCES_AT_ONCE", 3)
+    monkeypatch.setattr(token_features, "SENTENCES_AT_ONCE", 3)
     parts, again = ItemFeatures.met(X)
     assert whole.names == parts.names
     assert rows.features.columns.tolist() == again.features.columns.tolist()

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 import rosenblatt
 from rosenblatt import FileError, read
 from rosenblatt.data.formats import byte_sources as sources
-from rosenblatt.data.formats import svmlight, text
+from rosenblatt.data.formats import hashed_text, svmlight
 from rosenblatt.data.formats.reading import make_reading, row_blocks
 from written import written
 
@@ -72,12 +72,12 @@ def test_nul_within_a_label_is_kept(tmp_path):
 
 def test_lines_without_labels():
     data = b"Hello there\nhi you\n"
-    found = text.hash_lines(
+    found = hashed_text.hash_lines(
         np.frombuffer(data + bytes(8), np.uint8), len(data), "x", 1, features=64, ngrams=(1, 1), labelled=False
     )
     assert found.starts.tolist() == [0, 2, 4]
     other = "Höhe\n".encode()
-    found = text.hash_lines(
+    found = hashed_text.hash_lines(
         np.frombuffer(other + bytes(8), np.uint8), len(other), "x", 1, features=64, ngrams=(1, 1), labelled=False
     )
     assert found.labels == []

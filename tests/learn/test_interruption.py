@@ -24,7 +24,7 @@ from rosenblatt import (
     SecondOrderPerceptron,
     VotedPerceptron,
 )
-from rosenblatt.estimators.base import online
+from rosenblatt.estimators.base import online_learner
 from rosenblatt.learn.online import solver as training
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -329,7 +329,7 @@ def test_while_scoring_the_epoch_just_made_is_kept(at, small, monkeypatch):
 
 def test_while_the_report_is_made_the_model_is_whole(small, monkeypatch):
     X, y = small
-    breaks_off(monkeypatch, online, "scanned", 1)
+    breaks_off(monkeypatch, online_learner, "scanned", 1)
     model = Perceptron(random_state=0, max_epochs=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -342,7 +342,7 @@ def test_while_rows_are_encoded_nothing_has_happened(small, monkeypatch):
     X, y = small
     model = Perceptron(random_state=0, max_epochs=3).fit(X, y)
     before = contents(model)
-    breaks_off(monkeypatch, online, "encode_rows", 1)
+    breaks_off(monkeypatch, online_learner, "encode_rows", 1)
     with pytest.raises(KeyboardInterrupt):
         model.fit(2 * X[:, :3], y)
     assert contents(model) == before

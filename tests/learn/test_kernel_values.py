@@ -8,7 +8,7 @@ from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.kernel import pair_ascent
 from rosenblatt.learn.kernel.functions import Kernel
 from rosenblatt.learn.kernel.gaussian import gaussian
-from rosenblatt.learn.kernel.row_cache import KernelRowCache
+from rosenblatt.learn.kernel.kernel_row_cache import KernelRowCache
 from rosenblatt.learn.kernel.sparse_products import sparse_products
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rosenblatt.compiling import compiled
-from rosenblatt.learn.lanes import WIDTH, add_scaled, load, store, zeros
+from rosenblatt.learn.simd_lanes import WIDTH, add_scaled, load, store, zeros
 
 
 @compiled

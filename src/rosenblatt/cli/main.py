@@ -204,7 +204,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "report": report_as_dict(loaded),
     }
     if hasattr(loaded, "summary_"):
-        from rosenblatt.cli.tables import summary_as_dict
+        from rosenblatt.cli.table_models import summary_as_dict
 
         about["summary"] = summary_as_dict(loaded)
     if as_json:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.cli.tables import answers_by_part, is_table_model, labelled_rows
+from rosenblatt.cli.table_models import answers_by_part, is_table_model, labelled_rows
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import tables
+from rosenblatt.data.formats import table_layout
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
 from rosenblatt.data.formats.reading import (
     Reading,
@@ -77,7 +77,7 @@ def _rows(model: Any, source: Any, how: Reading, bare: bool = False) -> Iterator
     """The rows of a file; with `bare`, a table with exactly one column per feature is taken to have no label column."""
     with rereadable(source, how) as files:
         if bare and format_family(how.format) == "table" and how.layout is None:
-            found = tables.read_column_names(expand_paths(files)[0], how.format, CHUNK_BYTES, how.header)
+            found = table_layout.read_column_names(expand_paths(files)[0], how.format, CHUNK_BYTES, how.header)
             how = replace(how, labelled=how.labelled and len(found) != model.n_features_in_)
         yield from _checked_rows(model, files, with_layout(files, how))
 

@@ -155,8 +155,8 @@ def train_command(
     ngrams: Ngrams = "1,1",
 ) -> None:
     """Train a model on a file of any size."""
-    from rosenblatt.cli.progress import show_progress
-    from rosenblatt.cli.tables import train_table
+    from rosenblatt.cli.progress_bar import show_progress
+    from rosenblatt.cli.table_models import train_table
     from rosenblatt.data.formats.byte_sources import spooled
     from rosenblatt.scale.fit_from_files import steps
 
@@ -235,7 +235,7 @@ def _train_sequences(
 ) -> None:
     """Train a model of CoNLL columns, save it, evaluate it and print its report."""
     import rosenblatt
-    from rosenblatt.cli.progress import show_progress
+    from rosenblatt.cli.progress_bar import show_progress
     from rosenblatt.cli.sequences import evaluate_tags, new_tagger, scores_as_dict
     from rosenblatt.scale.sequence_files import sequence_training
 
@@ -308,7 +308,7 @@ def _report_table(model: Any, output: Path | None, test: str | None, as_json: bo
     """Save a model of a raw table, evaluate it and print its summary."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
-    from rosenblatt.cli.tables import summary_as_dict
+    from rosenblatt.cli.table_models import summary_as_dict
 
     if output is not None:
         rosenblatt.save(model, output)

@@ -28,7 +28,6 @@ from rosenblatt.estimators.linear import LinearClassifier
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
 from rosenblatt.estimators.second_order import AROW
-from rosenblatt.learn.lanes import WIDTH
 from rosenblatt.learn.linear.many_descents import Descent, ManyDescents
 from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
@@ -38,11 +37,11 @@ from rosenblatt.learn.online.solver import Plan, default_epochs
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.overflow import all_finite, largest_entry
 from rosenblatt.learn.schemes import PAIRS, SCHEMES
+from rosenblatt.learn.simd_lanes import WIDTH
 from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
 LEARNERS = (Perceptron, AveragedPerceptron, PassiveAggressive, AROW, LinearClassifier)
-Rule = Encoded | ObjectivePlan
 Run = ManySettings | ManyDescents
 HEAVIEST = 100.0  # rows of larger weights need too many visits for a pass that all settings share
 

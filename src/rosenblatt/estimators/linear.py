@@ -15,8 +15,8 @@ from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.estimators.base.dense_rows import kept_rows, on_host, placed_like, refuse_sparse
-from rosenblatt.estimators.base.online import OnlineLearner
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.estimators.base.online_learner import OnlineLearner
 from rosenblatt.estimators.base.online_regressor import OnlineRegressor
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import COMMON, checked_order

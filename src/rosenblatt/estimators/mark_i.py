@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse, encode_rows, encode_weights
 from rosenblatt.estimators.base.fitting import all_or_nothing
+from rosenblatt.estimators.base.input_validation import validated
 from rosenblatt.estimators.base.state_checks import check_attributes, is_array, must
-from rosenblatt.estimators.base.validation import validated
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.overflow import all_finite, largest_entry

@@ -25,9 +25,9 @@ from rosenblatt.data.examples import (
 )
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import all_or_nothing, warn
+from rosenblatt.estimators.base.input_validation import validated
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, is_array, must, protect
-from rosenblatt.estimators.base.validation import validated
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.linear.squared_hinge_newton import minimise_squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rosenblatt.estimators.base.held_out_scoring import ScorerName
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
-from rosenblatt.estimators.base.scored_rows import ScorerName
 from rosenblatt.learn.models import VotedPlanes
 from rosenblatt.learn.online.rules import PerceptronRule
 from rosenblatt.learn.online.solver import Plan

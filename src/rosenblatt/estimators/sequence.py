@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.examples import Dense, Sparse, encode_rows, read_only
 from rosenblatt.data.formats.reading import in_bytes
-from rosenblatt.data.sequences.items import ItemFeatures
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows, distinct_tags, flat_tags, tag_codes, token_rows
+from rosenblatt.data.sequences.token_features import ItemFeatures
 from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch, train
-from rosenblatt.estimators.base.online import SPLIT, OnlineLearner
+from rosenblatt.estimators.base.online_learner import SPLIT, OnlineLearner
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.sequence_state_checks import check_sequence_model
 from rosenblatt.estimators.base.state_checks import check_attributes

@@ -18,7 +18,7 @@ from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sequences.sentences import distinct_tags, flat_tags, tag_codes
 from rosenblatt.data.sequences.words import WORD, sure_tags, word_sentences
 from rosenblatt.estimators.base.fitting import all_or_nothing, train
-from rosenblatt.estimators.base.online import OnlineLearner
+from rosenblatt.estimators.base.online_learner import OnlineLearner
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.sequence_state_checks import check_tagger
 from rosenblatt.estimators.base.state_checks import check_attributes

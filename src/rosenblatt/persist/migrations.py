@@ -22,10 +22,15 @@ from rosenblatt.learn.online.companions import (
 
 # Former and current paths of classes.
 MOVED = {
+    "data.columns.names.CodedNames": "data.columns.categorical_names.CodedNames",
+    "data.columns.names.NameEncoding": "data.columns.categorical_names.NameEncoding",
+    "data.formats.tables.Column": "data.formats.table_layout.Column",
+    "data.formats.tables.Layout": "data.formats.table_layout.Layout",
     "data.reading.Contents": "data.formats.reading.Contents",
     "data.reading.Reading": "data.formats.reading.Reading",
-    "data.tables.Column": "data.formats.tables.Column",
-    "data.tables.Layout": "data.formats.tables.Layout",
+    "data.sequences.items.ItemFeatures": "data.sequences.token_features.ItemFeatures",
+    "data.tables.Column": "data.formats.table_layout.Column",
+    "data.tables.Layout": "data.formats.table_layout.Layout",
     "estimators.aggressive.PassiveAggressive": "estimators.passive_aggressive.PassiveAggressive",
     "estimators.aggressive.PassiveAggressiveRegressor": "estimators.passive_aggressive.PassiveAggressiveRegressor",
     "estimators.network.MarkI": "estimators.mark_i.MarkI",

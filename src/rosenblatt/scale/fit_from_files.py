@@ -26,7 +26,7 @@ from rosenblatt.data.formats.reading import (
 from rosenblatt.estimators.base.fitting import RowsWanted, named_classes, train_from
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileRows, FileSource, ParsedRows, example_encoder, strange_label
-from rosenblatt.scale.memory import give_back
+from rosenblatt.scale.memory_trimming import give_back
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.row_cache import cached, fresh

@@ -43,7 +43,7 @@ from rosenblatt.estimators.tables import TableClassifier, TableRegressor, Target
 from rosenblatt.scale import row_cache
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileSource, example_encoder
-from rosenblatt.scale.memory import give_back
+from rosenblatt.scale.memory_trimming import give_back
 from rosenblatt.scale.row_cache import SUFFIX, RowCache, write_cache
 from rosenblatt.scale.table_survey import LabelledParts, NumberedRows, Survey
 

@@ -43,7 +43,7 @@ from rosenblatt.data.safe_writing import os_error_message, replace_atomically
 from rosenblatt.learn.orders import block_bounds
 from rosenblatt.learn.row_gathering import room
 from rosenblatt.persist.encoding import Arrays, decode, encode
-from rosenblatt.scale.memory import give_back
+from rosenblatt.scale.memory_trimming import give_back
 from rosenblatt.scale.read_ahead import ahead
 
 Array = np.ndarray[Any, Any]

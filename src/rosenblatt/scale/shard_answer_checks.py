@@ -15,7 +15,7 @@ import numpy as np
 from rosenblatt.data.columns.accumulation import ColumnAccumulator
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.reading import Contents, Reading
-from rosenblatt.data.formats.tables import ColumnSurvey
+from rosenblatt.data.formats.table_layout import ColumnSurvey
 from rosenblatt.estimators.base.report import Scan
 from rosenblatt.estimators.base.state_checks import check_machine, is_count, is_number, must
 from rosenblatt.learn.counters import Count

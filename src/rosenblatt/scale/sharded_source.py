@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import tables
+from rosenblatt.data.formats import table_layout
 from rosenblatt.data.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
 from rosenblatt.data.formats.reading import HASHED_FEATURES, Contents, Reading, in_bytes, make_reading, merge_contents
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
@@ -111,16 +111,17 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     if how.format not in TABLES or how.layout is not None:
         return how
     names = [group.name for group in groups]
-    survey = tables.merge_surveys(list(zip(names, engine.round(AskColumns(how), groups, check_survey), strict=True)))
-    target = tables.find_label_column(how.label, list(survey), names[0])
-    columns = tuple(tables.categorical_columns(survey, target))
+    surveys = engine.round(AskColumns(how), groups, check_survey)
+    survey = table_layout.merge_surveys(list(zip(names, surveys, strict=True)))
+    target = table_layout.find_label_column(how.label, list(survey), names[0])
+    columns = tuple(table_layout.categorical_columns(survey, target))
     words: dict[str, set[str]] = {name: set() for name in columns}
     if columns and how.categorical == "onehot":
         for found in engine.round(AskNames(how, columns), groups, partial(check_vocabulary, columns)):
             for name in columns:
                 words[name] |= found[name]
     hashed = (how.n_features or HASHED_FEATURES) if how.categorical == "hash" else 0
-    layout = tables.build_layout(survey, target, words, hashed, names[0])
+    layout = table_layout.build_layout(survey, target, words, hashed, names[0])
     return replace(how, layout=layout, n_features=layout.n_features)
 
 

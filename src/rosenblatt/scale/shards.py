@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples, as_labels, check_no_trailing_nul, encode_rows
-from rosenblatt.data.formats import table_batches, tables
+from rosenblatt.data.formats import table_batches, table_layout
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, file_stamps
 from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlock, row_blocks
 from rosenblatt.data.sparse_checks import well_formed
@@ -154,7 +154,7 @@ class HeldShard:
     def _made(self, how: Reading) -> RowBlock:
         if how.layout is not None:
             (batch,) = self.batches(how)
-            return RowBlock(*tables.encode_batch(batch, how.layout))
+            return RowBlock(*table_layout.encode_batch(batch, how.layout))
         made = self.recipe()
         X, y = made if isinstance(made, tuple) else (made, None)
         return RowBlock(_rows_of(X, self.name), None if y is None else _labels_of(y, self.name, X.shape[0]))
@@ -239,9 +239,9 @@ class AskColumns:
 
     how: Reading
 
-    def __call__(self, shard: Shard, store: Store) -> dict[str, tables.ColumnSurvey]:
+    def __call__(self, shard: Shard, store: Store) -> dict[str, table_layout.ColumnSurvey]:
         """Scan the tables of a shard."""
-        return tables.survey_columns(shard.batches(self.how))
+        return table_layout.survey_columns(shard.batches(self.how))
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class AskNames:
 
     def __call__(self, shard: Shard, store: Store) -> dict[str, set[str]]:
         """Collect the names of a shard."""
-        return tables.collect_names(shard.batches(self.how), self.columns)
+        return table_layout.collect_names(shard.batches(self.how), self.columns)
 
 
 @dataclass(frozen=True)

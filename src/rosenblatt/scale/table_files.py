@@ -16,7 +16,7 @@ from rosenblatt.data.columns.values import ColumnValues, as_codes
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
-from rosenblatt.data.formats.tables import find_label_column
+from rosenblatt.data.formats.table_layout import find_label_column
 from rosenblatt.estimators.base.fitting import as_it_was
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.tables import TableClassifier, TableRegressor

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rosenblatt.estimators.base.online import given
+from rosenblatt.estimators.base.online_learner import given
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.models import VotedPlanes

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.names import one_hot_matrix
+from rosenblatt.data.columns.categorical_names import one_hot_matrix
 from rosenblatt.data.columns.numbers import Moments, NumberEncoding, indicator
 from rosenblatt.data.columns.values import ColumnValues
 

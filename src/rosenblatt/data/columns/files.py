@@ -10,7 +10,7 @@ import pyarrow as pa
 from rosenblatt.data.columns.frames import Table
 from rosenblatt.data.columns.values import one_column
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import table_batches, tables
+from rosenblatt.data.formats import table_batches, table_layout
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, line_chunks
 from rosenblatt.data.formats.reading import Reading
 
@@ -66,4 +66,4 @@ def read_table(source: Any, how: Reading) -> Table:
 
 def label_name(how: Reading, table: Table, path: str) -> str:
     """The name of the label column."""
-    return LABEL if how.format == "text" else tables.find_label_column(how.label, list(table.columns), path)
+    return LABEL if how.format == "text" else table_layout.find_label_column(how.label, list(table.columns), path)

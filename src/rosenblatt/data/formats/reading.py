@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import svmlight, table_batches, tables, text
+from rosenblatt.data.formats import hashed_text, svmlight, table_batches, table_layout
 from rosenblatt.data.formats.byte_sources import (
     CHUNK_BYTES,
     FORMATS,
@@ -103,7 +103,7 @@ class Reading:
     categorical: str = "onehot"
     ngrams: tuple[int, int] = (1, 1)
     labelled: bool = True
-    layout: tables.Layout | None = None
+    layout: table_layout.Layout | None = None
 
     @property
     def known(self) -> bool:
@@ -229,8 +229,8 @@ def row_blocks(source: Any, how: Reading, size: int = CHUNK_BYTES, longest: int 
         yield task()
 
 
-def _table_block(batch: table_batches.Batch, layout: tables.Layout) -> RowBlock:
-    return RowBlock(*tables.encode_batch(batch, layout))
+def _table_block(batch: table_batches.Batch, layout: table_layout.Layout) -> RowBlock:
+    return RowBlock(*table_layout.encode_batch(batch, layout))
 
 
 def _svmlight_block(path: str, how: Reading, chunk: LineChunk) -> RowBlock:
@@ -266,7 +266,7 @@ def csr_from_arrays(values: Array, columns: Array, starts: Array, width: int) ->
 
 def _text_block(path: str, how: Reading, chunk: LineChunk) -> RowBlock:
     assert how.n_features is not None
-    found = text.hash_lines(
+    found = hashed_text.hash_lines(
         chunk.data, chunk.size, path, chunk.line, features=how.n_features, ngrams=how.ngrams, labelled=how.labelled
     )
     X = csr_from_arrays(found.values, found.columns, found.starts, how.n_features)
@@ -406,7 +406,7 @@ def with_layout(source: Any, how: Reading, size: int = CHUNK_BYTES) -> Reading:
     """The reading with the layout of a table, which must be known before rows can be encoded."""
     if how.format in ("svmlight", "text") or how.layout is not None:
         return how
-    layout = tables.scan_layout(
+    layout = table_layout.scan_layout(
         expand_paths(source),
         how.format,
         size,

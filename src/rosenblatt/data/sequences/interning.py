@@ -8,7 +8,7 @@ import numpy as np
 
 from rosenblatt.compiling import exactly
 from rosenblatt.data.formats.decimal_numbers import PADDING
-from rosenblatt.data.formats.text import four_bytes, murmur
+from rosenblatt.data.formats.hashed_text import four_bytes, murmur
 from rosenblatt.data.prefetching import prefetch
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 

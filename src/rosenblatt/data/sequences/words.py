@@ -12,7 +12,7 @@ import numpy as np
 
 from rosenblatt.data.examples import read_only
 from rosenblatt.data.formats.conll import ColumnSentences
-from rosenblatt.data.sequences.items import as_sentences
+from rosenblatt.data.sequences.token_features import as_sentences
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]

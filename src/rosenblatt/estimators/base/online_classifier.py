@@ -23,7 +23,7 @@ from rosenblatt.data.examples import (
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch, warn
 from rosenblatt.estimators.base.given_weights import take_weights
-from rosenblatt.estimators.base.online import OnlineLearner
+from rosenblatt.estimators.base.online_learner import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.online.new_classes import grow
 from rosenblatt.learn.online.solver import Plan

@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 from rosenblatt.data.examples import Examples, widened
 from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch
 from rosenblatt.estimators.base.given_weights import take_weights
-from rosenblatt.estimators.base.online import OnlineLearner
+from rosenblatt.estimators.base.online_learner import OnlineLearner
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.models import Model
 from rosenblatt.learn.overflow import check_scores

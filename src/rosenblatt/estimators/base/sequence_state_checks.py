@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.sequences.items import ItemFeatures
+from rosenblatt.data.sequences.token_features import ItemFeatures
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 from rosenblatt.estimators.base.state_checks import class_count, is_array, is_count, must
 from rosenblatt.learn.sequence.greedy import GreedyModel, dynamic_features

@@ -27,9 +27,9 @@ import numpy as np
 from rosenblatt.data.examples import VALUES_AT_ONCE, Examples
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.kernel.functions import Kernel
+from rosenblatt.learn.kernel.kernel_row_cache import KernelRowCache
 from rosenblatt.learn.kernel.pair_ascent import AscentRows, ascend_in_pairs, gap_of
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
-from rosenblatt.learn.kernel.row_cache import KernelRowCache
 from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.online.solver import whole_problem
 from rosenblatt.learn.schemes import Scheme

@@ -16,7 +16,7 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.linear.limited_memory import LimitedMemory
+from rosenblatt.learn.linear.lbfgs import LimitedMemory
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent, default_batch
 from rosenblatt.learn.linear.row_reader import RowReader, find_bad_row, largest, to_host
 from rosenblatt.learn.linear.scaled_objective import Minimum

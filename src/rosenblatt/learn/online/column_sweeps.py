@@ -2,7 +2,7 @@
 
 W is stored by feature, (d, columns). A visit computes the scores of all columns in one sweep over the row, asks each
 machine for its step (none where its fold holds the row out), and adds x·stepᵀ to contiguous runs of W. The number of
-columns is a multiple of 8 (`lanes`); the last ones may belong to no machine.
+columns is a multiple of 8 (`simd_lanes`); the last ones may belong to no machine.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numba.extending import register_jitable
 from rosenblatt.compiling import compiled, vectorised, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.compiled_loops import VisitTask
-from rosenblatt.learn.lanes import WIDTH, add_scaled, load, store, zeros
 from rosenblatt.learn.online.first_order import is_on, tie_stands
 from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
 from rosenblatt.learn.rows import FOUR, LINE, ONE, THREE, TWO, Rows, dots_sparse, fetch_ahead, norm, prefetch
+from rosenblatt.learn.simd_lanes import WIDTH, add_scaled, load, store, zeros
 from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]

@@ -15,7 +15,6 @@ import numpy as np
 from rosenblatt.data.examples import Dense, Sparse, in_pieces, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.evaluation import Problem, clean
-from rosenblatt.learn.lanes import WIDTH
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.column_sweeps import (
     BY_COLUMN,
@@ -30,6 +29,7 @@ from rosenblatt.learn.online.column_sweeps import (
 from rosenblatt.learn.online.rules import AROW, CONSTANT, PA1, PA2, PERCEPTRON, Encoded
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.simd_lanes import WIDTH
 
 Array = np.ndarray[Any, Any]
 MODES = {"one": SINGLE, "multinomial": PAIRWISE, "ovr": BY_COLUMN}

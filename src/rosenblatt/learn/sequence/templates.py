@@ -19,8 +19,8 @@ import numpy as np
 
 from rosenblatt.compiling import exactly
 from rosenblatt.data.formats.conll import ColumnSentences
-from rosenblatt.data.sequences.items import ONES, as_sentences
 from rosenblatt.data.sequences.sentences import TokenRows, often_met, token_rows
+from rosenblatt.data.sequences.token_features import ONES, as_sentences
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]

@@ -30,8 +30,9 @@ from rosenblatt.data.examples import (
     read_only,
 )
 from rosenblatt.estimators.base.fitting import train
+from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows
+from rosenblatt.estimators.base.input_validation import check_width, validated
 from rosenblatt.estimators.base.report import Report, scanned
-from rosenblatt.estimators.base.scored_rows import ScoredRows, chosen_rows, given_rows
 from rosenblatt.estimators.base.state_checks import (
     check_assigned,
     check_attributes,
@@ -40,7 +41,6 @@ from rosenblatt.estimators.base.state_checks import (
     planes_now,
     protect,
 )
-from rosenblatt.estimators.base.validation import check_width, validated
 from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.evaluation import Measure
 from rosenblatt.learn.models import Model, Planes, VotedPlanes

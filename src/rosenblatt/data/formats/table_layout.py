@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
+from rosenblatt.data.formats.hashed_text import murmur
 from rosenblatt.data.formats.table_batches import Batch, arrow_errors_as_file_errors, batches, import_pyarrow
-from rosenblatt.data.formats.text import murmur
 
 Array = np.ndarray[Any, Any]
 LABEL_NAMES = ("label", "target", "class", "y")
