@@ -20,8 +20,9 @@ from .estimators.probe import LinearProbe
 from .estimators.second_order import AROW, SecondOrderPerceptron
 from .estimators.sequence import SequencePerceptron
 from .estimators.svm import LinearSVM, Pegasos
+from .estimators.table_classifier import TableClassifier
 from .estimators.table_encoder import TableEncoder
-from .estimators.tables import TableClassifier, TableRegressor
+from .estimators.table_regressor import TableRegressor
 from .estimators.tagger import Tagger
 from .learn.epochs import EpochRecord
 from .learn.mixing import Sharding
@@ -50,12 +51,12 @@ from .show.pictures.curves import (
     plot_margins,
     plot_mistakes,
 )
+from .show.pictures.grid_search_scores import SearchDisplay, plot_search
 from .show.pictures.hulls import HullsDisplay, plot_hulls
 from .show.pictures.labels import LogisticDisplay, NormalisedDisplay, plot_logistic, plot_normalised
 from .show.pictures.lattice import LatticeDisplay, plot_lattice
+from .show.pictures.loss_surface import SurfaceDisplay, plot_surface
 from .show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
-from .show.pictures.search import SearchDisplay, plot_search
-from .show.pictures.surface import SurfaceDisplay, plot_surface
 from .show.pictures.words import WordsDisplay, plot_words
 from .show.recording import Step
 from .show.sequence_trace import Lattice, SentenceStep, SequenceTrace

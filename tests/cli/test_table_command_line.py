@@ -8,7 +8,7 @@ import pytest
 from command_line_cases import run
 
 from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit, load, predict, score
-from rosenblatt.estimators.table_search import GROUPS
+from rosenblatt.estimators.table_settings import GROUPS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",
@@ -250,7 +250,7 @@ def test_a_search_of_seconds_cannot_be_resumed(churn, monkeypatch):
 
 
 def test_train_searches_for_seconds(churn, monkeypatch):
-    monkeypatch.setattr("rosenblatt.estimators.table_search.PASSES", 2)
+    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 2)
     model = churn.parent / "churn.model"
     code, out, errors = run("train", churn, "--label", "churned", "--seconds", "1e6", "-o", model)
     assert (code, errors) == (0, "")
@@ -264,7 +264,7 @@ def test_train_searches_for_seconds(churn, monkeypatch):
 
 
 def test_train_searches_in_a_way_that_every_run_repeats(churn, monkeypatch):
-    monkeypatch.setattr("rosenblatt.estimators.table_search.PASSES", 2)
+    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 2)
     found = []
     for name in ("one", "other"):
         code, _, errors = run("train", churn, "--label", "churned", "--learner", "auto", "-o", churn.parent / name)

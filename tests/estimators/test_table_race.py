@@ -10,10 +10,10 @@ from scipy.special import log_softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators import table_search
+from rosenblatt.estimators import table_search, table_settings
 from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
+from rosenblatt.estimators.base.table_measures import area_under_curve
 from rosenblatt.estimators.table_search import TableSearch
-from rosenblatt.estimators.tables import area_under_curve
 from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns, logistic_path
 
 
@@ -30,8 +30,8 @@ def searches(monkeypatch):
     kept = []
     ranked = TableSearch.ranked
     monkeypatch.setattr(TableSearch, "ranked", lambda self: kept.append(self) or ranked(self))
-    monkeypatch.setattr(table_search, "PASSES", 2)
-    monkeypatch.setattr(table_search, "FOURIER_COUNT", 30)
+    monkeypatch.setattr(table_settings, "PASSES", 2)
+    monkeypatch.setattr(table_settings, "FOURIER_COUNT", 30)
     return kept
 
 
@@ -212,7 +212,7 @@ def rare(seed=0, n=200):
 def test_learners_of_the_race_know_every_class(searches, monkeypatch, features):
     monkeypatch.setattr(table_search, "RACE_ROWS", 100)
     monkeypatch.setattr(table_search, "FEW_TO_RACE", 5)
-    monkeypatch.setattr(table_search, "MOST_FEATURES", features)
+    monkeypatch.setattr(table_settings, "MOST_FEATURES", features)
     monkeypatch.setattr(table_search, "GROUPS", [table_search.GROUPS[0][:2], table_search.GROUPS[1][2:3]])
     for seed in range(3):
         TableClassifier(learner="auto", random_state=seed).fit(*rare())
@@ -226,7 +226,7 @@ def test_learners_of_the_race_know_every_class(searches, monkeypatch, features):
 @pytest.mark.parametrize("features", [1_000, 1])
 @pytest.mark.parametrize("codes", [(1, 2), (0, 2)])
 def test_scores_of_a_class_without_rows_are_in_its_own_column(searches, monkeypatch, group, features, codes):
-    monkeypatch.setattr(table_search, "MOST_FEATURES", features)
+    monkeypatch.setattr(table_settings, "MOST_FEATURES", features)
     settings = table_search.GROUPS[group][:2]
     monkeypatch.setattr(table_search, "GROUPS", [])
     frame, y = rare(n=80)

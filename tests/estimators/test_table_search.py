@@ -10,9 +10,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
 from rosenblatt.data.columns.numbers import SplineEncoding
-from rosenblatt.estimators import table_search
+from rosenblatt.estimators import table_search, table_search_rows, table_settings
 from rosenblatt.estimators.base.calibration import calibrated
-from rosenblatt.estimators.table_search import DEFAULT, TableSearch, TableSetting
+from rosenblatt.estimators.table_search import TableSearch
+from rosenblatt.estimators.table_settings import DEFAULT, TableSetting
 from rosenblatt.learn.linear.penalty_paths import logistic_path, ridge_path
 from rosenblatt.persist.model_files import from_bytes, to_bytes
 
@@ -28,8 +29,8 @@ def _quiet():
 def budget(monkeypatch):
     """A budget for small tables, and fewer settings, so that tests are quick with compilation off."""
     monkeypatch.setattr(table_search, "BUDGET", 10**9)
-    monkeypatch.setattr(table_search, "PASSES", 2)
-    monkeypatch.setattr(table_search, "FOURIER_COUNT", 30)
+    monkeypatch.setattr(table_settings, "PASSES", 2)
+    monkeypatch.setattr(table_settings, "FOURIER_COUNT", 30)
 
 
 def waves(n=120, classes=2, seed=0, missing=False):
@@ -173,7 +174,7 @@ def test_text_weights_and_classes_that_are_missing_in_folds(budget):
 
 
 def test_more_rows_than_are_searched(budget, monkeypatch):
-    monkeypatch.setattr(table_search, "SEARCH_ROWS", 80)
+    monkeypatch.setattr(table_search_rows, "SEARCH_ROWS", 80)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:3])
     frame, y = waves(200)
     model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
@@ -189,7 +190,7 @@ def test_more_rows_than_are_searched(budget, monkeypatch):
 
 
 def test_wide_rows_are_learned_one_by_one(budget, monkeypatch):
-    monkeypatch.setattr(table_search, "MOST_FEATURES", 1)
+    monkeypatch.setattr(table_settings, "MOST_FEATURES", 1)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[::2][:2])
     frame, y = waves(60)
     model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
@@ -246,7 +247,7 @@ def test_seconds_end_the_search_whatever_the_budget(monkeypatch):
         now[0] += 1.0
         return now[0]
 
-    monkeypatch.setattr(table_search, "PASSES", 2)
+    monkeypatch.setattr(table_settings, "PASSES", 2)
     monkeypatch.setattr(table_search, "clock", clock)
     first = len(table_search.GROUPS[0])
     tried = [TableClassifier(learner="auto", seconds=s, random_state=0).fit(frame, y).summary_.tried for s in (1, 4, 6)]
@@ -296,8 +297,8 @@ def test_the_losses_of_numbers_are_in_the_unit_of_the_target(budget):
 
 
 def test_folds_without_rows_in_the_sample(budget, monkeypatch):
-    monkeypatch.setattr(table_search, "SEARCH_ROWS", 30)
-    monkeypatch.setattr(table_search, "CLASS_ROWS", 5)
+    monkeypatch.setattr(table_search_rows, "SEARCH_ROWS", 30)
+    monkeypatch.setattr(table_search_rows, "CLASS_ROWS", 5)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:1])
     frame, y = waves()
     summary = TableClassifier(learner="auto", cv=50, random_state=0).fit(frame, y).summary_

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score
 from rosenblatt import TableClassifier, TableRegressor
 from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.calibration import calibrated
-from rosenblatt.estimators.tables import TableClassifier as Model
+from rosenblatt.estimators.table_classifier import TableClassifier as Model
 
 RNG = np.random.default_rng(0)
 N = 240

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rosenblatt import TableClassifier, TableRegressor, fit, load, save
-from rosenblatt.estimators import table_search
+from rosenblatt.estimators import table_search, table_search_rows, table_settings
 from rosenblatt.estimators.base import table_model
 from rosenblatt.scale import large_tables, row_cache
 
@@ -18,8 +18,8 @@ ROWS = 400
 def _small(monkeypatch):
     """Every file is large, is read in many parts, and only a sample of it is searched."""
     monkeypatch.setattr(table_search, "BUDGET", 10**9)
-    monkeypatch.setattr(table_search, "PASSES", 2)
-    monkeypatch.setattr(table_search, "SEARCH_ROWS", 150)
+    monkeypatch.setattr(table_settings, "PASSES", 2)
+    monkeypatch.setattr(table_search_rows, "SEARCH_ROWS", 150)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:3])
     monkeypatch.setattr(table_model, "MANY_ROWS", 100)
     monkeypatch.setattr(large_tables, "IN_MEMORY", 1e9)
@@ -85,9 +85,9 @@ def test_a_class_that_the_sample_lacks_leaves_the_default(path, monkeypatch, tmp
     frame = pd.read_csv(path)
     frame.loc[5, "label"] = "rare"
     frame.to_csv(tmp_path / "rare.csv", index=False)
-    monkeypatch.setattr(table_search, "SEARCH_ROWS", 20)
+    monkeypatch.setattr(table_search_rows, "SEARCH_ROWS", 20)
     model = fit(TableClassifier(learner="auto", random_state=0), tmp_path / "rare.csv", label="label")
-    assert model.setting_ == table_search.DEFAULT
+    assert model.setting_ == table_settings.DEFAULT
     assert model.summary_.tried == 0
 
 

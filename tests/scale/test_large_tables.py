@@ -28,7 +28,8 @@ ROWS = 2400
 def _small(monkeypatch):
     """Every file is large, and is read in many parts."""
     monkeypatch.setattr(table_model, "MANY_ROWS", 100)
-    monkeypatch.setattr("rosenblatt.estimators.tables.PASSES", 3)
+    for model in ("table_classifier", "table_regressor"):
+        monkeypatch.setattr(f"rosenblatt.estimators.{model}.PASSES", 3)
     monkeypatch.setattr(large_tables, "IN_MEMORY", 1e9)
     monkeypatch.setattr(large_tables, "PART", 1 << 14)
     monkeypatch.setattr(row_cache, "HELD_SHARE", 1 << 60)
@@ -182,8 +183,8 @@ def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
     frame = pd.DataFrame(
         {"note": late, "x": rng.normal(size=32_000), "label": rng.choice(["a", "b", "c", "d"], 32_000)}
     )
-    monkeypatch.setattr("rosenblatt.estimators.tables.PASSES", 1)
-    monkeypatch.setattr("rosenblatt.estimators.tables.LEAST_PASSES", 1)
+    monkeypatch.setattr("rosenblatt.estimators.table_classifier.PASSES", 1)
+    monkeypatch.setattr("rosenblatt.estimators.table_classifier.LEAST_PASSES", 1)
     path = written(frame[::8], tmp_path / "t.csv")
     model = fit(TableClassifier(random_state=0), path)
     assert dict(model.summary_.kinds) == {"text": 1, "numbers": 1}  # it was noticed in time

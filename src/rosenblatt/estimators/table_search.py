@@ -18,122 +18,33 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import _get_threadpool_controller
 
-from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned
+from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
-from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
+from rosenblatt.estimators import table_search_rows, table_settings
 from rosenblatt.estimators.base.calibration import by_class, calibrated_losses
-from rosenblatt.estimators.base.state_checks import is_number
-from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
-from rosenblatt.estimators.second_order import AROW
-from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns, ridge_path
+from rosenblatt.estimators.table_search_rows import TableForm, TableRows, in_form
+from rosenblatt.estimators.table_settings import (
+    GROUPS,
+    NUMBER_GROUPS,
+    TableSetting,
+    passes,
+)
+from rosenblatt.learn.linear.penalty_paths import logistic_columns, ridge_path
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import CONSTANT, AROWRule, PassiveAggressiveRule
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.schemes import JOINT, TWO
 
 Array = np.ndarray[Any, Any]
-PASSES, LEAST_PASSES, VISITS = 10, 2, 500_000  # of online learners: VISITS visits of rows are enough
 BUDGET = 3_000_000_000  # values visited, counted for each column of a run
 DESCENT = 10  # passes of an online learner that take as long as the descent of one penalty
-MOST_FEATURES, MOST_CELLS = 1_000, 4_000_000  # of tables whose penalties are all tried at once
-FOURIER_ROWS, FOURIER_COUNT, RACE_FEATURES = 10_000, 300, 100  # RACE_FEATURES show whether more would help
+RACE_FEATURES = 100  # random features that show whether more would help
 RACE_ROWS, FEW_TO_RACE = 2_000, 200  # rows that show which settings are far behind; fewer test rows do not
 FINALISTS = 4  # settings that are learned on all folds
 MOST_SCORES = 2_000_000  # that one descent works on at a time
 ERRORS = 2.0  # standard errors behind the best loss at which a setting leaves the race
-SEARCH_ROWS, CLASS_ROWS = 20_000, 20  # rows that a search uses at most, and rows of each class at least
 clock = time.perf_counter
-
-
-@dataclass(frozen=True)
-class TableSetting:
-    """One way to learn from a table."""
-
-    learner: str  # a key of NAMES
-    strength: float  # C, r, or α times the number of rows
-    keep: str = "last"
-    bias_step: float = 1.0
-    splines: bool = False
-    fourier: float = 0.0  # the width of the kernel, in units of the rows' variance; 0: no random features
-
-    def __str__(self) -> str:
-        name, letter = NAMES[self.learner]
-        parts = [f"{'averaged ' if self.keep == 'average' else ''}{name}", f"{letter} = {self.strength:g}"]
-        parts += [f"bias step {self.bias_step:g}"] if self.bias_step != 1 else []
-        parts += ["numbers as splines"] if self.splines else []
-        parts += [f"{FOURIER_COUNT} random Fourier features"] if self.fourier else []
-        return ", ".join(parts)
-
-    def is_whole(self) -> bool:
-        """Whether every field has a valid value: a model file may be forged."""
-        numbers = all(is_number(one) for one in (self.strength, self.bias_step, self.fourier))
-        named = isinstance(self.learner, str) and self.learner in NAMES and self.keep in ("last", "average")
-        return named and numbers and self.strength > 0 and self.fourier >= 0 and isinstance(self.splines, bool)
-
-    def estimator(
-        self, rows: int, features: int, class_weight: dict[int, float] | None = None, whole: bool = True
-    ) -> Any:
-        """The learner for this many rows and features; `whole`: all rows are in memory at once."""
-        online: dict[str, Any] = {"order": "blocks", "max_epochs": passes(rows)}
-        batch = {**online, "max_epochs": passes(rows // 4), "solver": "stochastic"}
-        if whole and (features <= MOST_FEATURES or self.learner == "squared"):
-            batch = {"solver": "batch", "tol": 1e-3 if at_once(rows, features) else 1e-4}
-        if self.learner == "squared":
-            return LinearRegressor(alpha=self.strength / rows, **batch)
-        if self.learner == "log":
-            return LinearClassifier(alpha=self.strength / rows, class_weight=class_weight, **batch)
-        online |= {"bias_step": self.bias_step, "class_weight": class_weight}
-        if self.learner == "AROW":
-            return AROW(r=self.strength, **online)
-        return PassiveAggressive(C=self.strength, variant=self.learner, keep=self.keep, **online)
-
-
-NAMES = {
-    "PA-I": ("passive-aggressive, PA-I", "C"),
-    "PA-II": ("passive-aggressive, PA-II", "C"),
-    "AROW": ("AROW", "r"),
-    "log": ("logistic regression", "α·n"),
-    "squared": ("least squares", "α·n"),
-}
-
-
-def at_once(rows: int, features: int) -> bool:
-    """Whether rows are few and short enough for all penalties at once."""
-    return features <= MOST_FEATURES and rows * features <= MOST_CELLS
-
-
-def passes(rows: int) -> int:
-    """The passes of an online learner over this many rows."""
-    return max(LEAST_PASSES, min(PASSES, VISITS // max(rows, 1)))
-
-
-DEFAULT = TableSetting("PA-I", 0.1, "average")
-_ONLINE = [
-    *(TableSetting("PA-I", C, keep) for C in (0.1, 0.01, 1.0) for keep in ("average", "last")),
-    *(TableSetting("PA-I", C, "average", 0.01) for C in (0.1, 0.01)),
-    *(TableSetting("PA-II", C, keep) for C in (0.001, 0.01, 0.1) for keep in ("average", "last")),
-]
-_LOG = [TableSetting("log", strength) for strength in (3.0, 0.3, 1.0, 10.0, 30.0)]
-_AROW = [TableSetting("AROW", r) for r in (10.0, 1.0, 100.0)]
-# Settings that are learned together, in the order in which they spend the budget. After the first group, the others
-# race only if its first setting, of middle strength, has the lowest loss so far.
-GROUPS: list[list[TableSetting]] = [
-    _LOG,
-    _ONLINE,
-    [replace(one, splines=True) for one in _LOG],
-    *([replace(one, fourier=width) for one in (_LOG[0], _LOG[1], _LOG[4])] for width in (1.0, 0.3)),
-    [replace(one, splines=True) for one in _ONLINE],
-    _AROW,
-    [replace(one, splines=True) for one in _AROW],
-]
-_SQUARED = [TableSetting("squared", strength) for strength in (1.0, 0.1, 10.0, 100.0)]
-NUMBER_GROUPS: list[list[TableSetting]] = [
-    _SQUARED,
-    [replace(one, splines=True) for one in _SQUARED],
-    *([replace(one, fourier=width) for one in _SQUARED] for width in (1.0, 0.3)),
-]
-NUMBER_DEFAULT = TableSetting("squared", 1.0)
 
 
 @dataclass(frozen=True)
@@ -143,119 +54,6 @@ class Trial:
     setting: TableSetting
     score: float
     loss: float
-
-
-@dataclass(frozen=True)
-class TableRows:
-    """A table that a search learns from: columns, target, weights, and the fold of each row (−1: in no test part)."""
-
-    columns: list[ParsedColumn]
-    target: Array
-    weights: Array | None
-    folds: Array
-    classes: int  # 0: the target is numbers
-    class_weights: Array
-    fixed: frozenset[str]  # columns whose kind the user chose
-    seed: int
-
-    def take(self, rows: Array) -> TableRows:
-        """Some of the rows."""
-        return replace(
-            self,
-            columns=[column.take(rows) for column in self.columns],
-            target=self.target[rows],
-            weights=None if self.weights is None else self.weights[rows],
-            folds=self.folds[rows],
-        )
-
-    @property
-    def weighs(self) -> Array:
-        """Whether each row has a positive weight."""
-        return np.ones(self.target.size, bool) if self.weights is None else self.weights > 0
-
-    def mass(self, rows: Array) -> Array | None:
-        """The weights of these rows times those of their classes; None if all are 1."""
-        weights = None if self.weights is None else self.weights[rows]
-        if not self.classes or (self.class_weights == 1).all():
-            return weights
-        found: Array = self.class_weights[self.target[rows]] * (1.0 if weights is None else weights)
-        return found
-
-    def sample(self, numbers: Array | None) -> TableRows:
-        """The rows that a search uses, chosen by the hashes of their numbers in the table; all if they are few enough.
-
-        Without numbers rows are numbered 0, 1, …, and some rows of each class are included.
-        """
-        if self.target.size <= SEARCH_ROWS:
-            return self
-        hashes = row_hashes(0, self.target.size if numbers is None else int(numbers.max()) + 1, self.seed)
-        hashes = search_hashes(hashes if numbers is None else hashes[numbers])
-        chosen = at_level(hashes, level_for(hashes, SEARCH_ROWS, 0))
-        for k in range(self.classes if numbers is None else 0):
-            chosen[np.flatnonzero(self.target == k)[:CLASS_ROWS]] = True
-        found = self.take(np.flatnonzero(chosen))
-        _, folds = np.unique(found.folds, return_inverse=True)  # some of many folds may have no row in the sample
-        return replace(found, folds=folds - int(found.folds.min(initial=0) < 0))
-
-
-def search_hashes(hashes: Array) -> Array:
-    """The bits of the row hashes that choose the rows of a search; other bits choose the held-out rows."""
-    found: Array = hashes >> np.uint64(32)
-    return found
-
-
-def in_form(setting: TableSetting, columns: list[ParsedColumn], fixed: frozenset[str]) -> list[ParsedColumn]:
-    """The columns, with numbers as splines if the setting says so."""
-    if not setting.splines:
-        return columns
-    return [
-        replace(one, kind="splines") if one.kind == "numbers" and one.raw is None and one.name not in fixed else one
-        for one in columns
-    ]
-
-
-@dataclass
-class TableForm:
-    """The rows of a table in one form, encoded once for all folds: no encoding uses labels."""
-
-    encodings: tuple[ColumnEncoding, ...]
-    plain: Any  # rows without random features
-    waves: FourierFeatures | None = None
-    mass: Array | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and the number of features."""
-        n, d = self.plain.shape
-        return n, d + (0 if self.waves is None else self.waves.width)
-
-    @property
-    def is_small(self) -> bool:
-        """Whether all penalties are tried at once."""
-        return at_once(*self.shape)
-
-    @cached_property
-    def X(self) -> Any:
-        """The rows as CSR."""
-        return self.plain if self.waves is None else self.waves.beside(self.plain)
-
-    @cached_property
-    def dense(self) -> Array:
-        """The rows as an array, random features in single precision."""
-        dense: Array = self.plain.toarray()
-        if self.waves is None:
-            return dense
-        return np.hstack([dense, self.waves.values(dense.astype(np.float32))])
-
-    def centred(self, rows: Array | None = None) -> CentredRows:
-        """All rows, or some, for a descent in single precision."""
-        if rows is None:
-            return self._centred
-        return CentredRows.of(self.dense[rows], None if self.mass is None else self.mass[rows], np.float32)
-
-    @cached_property
-    def _centred(self) -> CentredRows:
-        return CentredRows.of(self.dense, self.mass, np.float32)
 
 
 @dataclass(frozen=True)
@@ -311,7 +109,8 @@ class TableSearch:
         if not self.folds or (setting.splines, setting.fourier) in self._lost:
             return False
         if setting.fourier:
-            return self.few and 0 < self._racer.form(replace(setting, fourier=0.0)).shape[1] <= MOST_FEATURES
+            plain = self._racer.form(replace(setting, fourier=0.0))
+            return self.few and 0 < plain.shape[1] <= table_settings.MOST_FEATURES
         return not setting.splines or any(
             one is not other for one, other in zip(self._columns(setting), self.rows.columns, strict=True)
         )
@@ -353,7 +152,7 @@ class TableSearch:
         right, losses = racer._row_losses(scores, rows)
         lowest = float(np.fmin.reduce(racer._mean(losses, rows), initial=np.inf))  # a NaN loss never leads
         self._lowest = min(lowest, self._lowest)
-        whole = racer is self and (not group[0].fourier or RACE_FEATURES >= FOURIER_COUNT)
+        whole = racer is self and (not group[0].fourier or RACE_FEATURES >= table_settings.FOURIER_COUNT)
         if whole and self._race_folds == self.folds:
             self._add(group, scores, right, losses, rows)
             return
@@ -418,7 +217,7 @@ class TableSearch:
         chosen, shuffled = np.zeros(n, bool), np.random.default_rng(self.rows.seed).permutation(n)
         for part, size in ((first, tests), (folds != 0, RACE_ROWS - tests)):
             chosen[shuffled[part[shuffled]][:size]] = True
-        least = max(1, min(CLASS_ROWS, RACE_ROWS // max(self.rows.classes, 1)))
+        least = max(1, min(table_search_rows.CLASS_ROWS, RACE_ROWS // max(self.rows.classes, 1)))
         for k in range(self.rows.classes):  # learners of the race need every class
             training = np.flatnonzero((self.rows.target == k) & (folds != 0))
             if np.count_nonzero(chosen[training]) < least:
@@ -454,7 +253,7 @@ class TableSearch:
 
     def form(self, setting: TableSetting, count: int | None = None) -> TableForm:
         """The table in the form of a setting; `count` is the number of its random features, if it has any."""
-        count = min(count or FOURIER_COUNT, FOURIER_COUNT) if setting.fourier else 0
+        count = min(count or table_settings.FOURIER_COUNT, table_settings.FOURIER_COUNT) if setting.fourier else 0
         key = (setting.splines, setting.fourier, count)
         if key not in self._forms:
             self._forms[key] = self._encoded(setting, count)
@@ -603,11 +402,6 @@ class TableSearch:
         tested = int((self.rows.folds >= 0).sum())
         error = float(np.sqrt(max(best * (1 - best), 0.0) / max(tested, 1))) if self.rows.classes else np.inf
         return sorted((one for one in self.trials if one.score >= best - error), key=lambda one: one.loss)
-
-
-def fourier_features(setting: TableSetting, X: Any, seed: int) -> FourierFeatures | None:
-    """The random features of a setting, drawn for these rows."""
-    return FourierFeatures.drawn(X, setting.fourier, FOURIER_COUNT, seed) if setting.fourier else None
 
 
 def _rule(setting: TableSetting) -> Any:

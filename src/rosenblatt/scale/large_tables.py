@@ -38,8 +38,9 @@ from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors, i
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
 from rosenblatt.estimators.base.table_model import TableModel, TrainingParts, TrainingRows, UnseenRows
+from rosenblatt.estimators.table_classifier import TableClassifier
 from rosenblatt.estimators.table_encoder import TableEncoder
-from rosenblatt.estimators.tables import TableClassifier, TableRegressor, TargetScale
+from rosenblatt.estimators.table_regressor import TableRegressor, TargetScale
 from rosenblatt.scale import row_cache
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileSource, example_encoder

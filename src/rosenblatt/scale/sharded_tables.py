@@ -19,7 +19,7 @@ from rosenblatt.data.formats.reading import Reading
 from rosenblatt.estimators.base.fitting import RowsWanted
 from rosenblatt.estimators.base.state_checks import must
 from rosenblatt.estimators.base.table_model import TrainingRows
-from rosenblatt.estimators.tables import TableRegressor
+from rosenblatt.estimators.table_regressor import TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.large_tables import (
     PART,

@@ -19,7 +19,8 @@ from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
 from rosenblatt.data.formats.table_layout import find_label_column
 from rosenblatt.estimators.base.fitting import as_it_was
 from rosenblatt.estimators.base.table_model import TableModel
-from rosenblatt.estimators.tables import TableClassifier, TableRegressor
+from rosenblatt.estimators.table_classifier import TableClassifier
+from rosenblatt.estimators.table_regressor import TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.large_tables import PART, as_classes, fit_large_table, fits_in_memory
 from rosenblatt.scale.sharded_source import checked_shards, groups_of, in_shards, is_arrays, is_collection, make_engine

@@ -25,7 +25,7 @@ from rosenblatt.data.columns.values import ColumnValues, one_column
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
 from rosenblatt.data.formats.reading import MAX_LABELS, Reading
-from rosenblatt.estimators import table_search
+from rosenblatt.estimators import table_search_rows
 from rosenblatt.estimators.base import table_model
 from rosenblatt.scale.read_ahead import ahead
 
@@ -204,7 +204,7 @@ class Survey:
         self.label_type: Any = None
         self.held = Sample(table_model.HELD_OUT, memory // SAMPLE)
         self.texts = Sample(1 << 62, memory // SAMPLE, 0, 32)
-        self.searched = Sample(table_search.SEARCH_ROWS, memory // SAMPLE, 0, 32)
+        self.searched = Sample(table_search_rows.SEARCH_ROWS, memory // SAMPLE, 0, 32)
         self.wordy: list[str] = []
         self.rows = self.unlabelled = 0
 

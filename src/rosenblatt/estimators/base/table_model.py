@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_random_state, column_or_1d
@@ -26,20 +25,15 @@ from rosenblatt.data.examples import encode_weights, is_missing
 from rosenblatt.estimators.base.column_checks import check_fourier
 from rosenblatt.estimators.base.fitting import as_it_was
 from rosenblatt.estimators.base.state_checks import check_attributes, must
+from rosenblatt.estimators.base.table_measures import planes_of
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder
-from rosenblatt.estimators.table_search import (
-    FOURIER_ROWS,
-    TableRows,
-    TableSearch,
-    TableSetting,
-    fourier_features,
-    in_form,
-)
+from rosenblatt.estimators.table_search import TableSearch
+from rosenblatt.estimators.table_search_rows import TableRows, fourier_features, in_form
+from rosenblatt.estimators.table_settings import FOURIER_ROWS, TableSetting
 
 Array = np.ndarray[Any, Any]
 MANY_ROWS, HELD_OUT = 200_000, 100_000  # tables with more rows hold out up to HELD_OUT of them once, in place of folds
-FAR_APART = 0.1  # difference between training and out-of-fold scores that is worth a warning
 RUNNERS_UP = 5  # settings listed in the summary
 
 
@@ -522,53 +516,3 @@ def feature_sums(rows: TrainingRows) -> tuple[int, Array, Array]:
     """The number of rows, and the sums of the values of each feature and of their squares."""
     X, ones = rows.X, np.ones(rows.X.shape[0])
     return X.shape[0], X.T @ ones, X._with_data(X.data**2, copy=False).T @ ones
-
-
-def planes_of(learner: Any) -> Array | None:
-    """The coefficients of a learner, (planes, features); None if it has none."""
-    coef = getattr(learner, "coef_", None)
-    if coef is None:
-        return None
-    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
-
-
-def r2(target: Array, predictions: Array, weights: Array | None = None) -> float:
-    """The share of the target's variance that the predictions explain."""
-    mass = np.ones(target.size) if weights is None else weights
-    spread = float((mass * (target - np.average(target, weights=mass)) ** 2).sum()) if target.size else 0.0
-    return 1 - float((mass * (target - predictions) ** 2).sum()) / spread if spread else 0.0
-
-
-def doubts(found: dict[str, Any]) -> Iterator[str]:
-    """Reasons to distrust the result."""
-    if found["score"] - found["interval"] <= found["baseline"]:
-        always = "the mean" if found["task"] == "regression" else "the most frequent class"
-        yield f"the model is no better, within its interval, than always predicting {always}"
-    if found["training_score"] - found["score"] > FAR_APART:
-        yield (
-            f"{found['measure']} is {found['training_score']:.3f} on the training rows and {found['score']:.3f} out "
-            "of fold: the model overfits"
-        )
-
-
-def proven_margin(learner: Any, X: Any, target: Array) -> float:
-    """A lower bound, rounding included, of how far the score of each row's class is above those of the others.
-
-    A sum of m products of doubles in any order has an error of at most γ·Σ|w_i·x_i|, γ = m·u/(1 − m·u), u = 2⁻⁵³ (N.
-    Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1). −∞ for a learner without planes, or
-    with one plane per pair of classes.
-    """
-    coef = planes_of(learner)
-    if coef is None or coef.shape[0] not in (1, learner.classes_.size):
-        return -np.inf
-    coef, bias = coef.astype(np.float64), np.atleast_1d(learner.intercept_).astype(np.float64)
-    products = int(np.diff(X.indptr).max(initial=0)) + 4
-    gamma = 2 * products * 2.0**-53 / (1 - products * 2.0**-53)  # twice, because Σ|w_i·x_i| is rounded as well
-    low, high = (X @ coef.T + bias, abs(X) @ abs(coef).T + abs(bias))
-    if coef.shape[0] == 1:
-        return float((np.where(target == 1, low[:, 0], -low[:, 0]) - gamma * high[:, 0]).min())
-    rows = np.arange(target.size)
-    own = (low - gamma * high)[rows, target]
-    rivals = low + gamma * high
-    rivals[rows, target] = -np.inf
-    return float((own - rivals.max(axis=1)).min())

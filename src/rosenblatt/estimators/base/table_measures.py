@@ -1,0 +1,130 @@
+"""Measures of table models: R², the area under the ROC curve, proven margins, and a user's own scorer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import get_scorer
+from sklearn.utils.metaestimators import available_if
+
+Array = np.ndarray[Any, Any]
+FAR_APART = 0.1  # difference between training and out-of-fold scores that is worth a warning
+SUSPICIOUS = 0.99  # a column that alone predicts this well may contain the label
+MOST_WEIGHTS = 50
+NORMAL_95 = 1.959963984540054
+
+
+def area_under_curve(positive: Array, scores: Array, weights: Array | None = None) -> float:
+    """The weighted probability that a positive row scores above a negative one; ties count ½."""
+    _, place = np.unique(scores, return_inverse=True)
+    mass = np.ones(scores.size) if weights is None else weights
+    ours, others = (np.bincount(place, mass * one) for one in (positive, ~positive))
+    below = np.cumsum(others) - 0.5 * others
+    return float(ours @ below / (ours.sum() * others.sum()))
+
+
+def scorer_name(scoring: Any) -> str:
+    """The name of the user's measure in the summary."""
+    return scoring if isinstance(scoring, str) else "scoring"
+
+
+def user_score(scoring: Any, answers: OutOfFold, truth: Array, weights: Array | None) -> float:
+    """The user's measure, on rows that the model did not learn from."""
+    by_weight = {} if weights is None else {"sample_weight": weights}
+    return float(get_scorer(scoring)(answers, np.arange(truth.size), truth, **by_weight))
+
+
+def score_parts(folds: Array) -> Array:
+    """The folds; a single held-out part is cut into five."""
+    return folds if folds.max(initial=0) else np.arange(folds.size) % 5
+
+
+class OutOfFold:
+    """Out-of-fold predictions as an estimator, for scikit-learn's scorers; X is row numbers."""
+
+    def __init__(self, classes: Array | None, answers: Array, scores: Array, tags: Any) -> None:
+        self.answers, self.scores, self.tags = answers, scores, tags
+        self._estimator_type = "regressor" if classes is None else "classifier"
+        if classes is not None:
+            self.classes_ = classes
+
+    def fit(self, X: Any, y: Any) -> OutOfFold:
+        """Do nothing."""
+        return self
+
+    @available_if(lambda self: hasattr(self, "classes_"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, rows: Array) -> Array:
+        """The probabilities."""
+        found: Array = self.answers[rows]
+        return found
+
+    @available_if(lambda self: hasattr(self, "classes_"))  # type: ignore[untyped-decorator]
+    def decision_function(self, rows: Array) -> Array:
+        """The scores; of two classes one number per row."""
+        found: Array = self.scores[rows]
+        return found[:, 1] - found[:, 0] if found.ndim == 2 and found.shape[1] == 2 else found
+
+    def predict(self, rows: Array) -> Array:
+        """The predictions."""
+        if hasattr(self, "classes_"):
+            rows = self.classes_[self.answers[rows].argmax(axis=1)]
+            return rows
+        found: Array = self.answers[rows]
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        """The tags of a classifier or a regressor."""
+        return self.tags
+
+
+def planes_of(learner: Any) -> Array | None:
+    """The coefficients of a learner, (planes, features); None if it has none."""
+    coef = getattr(learner, "coef_", None)
+    if coef is None:
+        return None
+    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
+
+
+def r2(target: Array, predictions: Array, weights: Array | None = None) -> float:
+    """The share of the target's variance that the predictions explain."""
+    mass = np.ones(target.size) if weights is None else weights
+    spread = float((mass * (target - np.average(target, weights=mass)) ** 2).sum()) if target.size else 0.0
+    return 1 - float((mass * (target - predictions) ** 2).sum()) / spread if spread else 0.0
+
+
+def doubts(found: dict[str, Any]) -> Iterator[str]:
+    """Reasons to distrust the result."""
+    if found["score"] - found["interval"] <= found["baseline"]:
+        always = "the mean" if found["task"] == "regression" else "the most frequent class"
+        yield f"the model is no better, within its interval, than always predicting {always}"
+    if found["training_score"] - found["score"] > FAR_APART:
+        yield (
+            f"{found['measure']} is {found['training_score']:.3f} on the training rows and {found['score']:.3f} out "
+            "of fold: the model overfits"
+        )
+
+
+def proven_margin(learner: Any, X: Any, target: Array) -> float:
+    """A lower bound, rounding included, of how far the score of each row's class is above those of the others.
+
+    A sum of m products of doubles in any order has an error of at most γ·Σ|w_i·x_i|, γ = m·u/(1 − m·u), u = 2⁻⁵³ (N.
+    Higham, "Accuracy and stability of numerical algorithms", 2002, section 3.1). −∞ for a learner without planes, or
+    with one plane per pair of classes.
+    """
+    coef = planes_of(learner)
+    if coef is None or coef.shape[0] not in (1, learner.classes_.size):
+        return -np.inf
+    coef, bias = coef.astype(np.float64), np.atleast_1d(learner.intercept_).astype(np.float64)
+    products = int(np.diff(X.indptr).max(initial=0)) + 4
+    gamma = 2 * products * 2.0**-53 / (1 - products * 2.0**-53)  # twice, because Σ|w_i·x_i| is rounded as well
+    low, high = (X @ coef.T + bias, abs(X) @ abs(coef).T + abs(bias))
+    if coef.shape[0] == 1:
+        return float((np.where(target == 1, low[:, 0], -low[:, 0]) - gamma * high[:, 0]).min())
+    rows = np.arange(target.size)
+    own = (low - gamma * high)[rows, target]
+    rivals = low + gamma * high
+    rivals[rows, target] = -np.inf
+    return float((own - rivals.max(axis=1)).min())
