@@ -22,7 +22,9 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from rosenblatt import FileError, read_conll
 from rosenblatt.data.formats import conll, svmlight
 from rosenblatt.data.formats import decimal_numbers as numbers
-from rosenblatt.data.formats.reading import Reading, row_blocks, with_layout
+from rosenblatt.data.formats.contents import with_layout
+from rosenblatt.data.formats.reading import Reading
+from rosenblatt.data.formats.row_blocks import row_blocks
 from written import NUMBER, mutated
 
 BOM = b"\xef\xbb\xbf"

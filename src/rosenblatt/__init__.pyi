@@ -5,7 +5,8 @@ from . import teaching as teaching
 from ._version import __version__
 from .data.errors import FileError, NewerFormatError
 from .data.formats.conll import read_conll
-from .data.formats.reading import Reading, read, stream
+from .data.formats.read_and_stream import read, stream
+from .data.formats.reading import Reading
 from .estimators.base.report import Report
 from .estimators.grid_search import GridSearchCV
 from .estimators.hierarchical import HierarchicalPerceptron

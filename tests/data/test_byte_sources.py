@@ -205,7 +205,7 @@ def test_settings_are_checked(tmp_path):
 
 
 def test_stream_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.formats.reading.block_bytes", lambda memory: 300)
+    monkeypatch.setattr("rosenblatt.data.formats.read_and_stream.block_bytes", lambda memory: 300)
     X = sp.random(100, 30, 0.2, format="csr", random_state=0)
     path = str(tmp_path / "rows.svm")
     dump_svmlight_file(X, np.arange(100), path, zero_based=False)
@@ -277,7 +277,7 @@ def test_no_thread_that_reads_outlives_python(tmp_path):
     path = written(tmp_path, b"a,label\n1,2\n3\n" + b"1,2\n" * 6_000_000, "t.csv")
     script = """
 import sys, time
-from rosenblatt.data.formats import reading
+from rosenblatt import Reading, read
 from rosenblatt.data.formats import table_batches, table_layout
 
 def slow(self, size=-1, read=table_batches._FeedHandle.read):
@@ -285,9 +285,9 @@ def slow(self, size=-1, read=table_batches._FeedHandle.read):
     return read(self, size)
 
 table_batches._FeedHandle.read = slow
-how = reading.Reading("csv", layout=table_layout.Layout((table_layout.Column("a"),), None, ""))
+how = Reading("csv", layout=table_layout.Layout((table_layout.Column("a"),), None, ""))
 try:
-    reading.read(sys.argv[1], like=how)
+    read(sys.argv[1], like=how)
 except ValueError as error:
     print(error)
     sys.exit(2)

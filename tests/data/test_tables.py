@@ -16,7 +16,8 @@ import zstandard
 
 from rosenblatt import FileError, read
 from rosenblatt.data.formats import table_batches
-from rosenblatt.data.formats.reading import make_reading, with_layout
+from rosenblatt.data.formats.contents import with_layout
+from rosenblatt.data.formats.reading import make_reading
 from written import ROWS, TABLE, written
 
 

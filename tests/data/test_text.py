@@ -11,7 +11,8 @@ import rosenblatt
 from rosenblatt import FileError, read
 from rosenblatt.data.formats import byte_sources as sources
 from rosenblatt.data.formats import hashed_text, svmlight
-from rosenblatt.data.formats.reading import make_reading, row_blocks
+from rosenblatt.data.formats.reading import make_reading
+from rosenblatt.data.formats.row_blocks import row_blocks
 from written import written
 
 # -- text ------------------------------------------------------------------------------------------------------------

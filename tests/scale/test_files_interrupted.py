@@ -150,7 +150,7 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch, on_disk):
     expected = path.read_bytes()
 
     def learn(act, **settings):
-        count, parse = [0], rosenblatt.data.formats.reading._svmlight_block
+        count, parse = [0], rosenblatt.data.formats.row_blocks._svmlight_block
 
         def acting(*args):
             count[0] += 1
@@ -159,7 +159,7 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch, on_disk):
             return parse(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr("rosenblatt.data.formats.reading._svmlight_block", acting)
+            patch.setattr("rosenblatt.data.formats.row_blocks._svmlight_block", acting)
             return fit(rosenblatt.Perceptron(**settings), path)
 
     for settings in ({"max_epochs": 3}, {"max_epochs": 1, "order": "cyclic"}):

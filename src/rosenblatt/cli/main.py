@@ -166,7 +166,9 @@ def check(
     import rosenblatt
     from rosenblatt.cli.scoring import with_column_names
     from rosenblatt.data.formats.byte_sources import spooled
-    from rosenblatt.data.formats.reading import make_reading, rereadable, with_layout
+    from rosenblatt.data.formats.contents import with_layout
+    from rosenblatt.data.formats.read_and_stream import rereadable
+    from rosenblatt.data.formats.reading import make_reading
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     with spooled(source, stdin=False) as files:

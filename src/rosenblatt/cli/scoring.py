@@ -18,16 +18,10 @@ from rosenblatt.cli.table_models import answers_by_part, is_table_model, labelle
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import table_layout
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
-from rosenblatt.data.formats.reading import (
-    Reading,
-    RowBlock,
-    encode_target,
-    format_family,
-    make_reading,
-    rereadable,
-    row_blocks,
-    with_layout,
-)
+from rosenblatt.data.formats.contents import with_layout
+from rosenblatt.data.formats.read_and_stream import rereadable
+from rosenblatt.data.formats.reading import Reading, format_family, make_reading
+from rosenblatt.data.formats.row_blocks import RowBlock, encode_target, row_blocks
 from rosenblatt.scale.prediction import how_to_read
 
 MOST_CONFUSIONS = 12  # classes of a confusion table that is printed

@@ -11,7 +11,7 @@ import numpy as np
 from rosenblatt.data.columns.files import table_parts
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import expand_paths, spooled
-from rosenblatt.data.formats.reading import rereadable
+from rosenblatt.data.formats.read_and_stream import rereadable
 from rosenblatt.scale.prediction import how_to_read
 from rosenblatt.scale.table_files import fit_table, labelled_table
 

@@ -275,7 +275,9 @@ def _fit_in_memory(model: Any, source: str, settings: dict[str, Any]) -> None:
     """Train a learner that needs all rows at once."""
     import rosenblatt
     from rosenblatt.data.formats.byte_sources import spooled
-    from rosenblatt.data.formats.reading import make_reading, rereadable, with_layout
+    from rosenblatt.data.formats.contents import with_layout
+    from rosenblatt.data.formats.read_and_stream import rereadable
+    from rosenblatt.data.formats.reading import make_reading
 
     with spooled(source, stdin=False) as files:
         how = make_reading(files, **settings)

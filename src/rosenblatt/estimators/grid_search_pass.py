@@ -15,7 +15,8 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import indexable
 
 from rosenblatt.data.errors import NonFiniteInputError
-from rosenblatt.data.examples import Dense, class_weights, is_narrow, radius2
+from rosenblatt.data.examples import Dense, is_narrow, radius2
+from rosenblatt.data.row_weights import class_weights
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.linear import LinearClassifier
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.embeddings import stored_rows
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import encode_weights
+from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.calibration import Calibration, temperature
 from rosenblatt.estimators.base.dense_rows import on_host, placed_like, refuse_sparse, used_as_is
 from rosenblatt.estimators.base.fitting import all_or_nothing

@@ -12,17 +12,10 @@ import numpy as np
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
-from rosenblatt.data.formats.reading import (
-    Contents,
-    Inventory,
-    Reading,
-    RowBlock,
-    in_bytes,
-    make_reading,
-    max_line_bytes,
-    preview_tasks,
-    with_layout,
-)
+from rosenblatt.data.formats.contents import Contents, Inventory, with_layout
+from rosenblatt.data.formats.read_and_stream import max_line_bytes
+from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
+from rosenblatt.data.formats.row_blocks import RowBlock, preview_tasks
 from rosenblatt.estimators.base.fitting import RowsWanted, named_classes, train_from
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileRows, FileSource, ParsedRows, example_encoder, strange_label

@@ -33,7 +33,9 @@ from rosenblatt.data.formats.byte_sources import (
     format_by_name,
     open_bytes,
 )
-from rosenblatt.data.formats.reading import MAX_LABELS, Reading, RowBlock, csr_from_arrays
+from rosenblatt.data.formats.contents import MAX_LABELS
+from rosenblatt.data.formats.reading import Reading
+from rosenblatt.data.formats.row_blocks import RowBlock, csr_from_arrays
 from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors, import_pyarrow
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from

@@ -22,7 +22,9 @@ from rosenblatt.data.formats.byte_sources import (
     readable_once,
     refuse_overwriting_inputs,
 )
-from rosenblatt.data.formats.reading import Reading, RowBlock, encode_target, format_family, make_reading, with_layout
+from rosenblatt.data.formats.contents import with_layout
+from rosenblatt.data.formats.reading import Reading, format_family, make_reading
+from rosenblatt.data.formats.row_blocks import RowBlock, encode_target
 from rosenblatt.data.formats.table_batches import import_pyarrow
 from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.estimators.base.state_checks import is_count, must

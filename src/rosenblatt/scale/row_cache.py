@@ -38,7 +38,9 @@ from rosenblatt.data.formats.byte_sources import (
     file_stamps,
     make_folder,
 )
-from rosenblatt.data.formats.reading import Contents, Inventory, Reading, RowBlock, parse_tasks, with_layout
+from rosenblatt.data.formats.contents import Contents, Inventory, with_layout
+from rosenblatt.data.formats.reading import Reading
+from rosenblatt.data.formats.row_blocks import RowBlock, parse_tasks
 from rosenblatt.data.safe_writing import os_error_message, replace_atomically
 from rosenblatt.learn.orders import block_bounds
 from rosenblatt.learn.row_gathering import room

@@ -14,7 +14,8 @@ import numpy as np
 
 from rosenblatt.data.columns.accumulation import ColumnAccumulator
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.reading import Contents, Reading
+from rosenblatt.data.formats.contents import Contents
+from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.table_layout import ColumnSurvey
 from rosenblatt.estimators.base.report import Scan
 from rosenblatt.estimators.base.state_checks import check_machine, is_count, is_number, must

@@ -18,7 +18,8 @@ import numpy as np
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import table_layout
 from rosenblatt.data.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
-from rosenblatt.data.formats.reading import HASHED_FEATURES, Contents, Reading, in_bytes, make_reading, merge_contents
+from rosenblatt.data.formats.contents import Contents, merge_contents
+from rosenblatt.data.formats.reading import HASHED_FEATURES, Reading, in_bytes, make_reading
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
 from rosenblatt.learn.mixing import MIXINGS, ShardCosts
 from rosenblatt.scale.checkpoints import Checkpoint

@@ -21,7 +21,9 @@ import scipy.sparse as sp
 from rosenblatt.data.columns.held_out import at_level, row_hashes
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import cache_folder, file_stamps
-from rosenblatt.data.formats.reading import Contents, Reading, RowBlock
+from rosenblatt.data.formats.contents import Contents
+from rosenblatt.data.formats.reading import Reading
+from rosenblatt.data.formats.row_blocks import RowBlock
 from rosenblatt.scale import row_cache
 from rosenblatt.scale.large_tables import Preparation
 from rosenblatt.scale.row_cache import SUFFIX, RowCache, load_cache, write_cache

@@ -24,7 +24,8 @@ from rosenblatt.data.columns.labels import Labels, labels_of
 from rosenblatt.data.columns.values import ColumnValues, one_column
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
-from rosenblatt.data.formats.reading import MAX_LABELS, Reading
+from rosenblatt.data.formats.contents import MAX_LABELS
+from rosenblatt.data.formats.reading import Reading
 from rosenblatt.estimators import table_search_rows
 from rosenblatt.estimators.base import table_model
 from rosenblatt.scale.read_ahead import ahead

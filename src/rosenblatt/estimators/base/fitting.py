@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 
 from rosenblatt.data.errors import FileError, NotFiniteError
-from rosenblatt.data.examples import as_labels, check_labels, distinct
+from rosenblatt.data.label_codes import as_labels, check_labels, distinct
 from rosenblatt.estimators.base.report import Report, unseen
 from rosenblatt.learn.epochs import EpochRecord, EpochRecords, PartOfEpoch, Source, Training
 from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal

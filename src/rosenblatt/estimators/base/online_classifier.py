@@ -10,16 +10,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils import column_or_1d
 
-from rosenblatt.data.examples import (
-    Examples,
-    as_labels,
-    check_labels,
-    class_weights,
-    distinct,
-    encode_indicator,
-    encode_labels,
-    merge_labels,
-)
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.label_codes import as_labels, check_labels, distinct, encode_indicator, encode_labels, merge_labels
+from rosenblatt.data.row_weights import class_weights
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch, warn
 from rosenblatt.estimators.base.given_weights import take_weights
