@@ -54,9 +54,10 @@ from .show.pictures.curves import (
 )
 from .show.pictures.grid_search_scores import SearchDisplay, plot_search
 from .show.pictures.hulls import HullsDisplay, plot_hulls
-from .show.pictures.labels import LogisticDisplay, NormalisedDisplay, plot_logistic, plot_normalised
 from .show.pictures.lattice import LatticeDisplay, plot_lattice
+from .show.pictures.logistic_curve import LogisticDisplay, plot_logistic
 from .show.pictures.loss_surface import SurfaceDisplay, plot_surface
+from .show.pictures.normalised_rows import NormalisedDisplay, plot_normalised
 from .show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
 from .show.pictures.words import WordsDisplay, plot_words
 from .show.recording import Step

@@ -264,7 +264,7 @@ def test_bench(folder, monkeypatch):
     assert "MB/s" in run("bench", folder / "table.csv", "--label", "churned")[1]
     monkeypatch.setenv("ROSENBLATT_CACHE", str(folder / "caches"))
     assert len(json.loads(run("bench", "-", "--json", input=(folder / "rows.svm").read_bytes())[1])) == 3
-    monkeypatch.setattr("rosenblatt.cli.scoring.SYNTHETIC_ROWS", 50)
+    monkeypatch.setattr("rosenblatt.cli.speed.SYNTHETIC_ROWS", 50)
     assert run("bench")[0] == 0
 
 

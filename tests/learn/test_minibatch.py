@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent, default_batch, fit_path
+from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import BadRowError, to_host
-from rosenblatt.learn.linear.settings import Settings
 
 SOURCE = Path(__file__).parents[2] / "src" / "rosenblatt"
 
@@ -252,7 +252,7 @@ package.__path__ = [{str(SOURCE)!r}]
 sys.modules["rosenblatt"] = package
 import numpy as np
 from rosenblatt.learn.linear.minibatch import fit_path
-from rosenblatt.learn.linear.settings import Settings
+from rosenblatt.learn.linear.minibatch_settings import Settings
 print(fit_path(np.eye(40), np.arange(40) % 2, Settings("softmax", 2))[0].shape)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

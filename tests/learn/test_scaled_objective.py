@@ -8,8 +8,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
 from rosenblatt.learn.linear.losses import LOSSES, curve
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent
+from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import wide_product
-from rosenblatt.learn.linear.settings import Settings
 
 NUMPY = array_namespace(np.empty(0))
 

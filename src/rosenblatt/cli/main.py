@@ -268,7 +268,7 @@ def bench(
     label: LabelOption = None,
 ) -> None:
     """Measure the speed of reading and training on this machine."""
-    from rosenblatt.cli.scoring import measure_speed
+    from rosenblatt.cli.speed import measure_speed
 
     found = measure_speed(source, reading_settings(format, label, None, None, True, "onehot", "1,1"))
     if as_json:

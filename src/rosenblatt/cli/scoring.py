@@ -1,14 +1,9 @@
-"""Models applied to files: predictions, accuracy, and the speed of reading and training."""
+"""Models applied to files: predictions, and how good they are."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +15,11 @@ from rosenblatt.data.formats import table_layout
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
 from rosenblatt.data.formats.contents import with_layout
 from rosenblatt.data.formats.read_and_stream import rereadable
-from rosenblatt.data.formats.reading import Reading, format_family, make_reading
+from rosenblatt.data.formats.reading import Reading, format_family
 from rosenblatt.data.formats.row_blocks import RowBlock, encode_target, row_blocks
 from rosenblatt.scale.prediction import how_to_read
 
 MOST_CONFUSIONS = 12  # classes of a confusion table that is printed
-SYNTHETIC_ROWS = 20_000  # used if no file is given
 
 
 @dataclass(frozen=True)
@@ -235,51 +229,6 @@ def _check_comparable(classes: Any, labels: Any, path: str) -> None:
         raise FileError(
             f"expected labels of the kind that the model was trained on, such as {known!r}, found {found!r}", path
         )
-
-
-def measure_speed(source: Any, settings: dict[str, Any]) -> dict[str, float]:
-    """The speed of reading and training on this machine."""
-    import rosenblatt
-
-    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        path = source if source is not None else str(_write_synthetic_rows(Path(folder) / "rows.svm"))
-        path = stack.enter_context(spooled(path, stdin=False))
-        how = make_reading(path, **settings)
-        with rereadable(path, how, scan=True) as files:
-            how, paths = with_layout(files, how), expand_paths(files)
-            rosenblatt.read(files, like=how)  # compiles the reader
-            megabytes = sum(os.path.getsize(one) for one in paths) / 1e6
-            began = time.perf_counter()
-            X, y = rosenblatt.read(files, like=how)
-            found = {"read, MB/s": megabytes / (time.perf_counter() - began)}
-            if how.format == "svmlight" and len(paths) == 1 and not paths[0].endswith(".zst") and y.ndim == 1:
-                found["scikit-learn reads, MB/s"] = megabytes / _sklearn_seconds(paths[0])
-        model = rosenblatt.AveragedPerceptron(max_epochs=1, random_state=0)
-        model.partial_fit(X[:100], y[:100], classes=np.unique(y) if y.ndim == 1 else np.arange(y.shape[1]))
-        began = time.perf_counter()
-        model.partial_fit(X, y)
-        seconds = time.perf_counter() - began
-    return {**found, "one epoch, million values/s": getattr(X, "nnz", X.size) / seconds / 1e6}
-
-
-def _sklearn_seconds(path: str) -> float:
-    """The time that scikit-learn takes to read the file."""
-    from sklearn.datasets import load_svmlight_file
-
-    began = time.perf_counter()
-    load_svmlight_file(path)
-    return time.perf_counter() - began
-
-
-def _write_synthetic_rows(path: Path) -> Path:
-    rng = np.random.default_rng(0)
-    with open(path, "w") as file:
-        for label in rng.integers(0, 2, SYNTHETIC_ROWS):
-            columns = np.unique(rng.integers(1, 50_000, 60))
-            file.write(
-                f"{label} " + " ".join(f"{c}:{v:.4f}" for c, v in zip(columns, rng.random(60), strict=False)) + "\n"
-            )
-    return path
 
 
 def with_column_names(X: Any, how: Any) -> Any:

@@ -27,9 +27,9 @@ from rosenblatt.estimators.base.online_classifier import encoded_classes
 from rosenblatt.estimators.base.probe_report import ProbeReport
 from rosenblatt.estimators.base.state_checks import check_attributes, check_planes, is_number, must
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent
+from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.minibatch_solver import default_passes
 from rosenblatt.learn.linear.row_reader import RowReader, find_bad_row, largest, score_blocks, to_host
-from rosenblatt.learn.linear.settings import Settings
 from rosenblatt.learn.tie_rule import decide
 from rosenblatt.prove.generalisation_bounds import clopper_pearson
 

@@ -21,9 +21,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host
 from rosenblatt.learn.linear.scaled_objective import ScaledObjective
-from rosenblatt.learn.linear.settings import Settings
 
 MOMENTUM = 0.9
 FORGET = 4.0  # the start counts e⁻⁴ at the end, where the penalty alone curves the objective

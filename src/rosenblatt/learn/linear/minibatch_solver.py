@@ -18,9 +18,9 @@ from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.linear.lbfgs import LimitedMemory
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent, default_batch
+from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import RowReader, find_bad_row, largest, to_host
 from rosenblatt.learn.linear.scaled_objective import Minimum
-from rosenblatt.learn.linear.settings import Settings
 from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.online.solver import LinearSolver, problems
 from rosenblatt.learn.online.state import State

@@ -33,8 +33,8 @@ import scipy.sparse as sp
 
 from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions, moments
+from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host, wide_product
-from rosenblatt.learn.linear.settings import Settings
 
 SAMPLE = 2048  # rows from which the directions and the step size are computed
 DIRECTIONS = 128  # of the features' correlations that M divides at most, where they come from a sample
