@@ -48,7 +48,7 @@ def test_train_with_nothing_set_tells_the_table_the_score_and_what_counts(churn)
     lines = out.splitlines()
     assert lines[0].startswith("churn.csv: 117 rows, classification of churned (3 rows without a label are left out): ")
     assert "months: " in lines[1]
-    assert "  left out customer: all values are different, as of an id" in lines
+    assert "  left out customer: all values are different, like an id" in lines
     assert "  left out copy: a one-to-one copy of the label" in lines
     assert any(line.startswith("averaged passive-aggressive, ") for line in lines)
     assert any(' folds (always "' in line for line in lines)
@@ -65,7 +65,7 @@ def test_a_file_larger_than_memory_trains_with_nothing_else_set(churn, monkeypat
     code, out, errors = run("train", churn, "--label", "churned", "-o", model, "--checkpoint", point)
     assert (code, errors) == (0, "")
     assert " held-out rows (always " in out
-    assert "  left out customer: all values are different, as of an id" in out.splitlines()
+    assert "  left out customer: all values are different, like an id" in out.splitlines()
     assert load(model).summary_.rows == 117
     assert len(load(point).report_.epochs) == load(model).summary_.passes
     code, again, _ = run("train", churn, "--label", "churned", "--checkpoint", point, "--resume", "--memory", "500MB")
@@ -119,7 +119,7 @@ def test_info_shows_the_columns_that_count(churn):
 def test_kinds_and_the_task_can_be_told(churn):
     model = churn.parent / "m"
     out = run("train", churn, "--label", "churned", "--column", "zip=names", "--column", "amount=drop", "-o", model)[1]
-    assert "left out amount: as asked" in out
+    assert "left out amount: as requested" in out
     assert "zip=53111" in load(model).encoder_.get_feature_names_out()
     assert "regression of months" in run("train", churn, "--label", "months")[1]
     out = run("train", churn, "--label", "months", "--task", "classification", "-o", model)[1]

@@ -72,9 +72,9 @@ def test_kind_of_a_column(values, expected):
         (MISSING, "empty"),
         ([None, None], "empty"),
         ([7, 7, 7], "constant"),
-        (list(range(30)), "whole numbers, as of an id"),
-        ([f"customer{k}" for k in range(30)], "as of an id"),
-        ([f"{k:08x}-e29b-41d4-a716" for k in range(30)], "as of an id"),
+        (list(range(30)), "whole numbers, like an id"),
+        ([f"customer{k}" for k in range(30)], "like an id"),
+        ([f"{k:08x}-e29b-41d4-a716" for k in range(30)], "like an id"),
     ],
 )
 def test_columns_that_are_left_out_are_named_with_the_reason(values, reason):
@@ -343,7 +343,7 @@ def test_refusals_say_what_is_wrong():
         TableEncoder().fit(pa.table({"c": [[1], [2]]}))
     with pytest.raises(ValueError, match="Two columns of X are named 'a'"):
         TableEncoder().fit(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"]))
-    assert TableEncoder(columns={"note": "drop"}).fit(frame).left_out_ == {"note": "as asked"}
+    assert TableEncoder(columns={"note": "drop"}).fit(frame).left_out_ == {"note": "as requested"}
 
 
 # -- scikit-learn and model files --------------------------------------------------------------------------------------

@@ -240,7 +240,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return decided
         if not isinstance(asked, str):  # a transformer, even for a column that would be left out
             return decided if decided.kind else Kind("names")
-        return Kind(None, "as asked") if asked == DROP else Kind(asked)
+        return Kind(None, "as requested") if asked == DROP else Kind(asked)
 
     def _check_kinds(self, names: list[str]) -> None:
         for name, kind in (self.columns or {}).items():

@@ -44,12 +44,12 @@ def kind_of(column: ColumnValues, found: ColumnStatistics) -> Kind:
     all_different = found.distinct == found.present == found.rows >= LEAST_ROWS_OF_IDS
     if found.numbers >= NUMERIC_SHARE * found.present:
         if found.whole and all_different and not found.strays:
-            return Kind(None, "all values are different whole numbers, as of an id")
+            return Kind(None, "all values are different whole numbers, like an id")
         return Kind("numbers", note=_about_strays(found))
     if found.median_words >= TEXT_WORDS and found.distinct > TEXT_SHARE * found.present:
         return Kind("text")
     if all_different:
-        return Kind(None, "all values are different, as of an id")
+        return Kind(None, "all values are different, like an id")
     return Kind("names")
 
 
