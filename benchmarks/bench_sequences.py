@@ -124,7 +124,7 @@ class Chunking:
         train, test = columns(at / "train.txt.gz"), columns(at / "test.txt.gz")
         self.X, self.y = [features(one) for one in train], [[row[2] for row in one] for one in train]
         self.Xt, self.yt = [features(one) for one in test], [[row[2] for row in one] for one in test]
-        encoded, rows = ItemFeatures.met(self.X)
+        encoded, rows = ItemFeatures.collected(self.X)
         _, named, starts = rows.features
         parts = (np.ones(named.size, np.float32), named.view(np.int32), starts.view(np.int64))
         matrix = sp.csr_matrix(parts, shape=(rows.tokens, encoded.size))

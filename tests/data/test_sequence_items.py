@@ -14,7 +14,7 @@ from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 def encoded(item):
     """The features of one token, by name: what pycrfsuite.ItemSequence([item]).items() shows."""
-    features, rows = ItemFeatures.met([[item]])
+    features, rows = ItemFeatures.collected([[item]])
     values = rows.features.values if rows.features.values.size else np.ones(rows.features.columns.size)
     return [(features.names[column], float(value)) for column, value in zip(rows.features.columns, values, strict=True)]
 
@@ -63,7 +63,7 @@ def test_a_token_has_the_features_that_crfsuite_gives_it(item, features):
 )
 def test_what_is_no_feature_is_refused_with_its_place(item, message):
     with pytest.raises(ValueError, match=message):
-        ItemFeatures.met([[["a"]], [["a"], item]])
+        ItemFeatures.collected([[["a"]], [["a"], item]])
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_is_no_feature_is_refused_with_its_place(item, message):
 )
 def test_what_is_no_sentence_is_refused(X, message):
     with pytest.raises(ValueError, match=message):
-        ItemFeatures.met(X)
+        ItemFeatures.collected(X)
 
 
 def test_a_feature_that_is_there_twice_counts_twice():
@@ -85,7 +85,7 @@ def test_a_feature_that_is_there_twice_counts_twice():
 
 
 def test_unknown_features_are_passed_over():
-    features, _ = ItemFeatures.met([[["a", "b"]]])
+    features, _ = ItemFeatures.collected([[["a", "b"]]])
     rows = features.rows([[["b", "new"], {"a": 2.0, "other": "x"}]])
     assert rows.features.columns.tolist() == [1, 2, 0, 2]
     model = SequencePerceptron(random_state=0).fit([[["a"], ["b"]]], [["A", "B"]])
@@ -94,7 +94,7 @@ def test_unknown_features_are_passed_over():
 
 def test_min_count_leaves_out_rare_features():
     X = [[["a", "b"], ["a"], {"c": 2.0, "a": 1.0}], [["b"]]]
-    features, rows = ItemFeatures.met(X, min_count=2)
+    features, rows = ItemFeatures.collected(X, min_count=2)
     assert features.names == ["a", "b"]
     assert rows.features.columns.tolist() == [0, 1, 0, 0, 1]
     assert rows.features.starts.tolist() == [0, 2, 3, 4, 5]
@@ -102,8 +102,8 @@ def test_min_count_leaves_out_rare_features():
 
 
 def test_known_features_keep_their_numbers():
-    before, _ = ItemFeatures.met([[["a", "b"]]])
-    after, rows = ItemFeatures.met([[["c", "b"]]], before)
+    before, _ = ItemFeatures.collected([[["a", "b"]]])
+    after, rows = ItemFeatures.collected([[["c", "b"]]], before)
     assert (after.names, rows.features.columns.tolist()) == (["a", "b", "c"], [2, 1])
     assert before.names == ["a", "b"]
 
@@ -128,9 +128,9 @@ def test_words_are_numbered_as_a_dictionary_numbers_them(first, second, third):
 
 def test_pieces_of_sentences_are_joined(monkeypatch):
     X = [[[f"w{k % 7}", f"v{k}"], []] for k in range(20)] + [[]]
-    whole, rows = ItemFeatures.met(X)
+    whole, rows = ItemFeatures.collected(X)
     monkeypatch.setattr(token_features, "SENTENCES_AT_ONCE", 3)
-    parts, again = ItemFeatures.met(X)
+    parts, again = ItemFeatures.collected(X)
     assert whole.names == parts.names
     assert rows.features.columns.tolist() == again.features.columns.tolist()
     assert parts.rows(X).features.columns.tolist() == rows.features.columns.tolist()
@@ -156,4 +156,4 @@ def test_features_nested_too_deeply_are_refused():
     token = {}
     token["a"] = token
     with pytest.raises(ValueError, match="Sentence 0, token 1: its features are nested too deeply"):
-        ItemFeatures.met([[["a"], token]])
+        ItemFeatures.collected([[["a"], token]])

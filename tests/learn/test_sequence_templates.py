@@ -16,7 +16,7 @@ WORDS = [[("He", "PRP"), ("reckons", "VBZ"), ("the", "DT"), ("current", "JJ"), (
 
 def expanded(template, sentences, token=None):
     """The names of the features of each token of the first sentence."""
-    features, rows = TemplateFeatures.met(sentences, template)
+    features, rows = TemplateFeatures.collected(sentences, template)
     names, columns = features.names, rows.features.columns.tolist()
     per = len(Template.parse(template).lines)
     each = [[names[column] for column in columns[at : at + per]] for at in range(0, len(columns), per)]
@@ -55,7 +55,7 @@ def test_beyond_the_sentence_cells_have_names_of_their_own():
 
 
 def test_lines_with_the_same_text_share_features():
-    features, rows = TemplateFeatures.met([[("a",), ("b",), ("a",)]], "U:%x[-1,0]\nU:%x[1,0]")
+    features, rows = TemplateFeatures.collected([[("a",), ("b",), ("a",)]], "U:%x[-1,0]\nU:%x[1,0]")
     assert sorted(features.names) == ["U:_B+1", "U:_B-1", "U:a", "U:b"]
     a = features.number("U:a")
     assert rows.features.columns.reshape(-1, 2)[1].tolist() == [a, a]
@@ -76,16 +76,16 @@ def test_expansion_is_by_the_book(sentences, lines):
     template = "\n".join(f"{line[0]}{number}:{line[1:]}" for number, line in enumerate(lines))
     wanted = [token for sentence in sentences for token in by_the_book(template, sentence)]
     assert expanded(template, sentences) == wanted
-    features, rows = TemplateFeatures.met(sentences, template)
+    features, rows = TemplateFeatures.collected(sentences, template)
     assert features.rows(sentences).features.columns.tolist() == rows.features.columns.tolist()
 
 
 def test_pieces_give_what_one_piece_gives(monkeypatch):
     sentences = [[("a", "x"), ("b", "y")], [], [("c", "x")] * 5, [("a", "z")]] * 3
     template = "U0:%x[0,0]\nU1:%x[-1,1]/%x[1,0]"
-    whole, rows = TemplateFeatures.met(sentences, template)
+    whole, rows = TemplateFeatures.collected(sentences, template)
     monkeypatch.setattr(templates, "TOKENS_AT_ONCE", 1)
-    parts, again = TemplateFeatures.met(sentences, template)
+    parts, again = TemplateFeatures.collected(sentences, template)
     assert sorted(whole.names) == sorted(parts.names)
     said = [[features.names[column] for column in found.features.columns] for features, found in
             ((whole, rows), (parts, again))]  # fmt: skip
@@ -93,7 +93,7 @@ def test_pieces_give_what_one_piece_gives(monkeypatch):
 
 
 def test_unknown_cells_are_passed_over():
-    features, _ = TemplateFeatures.met([[("a", "x"), ("b", "y")]], "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[0,0]/%x[0,1]")
+    features, _ = TemplateFeatures.collected([[("a", "x"), ("b", "y")]], "U0:%x[0,0]\nU1:%x[0,1]\nU2:%x[0,0]/%x[0,1]")
     known = features.rows([[("a", "new"), ("b", "x")]]).features.columns.reshape(-1, 3).tolist()
     none = features.size
     assert known == [[features.number("U0:a"), none, none], [features.number("U0:b"), features.number("U1:x"), none]]
@@ -101,10 +101,10 @@ def test_unknown_cells_are_passed_over():
 
 def test_min_count_and_known_features():
     sentences = [[("a",), ("b",), ("a",)]]
-    features, rows = TemplateFeatures.met(sentences, "U:%x[0,0]", min_count=2)
+    features, rows = TemplateFeatures.collected(sentences, "U:%x[0,0]", min_count=2)
     assert features.names == ["U:a"]
     assert rows.features.starts.tolist() == [0, 1, 1, 2]
-    more, _ = TemplateFeatures.met([[("c",)]], "U:%x[0,0]", features)
+    more, _ = TemplateFeatures.collected([[("c",)]], "U:%x[0,0]", features)
     assert more.names == ["U:a", "U:c"]
 
 

@@ -303,9 +303,9 @@ class SequencePerceptron(OnlineLearner):
         known = None if first else self._features
         features: Any
         if self.template is None:
-            features, rows = ItemFeatures.met(X, known, int(self.min_count))
+            features, rows = ItemFeatures.collected(X, known, int(self.min_count))
         else:
-            features, rows = TemplateFeatures.met(X, self.template, known, int(self.min_count))
+            features, rows = TemplateFeatures.collected(X, self.template, known, int(self.min_count))
         if not features.size:
             raise ValueError(f"Found no feature at least {self.min_count} times: there is nothing to learn from.")
         return features, (rows, features.size), flat_tags(y, np.diff(rows.bounds.astype(np.int64)))

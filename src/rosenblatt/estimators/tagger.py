@@ -157,7 +157,7 @@ class Tagger(OnlineLearner):
             raise ValueError("Found no words: there is nothing to learn from.")
         classes = distinct_tags(tags)
         target = read_only(tag_codes(tags, classes, len(tags)))
-        features, rows = TemplateFeatures.met(columns, TEMPLATE)
+        features, rows = TemplateFeatures.collected(columns, TEMPLATE)
         self._features, self.n_features_in_ = features, features.size
         self._sure = sure_tags(words, number, target, int(self.sure_count), float(self.sure_share))
         places, sure = self._per_token(columns, words, number)
@@ -188,7 +188,7 @@ class Tagger(OnlineLearner):
         sure = np.array([self._sure.get(word, -1) for word in words], dtype=np.int32)
         return forms[columns.cells[:, WORD]], sure[number]
 
-    def _said(self, X: Any) -> tuple[Array, Array]:
+    def _predicted_tags(self, X: Any) -> tuple[Array, Array]:
         """The codes of the tags of all tokens, and the bounds of sentences."""
         check_is_fitted(self, "_kept")
         if np.shape(self.classes_) != (self._kept.tags,):
@@ -200,13 +200,13 @@ class Tagger(OnlineLearner):
         empty = np.uint32(self._kept.slots.size - 1)
         known = np.where(rows.features.columns == self._features.size, empty, rows.features.columns)
         features = rows.features._replace(columns=read_only(known))
-        return self._kept.said(GreedyTask(features, rows.bounds, sure[:0], places, sure)), rows.bounds
+        return self._kept.predicted_tags(GreedyTask(features, rows.bounds, sure[:0], places, sure)), rows.bounds
 
     def _conclude(self, run: Training, report: Report) -> Report:
         """Complete the report by tagging the training sentences."""
         ((sentences),) = run.source.parts(0)
         assert isinstance(sentences, WordSentences)
-        wrong = np.append(0, np.cumsum(self._kept.said(sentences.task) != sentences.target))
+        wrong = np.append(0, np.cumsum(self._kept.predicted_tags(sentences.task) != sentences.target))
         errors = int(np.count_nonzero(np.diff(wrong[sentences.bounds.astype(np.int64)])))
         return replace(report, errors=errors, tokens=sentences.target.size, token_errors=int(wrong[-1]))
 
@@ -242,7 +242,7 @@ class Tagger(OnlineLearner):
         -------
         list of lists of tags
         """
-        codes, bounds = self._said(X)
+        codes, bounds = self._predicted_tags(X)
         names, ends = self.classes_.tolist(), bounds.tolist()
         tags = [names[code] for code in codes.tolist()]
         return [tags[begin:end] for begin, end in pairwise(ends)]
@@ -259,7 +259,7 @@ class Tagger(OnlineLearner):
         -------
         float
         """
-        codes, bounds = self._said(X)
+        codes, bounds = self._predicted_tags(X)
         tags = flat_tags(y, np.diff(bounds.astype(np.int64)))
         if not tags:
             raise ValueError("Found no words: there is nothing to score.")

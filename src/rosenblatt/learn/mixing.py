@@ -367,7 +367,7 @@ class MixedSolver(Solver):
 
     @property
     def finished(self) -> str:  # type: ignore[override]
-        """As the solver that is mixed."""
+        """As in the inner solver."""
         return self.inner.finished
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:

@@ -24,16 +24,16 @@ def check_total(total: float, rows: int) -> None:
 
 
 def too_many(limit: int) -> ValueError:
-    """The error for weights that ask for more repeated visits than are allowed."""
+    """The error for weights that require more repeated visits than are allowed."""
     return ValueError(
-        f"The weights of rows (sample_weight, class_weight) ask for more than {limit:,} repeated visits in an epoch: "
+        f"The weights of rows (sample_weight, class_weight) require more than {limit:,} repeated visits in an epoch: "
         "a row of weight s is visited ⌈s⌉ times in a row. Scale them down, for example "
         "sample_weight / np.mean(sample_weight)."
     )
 
 
 class VisitLimit:
-    """Counts the repeated visits of an epoch: all but the first to each row."""
+    """Counts the repeated visits of an epoch: all except the first to each row."""
 
     def __init__(self, rows: int, most: int | None = None) -> None:
         self.limit = self.left = allowed(rows, most)

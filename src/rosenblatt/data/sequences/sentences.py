@@ -58,7 +58,7 @@ def token_rows(columns: Array, values: Array, per_token: Array, per_sentence: Ar
     return TokenRows(Sparse(read_only(values), read_only(columns), read_only(starts)), read_only(bounds))
 
 
-def often_met(rows: TokenRows, n_features: int, min_count: int) -> tuple[Array, TokenRows]:
+def frequent_features(rows: TokenRows, n_features: int, min_count: int) -> tuple[Array, TokenRows]:
     """Which features occur at least `min_count` times, and the tokens with only those."""
     values, columns, starts = rows.features
     often = np.bincount(columns, minlength=n_features) >= min_count

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.sequences.interning import Words
-from rosenblatt.data.sequences.sentences import TokenRows, often_met, token_rows
+from rosenblatt.data.sequences.sentences import TokenRows, frequent_features, token_rows
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
@@ -58,13 +58,13 @@ class ItemFeatures:
         return {"vocabulary": self.vocabulary}  # the table of words is rebuilt
 
     @classmethod
-    def met(cls, X: Any, known: ItemFeatures | None = None, min_count: int = 1) -> tuple[ItemFeatures, TokenRows]:
+    def collected(cls, X: Any, known: ItemFeatures | None = None, min_count: int = 1) -> tuple[ItemFeatures, TokenRows]:
         """The known features, then those that occur in at least `min_count` tokens, and the tokens as rows of them."""
         words = Words() if known is None else Words.of(known.vocabulary)
         rows, vocabulary = Tokens.of(X, words).rows, words.vocabulary()
         if min_count == 1:
             return cls(vocabulary), rows
-        often, rows = often_met(rows, len(words), min_count)
+        often, rows = frequent_features(rows, len(words), min_count)
         return cls(
             Vocabulary.of(name for name, kept in zip(vocabulary.names, often.tolist(), strict=True) if kept)
         ), rows

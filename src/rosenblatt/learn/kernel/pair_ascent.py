@@ -167,7 +167,7 @@ def _best_partner(rows: AscentRows, i: int, p: Array) -> int:
 
 @compiled
 def _set_alpha(rows: AscentRows, k: int, step: float) -> None:
-    """Move β = yα of row k, and note where it may still go."""
+    """Move β = yα of row k, and update in which directions it may still move."""
     y, limit = rows.y[k], rows.limit[k]
     alpha = clipped(rows.alpha[k] + y * step, 0.0, limit)
     low, high = beta_room(y, alpha, limit)

@@ -35,12 +35,12 @@ from rosenblatt.learn.online.solver import whole_problem
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
-STEPS_PER_ROW = 100  # of a round at most, for each row at work
+STEPS_PER_ROW = 100  # of a round at most, for each row of the working set
 SLACK = 0.02  # part of the largest violation down to which a round ascends
 GAP_STEPS = 200  # steps between two computations of the gap of the working set
 SHRINK_STEPS = 1000  # between two searches for rows to leave out
 FEWER = 0.8  # rows are left out if at most this share of the working set remains
-CLOSED = 0.9  # part of the tolerance at which a gap computed from the rows at work counts as closed
+CLOSED = 0.9  # part of the tolerance at which the gap of the working set counts as closed
 LARGEST_SINGLE = 1e30  # kernel values above this are kept in double precision
 
 

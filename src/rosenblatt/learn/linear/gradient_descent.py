@@ -1,7 +1,7 @@
-"""Plain gradient descent, as lectures have it: W ← W − η∇J over all rows, one step per epoch.
+"""Plain gradient descent, as in lectures: W ← W − η∇J over all rows, one step per epoch.
 
-J is mean loss + α·penalty (`stochastic`). At a kink the gradient is the subgradient by which the stochastic solver
-steps: of the perceptron criterion that of a mistake, so that its steps from zero are those of the batch perceptron.
+J is mean loss + α·penalty (`stochastic`). At a kink the gradient is the subgradient that the stochastic solver uses:
+for the perceptron criterion that of a mistake, so that its steps from zero are those of the batch perceptron.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class GradientSolver(LinearSolver):
         objective, plan, here = self.objective, self.plan, self.here
         loss, slopes = objective.loss(here.scores, 0.0)
         by_W, by_b = objective.gradient(slopes)
-        # `objective` holds c = b + W·mean still while W moves; here it is b.
+        # `objective` keeps c = b + W·mean fixed while W changes; here b is fixed.
         by_W = by_W + np.outer(by_b, objective.mean) + plan.penalty_class.slope(here.W, plan.alpha, plan.ratio)
         self.loss = loss + objective.penalty(here.W)
         if not (math.isfinite(self.loss) and all_finite(by_W, by_b)):

@@ -1,4 +1,4 @@
-"""L-BFGS in the variables of `scaled_objective`: what brings a point that mini-batches found to the minimum.
+"""L-BFGS in the variables of `scaled_objective`, from the point found by mini-batches to the minimum.
 
     A ← A − step·H∇F          H from the last ten changes of A and ∇F, starting from M/L
 

@@ -33,7 +33,7 @@ from rosenblatt.learn.schemes import JOINT
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
 PATIENT_EPOCHS, PATIENT_STEPS = 10, 100
-SMALL_LOSS = 0.02  # of that of a guess
+SMALL_LOSS = 0.02  # as a fraction of the loss of a random guess
 
 
 class Activation(NamedTuple):
@@ -70,7 +70,7 @@ class Layer:
     units : int
     activation : {"relu", "logistic", "tanh", "identity", "log-square", "sign", "heaviside"}, default="relu"
         F(s); "log-square" is log(s² + 1). "sign" is 1 for s > 0, else −1, and "heaviside" 1 for s > 0, else 0: units
-        to compute with (`forward`), not to train, since these steps have no slope to learn by.
+        to compute with (`forward`), not to train, because their slope is 0.
     bias : bool, default=True
     nonnegative : bool, default=False
         Keep the weights (not the biases) at 0 or above.
@@ -444,7 +444,7 @@ class NetworkSolver(Solver):
         self.stopping = tol, patience
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Take in the losses of the epochs before."""
+        """Continue the patience of the epochs so far."""
         tol, patience = self.stopping
         if patience is None:
             steps = -(-source.facts.rows // self.batch)
@@ -456,7 +456,7 @@ class NetworkSolver(Solver):
             self._separates(source, records[-1].loss)
 
     def _separates(self, source: Source, loss: float) -> bool:
-        """Whether the loss is small and every row is right; its name for the end is then "separated"."""
+        """Whether the loss is small and every row is right; the outcome is then "separated"."""
         classes = int(self.state.net.layers[-1].units)
         guess = np.log(classes) if self.state.net.loss == "cross-entropy" else 0.5 * (1.0 - 1.0 / classes)
         small = loss <= SMALL_LOSS * guess and self.patience.patience < np.inf

@@ -30,7 +30,7 @@ class ChunkCounts:
     Attributes
     ----------
     gold, found, right : int
-        Chunks that are there, chunks that were predicted, and those of them that are right.
+        The gold chunks, the predicted chunks, and the predicted chunks that are right.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class ChunkCounts:
 
 @dataclass(frozen=True)
 class SequenceScores:
-    """How good predicted tags are.
+    """The scores of predicted tags.
 
     Attributes
     ----------
@@ -120,8 +120,8 @@ def sequence_scores(y_true: Sequence[Any], y_pred: Sequence[Any]) -> SequenceSco
     Parameters
     ----------
     y_true, y_pred : sequences of tag sequences
-        The predicted tags of the same sentences. Tags such as B-NP, I-NP and O (IOB1, IOB2 or IOBES) are also scored as
-        chunks.
+        The gold and the predicted tags of the same sentences. Tags such as B-NP, I-NP and O (IOB1, IOB2 or IOBES) are
+        also scored as chunks.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Greedy tagging: from left to right, each tag by the averaged perceptron, with the two tags before it as features.
 
 At each token the tag with the largest score Σ_f W[f, k] is taken at once, over the features of the words around it and
-of the tags that were predicted before it. A wrong tag updates the weights, W[f, gold] += 1 and W[f, said] −= 1, and
-the next token sees the predicted tag, as it will in prediction. Words that had almost always one tag in
-training get it without asking.
+of the tags that were predicted before it. A wrong tag updates the weights, W[f, gold] += 1 and W[f, predicted] −= 1, and
+the next token sees the predicted tag, as it will in prediction. Words that almost always had the same tag in training
+get it without scoring.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class GreedyModel:
     n_features: int
     tags: int
 
-    def said(self, task: GreedyTask, index: Array | None = None) -> Array:
+    def predicted_tags(self, task: GreedyTask, index: Array | None = None) -> Array:
         """The codes of the tags of these sentences."""
         index = np.arange(task.bounds.size - 1, dtype=np.uint64) if index is None else index
         lengths = np.diff(task.bounds.astype(np.int64))[index.astype(np.int64)]

@@ -1,4 +1,4 @@
-"""Training of sequence models on the one engine: a `Solver` over `Sentences`."""
+"""Training of sequence models: a `Solver` over `Sentences`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class PathModel:
     def paths(self, rows: TokenRows, index: Array | None = None) -> Array:
         """The codes of the tags of these sentences, in pieces, so that Ctrl-C is handled.
 
-        Where constraints allow no path, they are passed over.
+        Where constraints allow no path, they are ignored.
         """
         index = np.arange(rows.size, dtype=np.uint64) if index is None else index
         lengths: Array = np.diff(rows.bounds.astype(np.int64))[index.astype(np.int64)]
@@ -244,7 +244,7 @@ class SequenceSolver(Solver):
         self.watch: Callable[[SequenceSolver, int, Any], Any] | None = None
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Make room for a row of weights per feature; memory is used only by rows that are."""
+        """Make room for a row of weights per feature; only rows in use take memory."""
         sentences: Any = next(iter(source.parts(self.state.epoch)))
         state, rows = self.state, sentences.token_rows
         state.slots, state.tally = state.slots.copy(), state.tally.copy()

@@ -4,7 +4,7 @@
     B                        pairs of neighbouring tags have weights
 
 Beyond the sentence a cell is _B-1, _B-2, … before it and _B+1, _B+2, … after it. Lines that are blank or start with #
-are passed over. A feature is known by the text of its line without the %x, and by its cells: two lines with the same
+are ignored. A feature is known by the text of its line without the %x, and by its cells: two lines with the same
 text, such as U:%x[-1,0] and U:%x[1,0], share their features.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from rosenblatt.compiling import exactly
 from rosenblatt.data.formats.conll import ColumnSentences
-from rosenblatt.data.sequences.sentences import TokenRows, often_met, token_rows
+from rosenblatt.data.sequences.sentences import TokenRows, frequent_features, token_rows
 from rosenblatt.data.sequences.token_features import ONES, as_sentences
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 
@@ -278,10 +278,10 @@ class TemplateFeatures:
         return _as_rows(columns, bounds)
 
     @classmethod
-    def met(
+    def collected(
         cls, X: Any, template: str, known: TemplateFeatures | None = None, min_count: int = 1
     ) -> tuple[TemplateFeatures, TokenRows]:
-        """The features that occur in at least `min_count` tokens, after those known, and the tokens by them."""
+        """The known features, then those that occur in at least `min_count` tokens, and the tokens as rows of them."""
         parsed = Template.parse(template)
         most = max(len(line.cells) for line in parsed.lines)
         keys = np.empty((0, 1 + most), dtype=np.int32) if known is None else known.keys
@@ -292,7 +292,7 @@ class TemplateFeatures:
         found = table.keys[: int(used[0])].copy()
         rows = _as_rows(columns, bounds)
         if min_count > 1:
-            often, rows = often_met(rows, found.shape[0], min_count)
+            often, rows = frequent_features(rows, found.shape[0], min_count)
             found = found[often]
         return cls(template, Vocabulary.of(names), found), rows
 
