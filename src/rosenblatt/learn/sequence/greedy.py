@@ -1,9 +1,9 @@
 """Greedy tagging: from left to right, each tag by the averaged perceptron, with the two tags before it as features.
 
 At each token the tag with the largest score Σ_f W[f, k] is taken at once, over the features of the words around it and
-of the tags that were predicted before it. A wrong tag updates the weights, W[f, gold] += 1 and W[f, predicted] −= 1, and
-the next token sees the predicted tag, as it will in prediction. Words that almost always had the same tag in training
-get it without scoring.
+of the tags that were predicted before it. A wrong tag updates the weights, W[f, gold] += 1 and W[f, predicted] −= 1,
+and the next token sees the predicted tag, as it will in prediction. Words that almost always had the same tag in
+training get it without scoring.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class GreedySolver(Solver):
         self.state, self.most_rows = state, most_rows
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
-        """Make room for all rows of weights; memory is used only by those that are."""
+        """Make room for all rows of weights; only those in use take memory."""
         state = self.state
         state.slots, state.tally = state.slots.copy(), state.tally.copy()
         count, width = self.most_rows, state.rows.shape[1]
