@@ -251,11 +251,11 @@ SCRIPT = """
 import os, sys, warnings
 import rosenblatt
 from rosenblatt.scale import checkpoints, large_tables, row_cache
-from rosenblatt.estimators import tables
+from rosenblatt.estimators import table_classifier
 from rosenblatt.estimators.base import table_model
 warnings.simplefilter("ignore")
 large_tables.IN_MEMORY, row_cache.HELD_SHARE, table_model.MANY_ROWS = 1e9, 1 << 60, 100
-tables.PASSES = 3
+table_classifier.PASSES = 3
 path, point, kill = sys.argv[1:]
 save = checkpoints._save
 def counted(where, model):
