@@ -79,7 +79,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Choice:
-    """The penalties, the one that was chosen, how all did on held-out rows, and the scale of the scores."""
+    """The penalties, the chosen one, the measures of all on held-out rows, and the scale of the scores."""
 
     alphas: tuple[float, ...]
     best: int
@@ -95,7 +95,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     Embeddings are what a neural network makes of an image or a text; a linear classifier on top of them shows what they
     hold, and is often all that a task needs. `fit` standardises the features, learns softmax (logistic regression) for
     ten penalties at once, chooses the one with the highest accuracy on held-out rows, fits it again to all rows and
-    scales its scores so that `predict_proba` can be trusted. `report_` tells how good it is on rows it has not seen.
+    scales its scores so that `predict_proba` can be trusted. `report_` has its accuracy on held-out rows.
 
     All penalties are columns of one matrix product, so that ten of them take a few times as long as one; rows are read
     in mini-batches, wherever they are. With the standardised features z and f = V·z + c it minimises for each `alpha`
@@ -111,13 +111,14 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     validation_fraction : float, default=0.1
         The share of rows, of each class, that is held out to choose the penalty and to calibrate.
     refit : bool, default=True
-        Whether the chosen penalty is fitted again to all rows; otherwise the model of the choice is kept.
+        Whether the chosen penalty is fitted again to all rows; otherwise the model is the one fitted without the
+        held-out rows.
     max_epochs : int, optional
         Passes over the rows for each fit; by default three, and more where rows are few. The step size falls to 0 over
         them.
     class_weight : mapping, "balanced" or None, default=None
     random_state : int, RandomState or None, default=None
-        Decides on the held-out rows and on the order of the others.
+        Seeds the choice of held-out rows and the order of the others.
 
     Attributes
     ----------
@@ -191,7 +192,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n, d), path or Arrow data
             float16, int8 and memory-mapped arrays are used as they are, widened a batch at a time. A path to a `.npy`,
             `.arrow` or `.feather` file is mapped into memory: it may be larger than memory. Arrow tables have one
-            column of lists of fixed size. Torch and CuPy arrays stay where they are if scikit-learn's
+            column of lists of fixed size. Torch and CuPy arrays stay on their device if scikit-learn's
             `array_api_dispatch` is on.
         y : array-like of shape (n,), or an indicator of labels of shape (n, K)
         sample_weight : array-like of shape (n,), optional
@@ -238,7 +239,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         return alphas
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        """X, checked, as it is where possible."""
+        """X, checked, and unconverted if possible."""
         X = stored_rows(X)
         refuse_sparse(X, "LinearProbe", "LinearClassifier")
         if used_as_is(self, X, reset):
@@ -260,7 +261,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         return Problem(rows, reader, target, weights, 1 if K == 2 and not self._by_labels else K)
 
     def _scale(self, problem: Problem, planes: list[Array], held: Array) -> float:
-        """The temperature, by as many held-out rows as are enough."""
+        """The temperature, from as many held-out rows as needed."""
         some = np.sort(held[: max(500, MOST_CALIBRATED // problem.columns)])
         reader = RowReader(problem.rows, some)
         scores = np.concatenate([to_host(block) for _, block in score_blocks(reader, *planes)])
@@ -320,7 +321,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array, where X is
+        array, on X's device
         """
         return self._placed(np.concatenate(list(self._blocks(X))), X)
 
@@ -333,7 +334,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array, where X is if classes are numbers
+        array, on X's device if classes are numbers
         """
         found = np.concatenate([decide(scores, self._by_labels) for scores in self._blocks(X)])
         return self._placed(found.astype(np.int64) if self._by_labels else self.classes_[found], X)
@@ -347,7 +348,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n, K), where X is
+        array of shape (n, K), on X's device
         """
         return self._placed(np.concatenate([self._chances(scores) for scores in self._blocks(X)]), X)
 
@@ -362,7 +363,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         return answer
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are right; of labels, rows that are right in all of them.
+        """The share of rows that are right; with labels, of rows with all labels right.
 
         Parameters
         ----------
@@ -378,14 +379,14 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         check_consistent_length(said, truth)
         truth = column_or_1d(truth) if said.ndim == 1 else truth
         if said.shape != truth.shape:
-            raise ValueError(f"y has shape {truth.shape}, where the model answers {said.shape}.")
+            raise ValueError(f"y has shape {truth.shape}, but the predictions have shape {said.shape}.")
         right = said == truth
         return float(np.average(right.all(axis=1) if right.ndim == 2 else right, weights=on_host(sample_weight)))
 
     # -- model files -------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Nothing to renew in older files."""
+        """Nothing to migrate: there is no older format."""
 
     def _check_whole(self) -> None:
         """Refuse a model whose parts do not fit together."""
@@ -403,14 +404,14 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         must(isinstance(held.get("report_"), ProbeReport), "a report")
 
     def __sklearn_tags__(self) -> Any:
-        """Dense rows; labels by an indicator too."""
+        """X must be dense; y may be an indicator of labels."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
 
 
 def _only(settings: Settings, alpha: float) -> Settings:
-    """The same for one penalty."""
+    """The same settings for one penalty."""
     return replace(settings, alphas=(alpha,))
 
 

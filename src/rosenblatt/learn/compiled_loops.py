@@ -1,6 +1,6 @@
 """The compiled loops: one pass over rows in a given order, and the scores of rows.
 
-`sweep` visits rows x_i in the given order and changes w where the rule asks for it. It is written once for dense and
+`sweep` visits rows x_i in the given order and changes w where the rule requires it. It is written once for dense and
 sparse rows and for every kind of learner; what a visit does is the function `visit`, whose bodies are in
 `online.first_order`, `online.second_order`, `online.hierarchy_visits` and `linear.stochastic_visits`.
 

@@ -30,7 +30,7 @@ FOURS = ~THREE  # n & FOURS: n rounded down to a multiple of 4
 LINE = np.uint64(16)  # values between two prefetches: a cache line of float32
 MOST = np.uint64(1024)  # values prefetched per row: the hardware prefetches the rest, which is sequential
 NEAR, FAR, STARTS = np.uint64(6), np.uint64(16), np.uint64(32)  # visits ahead: into L1, into L2, row offsets
-CACHED = 1 << 20  # so many values stay in the shared cache: one step, SOON visits ahead, is enough
+CACHED = 1 << 20  # this many values stay in the shared cache: one step, SOON visits ahead, is enough
 SOON = np.uint64(3)
 
 

@@ -76,10 +76,11 @@ class MiniBatchDescent(ScaledObjective):
     X : array of shape (n, d)
         Rows, of any real type and any array library.
     y : array of shape (n,) or (n, K)
-        Numbers, ±1 for two classes, whole numbers from 0 to K − 1 for classes, or an indicator of labels; where X is.
+        Numbers, ±1 for two classes, whole numbers from 0 to K − 1 for classes, or an indicator of labels; on X's
+        device.
     settings : Settings
     weights : array of shape (n,), optional
-        Of the rows; where X is.
+        Weights of the rows; on X's device.
     present : ndarray, optional
         The rows that are used; y and weights have all rows.
     """
@@ -107,7 +108,7 @@ class MiniBatchDescent(ScaledObjective):
 
         A is the gradient at 0, or for softmax the classes' means: with c, M the inverse of the covariance, these are
         the discriminants of Fisher. The objective is convex along the line. Without a penalty its minimum is furthest
-        from 0: steps are doubled until the loss no longer falls, and each penalty takes the best of them.
+        from 0: steps are doubled until the loss stops decreasing, and each penalty takes the best of them.
         """
         xp, rows, index = self.xp, self.rows, self.sample[:: max(1, self.sample.shape[0] // MOST_TRIED)]
         block = rows.at(index)
@@ -152,7 +153,7 @@ class MiniBatchDescent(ScaledObjective):
         for cut, square, scale in self._metrics():
             D = self.divided(means, cut)
             length = xp.sum(means * D, axis=0, keepdims=True)
-            # What the scatter of a class's own rows adds to the length of its mean is not its distance.
+            # The scatter of a class's rows adds to the length of its mean, but is not part of its distance.
             shrunk = xp.clip(1.0 - square / (counts * length + 1e-30), 0.0, 1.0)
             yield D * (shrunk * scale), -0.5 * scale * shrunk**2 * length, base
 
@@ -291,7 +292,7 @@ class MiniBatchDescent(ScaledObjective):
 
 
 def fit_path(X: Array, y: Array, settings: Settings, weights: Array | None = None) -> tuple[Array, Array]:
-    """Minimise F for each penalty; returns weights (P, K, d) and intercepts (P, K), where X is.
+    """Minimise F for each penalty; returns weights (P, K, d) and intercepts (P, K), on X's device.
 
     Parameters
     ----------

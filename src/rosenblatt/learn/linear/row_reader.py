@@ -84,7 +84,7 @@ class RowReader:
         return self.xp.asarray(values, dtype=dtype, device=self.device)
 
     def used(self, each: Array) -> Array:
-        """Of one value per row of X, those of the rows that are used."""
+        """The values of the rows that are used, from one value per row of X."""
         return each if self.present is None else self.xp.take(each, self.present, axis=0)
 
     def at(self, index: Array) -> Array:

@@ -169,7 +169,7 @@ class ScaledObjective:
         return own * (sums[:, :-1] * unit + sums[:, -1:] * towards) / rows.n + every * of_all
 
     def _allow_for_heavy_rows(self) -> None:
-        """A batch that holds a row of large weight curves more than the others, which may all lack it."""
+        """Raise the curvatures for batches with rows of large weight, which other batches may not contain."""
         if self.weights is not None:
             shares = to_host(self.weights).astype(np.float64) / self.mass
             heavy = np.sort(np.argsort(-shares, kind="stable")[:SAMPLE])
@@ -342,7 +342,7 @@ class ScaledObjective:
         return xp.sum(xp.astype(missed, xp.int64))
 
     def held_out(self, V: Array, c: Array, y: Array, weights: Array | None, present: Host) -> tuple[Host, Host]:
-        """The mean loss and the share of right answers, (P,) each, on other rows of the same X; not for numbers."""
+        """The mean loss and the accuracy, (P,) each, on other rows of the same X; not for regression."""
         xp, rows = self.xp, RowReader(self.rows.X, present)
         y = xp.astype(rows.used(y), self.y.dtype, copy=False)
         share = xp.ones((rows.n,), dtype=rows.dtype, device=rows.device)
@@ -361,7 +361,7 @@ class ScaledObjective:
         return to_host(loss).astype(np.float64) / total, to_host(right).astype(np.float64) / total
 
     def _right(self, f: Array, y: Array) -> Array:
-        """The share of right answers of each row and penalty, (B, P); of labels, the share of them."""
+        """The accuracy on each row for each penalty, (B, P); for labels, the share of correct labels."""
         xp = self.xp
         if y.ndim == 2:
             hit = (f > 0.0) == (y != 0)[:, None, :]

@@ -65,7 +65,7 @@ class PassiveAggressiveRule:
     variant: str = "PA-I"
     C: float = 1.0
     epsilon: float = -1.0
-    tie_is_mistake: bool = True  # of learners that minimise an objective f = 0 counts as `predict` answers it
+    tie_is_mistake: bool = True  # False for learners that minimise an objective: f = 0 counts as in `predict`
     order = 1
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
@@ -124,7 +124,7 @@ def squared_bias_feature(bias: Any, radius2: Any) -> Any:
     return {"none": 0, "unit": 1, "radius": radius2}[bias] if isinstance(bias, str) else bias
 
 
-# -- what compiled code asks a rule ----------------------------------------------------------------------------------
+# -- the rule in compiled code -------------------------------------------------------------------------------------
 
 
 @compiled

@@ -30,7 +30,7 @@ from rosenblatt.learn.schemes import PAIRS, Scheme
 Array = np.ndarray[Any, Any]
 MOST_WATCHED = 20_000  # repeated visits that a trace may record
 SMALLEST_STEP = 1 / 1024
-# What a tally counts anew in each pass. An array, because a list of enum members would be converted at each use.
+# The counters that start at 0 in each pass. An array, because a list of enum members would be converted at each use.
 PER_PASS = np.array([Count.VIOLATIONS, Count.LOSS, Count.POSITION, Count.LEFT])
 MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
 VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # fewer for a vote, which stores every update
