@@ -42,23 +42,18 @@ from .prove.separation.search import separability
 from .scale.fit_from_files import fit
 from .scale.prediction import predict, score
 from .scale.progress import Progress
-from .show.pictures.curves import (
-    EpochsDisplay,
-    LossesDisplay,
-    MarginsDisplay,
-    MistakesDisplay,
-    plot_epochs,
-    plot_losses,
-    plot_margins,
-    plot_mistakes,
-)
+from .show.pictures.decision_regions import RegionsDisplay, plot_regions
+from .show.pictures.epoch_curves import EpochsDisplay, plot_epochs
 from .show.pictures.grid_search_scores import SearchDisplay, plot_search
 from .show.pictures.hulls import HullsDisplay, plot_hulls
 from .show.pictures.lattice import LatticeDisplay, plot_lattice
 from .show.pictures.logistic_curve import LogisticDisplay, plot_logistic
+from .show.pictures.loss_curves import LossesDisplay, plot_losses
 from .show.pictures.loss_surface import SurfaceDisplay, plot_surface
+from .show.pictures.margin_distribution import MarginsDisplay, plot_margins
+from .show.pictures.mistake_curve import MistakesDisplay, plot_mistakes
 from .show.pictures.normalised_rows import NormalisedDisplay, plot_normalised
-from .show.pictures.planes import RegionsDisplay, RunDisplay, animate, plot_regions, plot_run
+from .show.pictures.training_run import RunDisplay, animate, plot_run
 from .show.pictures.words import WordsDisplay, plot_words
 from .show.recording import Step
 from .show.sequence_trace import Lattice, SentenceStep, SequenceTrace

@@ -13,8 +13,8 @@ from bokeh.plotting import figure
 from rosenblatt.learn.linear.losses import curve
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.pictures.curves import MARGIN_LOSSES, loss_title
 from rosenblatt.show.pictures.drawing import COLOURS
+from rosenblatt.show.pictures.loss_curves import MARGIN_LOSSES, loss_title
 
 LEAST = 4.0  # margins at least up to this are shown
 DASHES: tuple[list[int], ...] = ([], [10, 4], [], [10, 4, 2, 4], [2, 3], [10, 4], [])

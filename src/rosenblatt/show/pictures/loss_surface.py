@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rosenblatt.learn.linear.losses import LOSSES, curve
-from rosenblatt.show.pictures.curves import MARGIN_LOSSES, loss_title
 from rosenblatt.show.pictures.drawing import COLOURS, Display, require_two_features
+from rosenblatt.show.pictures.loss_curves import MARGIN_LOSSES, loss_title
 
 if TYPE_CHECKING:
     from rosenblatt.show.trace import Trace

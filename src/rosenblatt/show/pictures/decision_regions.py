@@ -1,31 +1,22 @@
-"""Planes over two features: decision regions, margins, and the planes of a training run."""
+"""The decision regions of a model over two features, with its plane, margins and slack."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rosenblatt.show.number_format import format_number, format_vector
 from rosenblatt.show.pictures.drawing import (
     COLOURS,
     GRID,
     Display,
-    centre_and_half_sizes,
-    foot_and_ends,
     frame_around,
-    import_pyplot,
     line_across,
-    perpendicular,
     require_two_features,
     scatter_by_class,
     set_window,
 )
-
-if TYPE_CHECKING:
-    from rosenblatt.show.trace import Trace
 
 Array = np.ndarray[Any, Any]
 
@@ -160,102 +151,6 @@ class RegionsDisplay(Display):
             label = "_"
 
 
-@dataclass
-class RunDisplay(Display):
-    """The planes of a run, one after each update, with early ones drawn faintly.
-
-    Use `from_trace`.
-
-    Attributes
-    ----------
-    X, y : ndarray
-    coef, intercept : ndarray of shape (k, 2) and (k,)
-        The initial plane, then one plane per update.
-    rows : list of int or None
-        The row that made each update.
-    ax_, figure_ : set by `plot`
-
-    Examples
-    --------
-    >>> from rosenblatt import RunDisplay, trace
-    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    >>> RunDisplay.from_trace(trace(X, y, fit_intercept=False)).coef
-    array([[0., 0.],
-           [1., 0.],
-           [1., 1.]])
-    """
-
-    X: Array
-    y: Array
-    coef: Array
-    intercept: Array
-    rows: list[int | None]
-    _last: int = field(init=False, repr=False)
-
-    @classmethod
-    def from_trace(cls, trace: Trace, *, ax: Any = None) -> RunDisplay:
-        """Draw a run on two classes over two features.
-
-        Parameters
-        ----------
-        trace : Trace
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        RunDisplay
-        """
-        return cls._of(trace).plot(ax=ax)
-
-    @classmethod
-    def _of(cls, trace: Trace) -> RunDisplay:
-        if not trace.binary:
-            raise ValueError("A run can be drawn for two classes, which have one plane.")
-        X = require_two_features(np.array(trace.X, dtype=float), "A run")
-        W, b = trace.planes()
-        return cls(X, np.array(trace.y), W[:, 0], b[:, 0], [step.row for step in trace.updates])
-
-    def plot(self, ax: Any = None, until: int | None = None) -> Self:
-        """Draw the planes up to an update.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        until : int, optional
-            How many updates to draw; all by default.
-
-        Returns
-        -------
-        self
-        """
-        self._last = len(self.rows) if until is None else min(until, len(self.rows))
-        return super().plot(ax)
-
-    def _draw(self, ax: Any) -> None:
-        last = self._last
-        frame = frame_around(self.X)
-        for k in range(last + 1):
-            share = (k + 1) / (last + 1)
-            style = {"color": "black", "alpha": 0.12 + 0.88 * share**3, "linewidth": 0.8 + share}
-            ax.plot(*line_across(self.coef[k], self.intercept[k], frame), **style)
-        w, b = self.coef[last], self.intercept[last]
-        if w.any():
-            middle, sizes = centre_and_half_sizes(frame)
-            foot, _ = foot_and_ends(w, b, middle, sizes, 1.0)
-            tip = 0.24 * perpendicular(w, sizes)
-            arrow = {"width": 0.006, "angles": "xy", "scale_units": "xy", "scale": 1, "color": COLOURS[4], "zorder": 5}
-            ax.quiver(*foot, *tip, **arrow)
-        scatter_by_class(ax, self.X, self.y, np.unique(self.y))
-        row = self.rows[last - 1] if last else None
-        if row is not None:
-            ax.scatter(*self.X[row], s=220, facecolor="none", edgecolor=COLOURS[4], linewidth=2, zorder=4)
-        set_window(ax, frame)
-        ax.legend(loc="best", fontsize="small")
-        ax.set_title(
-            f"update {last} of {len(self.rows)}: w = {format_vector(w)}, b = {format_number(b)}", fontsize="medium"
-        )
-
-
 def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> Any:
     """Plot the decision regions of a model over two features, with its plane, its margin and the rows on the margin.
 
@@ -280,80 +175,3 @@ def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = N
     'margin 0.7071'
     """
     return RegionsDisplay.from_estimator(model, X, y, slack=slack, ax=ax).ax_
-
-
-def plot_run(trace: Trace, *, ax: Any = None) -> Any:
-    """Plot the planes of a training run on two classes over two features.
-
-    Parameters
-    ----------
-    trace : Trace
-    ax : matplotlib axes, optional
-
-    Returns
-    -------
-    matplotlib axes
-
-    Examples
-    --------
-    >>> from rosenblatt import plot_run, trace
-    >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
-    >>> plot_run(run).get_title()
-    'update 2 of 2: w = (1, 1), b = 0'
-    """
-    return RunDisplay.from_trace(trace, ax=ax).ax_
-
-
-def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
-    """Animate a run: the plane moves at each update.
-
-    Parameters
-    ----------
-    trace : Trace
-        Of two classes over two features.
-    path : str or Path, optional
-        A file to write: .gif, .mp4 (needs ffmpeg) or .html, which embeds its pictures.
-    seconds : float, default=0.7
-        How long each plane is shown.
-
-    Returns
-    -------
-    matplotlib.animation.FuncAnimation
-
-    Examples
-    --------
-    >>> from rosenblatt import animate, trace
-    >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
-    >>> movie = animate(run)
-    >>> movie._draw_was_started = True  # keeps matplotlib from warning that it was never drawn
-    >>> sum(1 for _ in movie.new_frame_seq())
-    3
-    """
-    plt = import_pyplot()
-    from matplotlib.animation import FFMpegWriter, FuncAnimation, PillowWriter
-
-    kind = None if path is None else Path(path).suffix.lower()
-    if kind not in (None, ".gif", ".mp4", ".html"):
-        raise ValueError(f"{str(path)!r} must end in .gif, .mp4 or .html.")
-    if kind == ".mp4" and not FFMpegWriter.isAvailable():
-        raise RuntimeError("An MP4 needs ffmpeg on the path; a .gif or .html file needs nothing.")
-    display = RunDisplay._of(trace)
-    figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
-
-    def draw(k: int) -> list[Any]:
-        ax.clear()
-        display.plot(ax, until=k)
-        return []
-
-    frames = len(display.rows) + 1
-    movie: Any = FuncAnimation(figure, draw, frames=frames, interval=1000 * seconds, init_func=lambda: [])
-    if path is None:
-        return movie
-    if kind == ".html":
-        Path(path).write_text(movie.to_jshtml(), encoding="utf-8")
-    else:
-        writer = PillowWriter if kind == ".gif" else FFMpegWriter
-        movie.save(path, writer=writer(fps=cast(Any, 1 / seconds)))
-    movie._draw_was_started = True  # saved: matplotlib need not warn that it was never shown
-    plt.close(figure)
-    return movie
