@@ -113,7 +113,7 @@ def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
     if isinstance(trained, float):
         forms.append(trained)
 
-    def tell(source: str, plane: Any) -> None:
+    def add_bounds(source: str, plane: Any) -> None:
         seen, line = margins(plane, X, y), linear_model_of(plane)
         length, b = math.sqrt(float(line.coef[0] @ line.coef[0])), float(line.intercept[0])
         if not (seen.margin > 0 and length > 0):
@@ -124,10 +124,10 @@ def mistake_bounds(model: Any, X: Any, y: Any) -> tuple[MistakeBound, ...]:
                 share = updates / value if form == trained and updates is not None else None
                 found.append(MistakeBound(form, value, radius, seen.margin, source, share))
 
-    tell("achieved", model)
+    add_bounds("achieved", model)
     for fit_intercept in (False, True):
         try:
-            tell("widest", max_margin(X, y, fit_intercept=fit_intercept))
+            add_bounds("widest", max_margin(X, y, fit_intercept=fit_intercept))
         except ValueError:
             continue
     return tuple(found)

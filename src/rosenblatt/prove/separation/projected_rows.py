@@ -29,7 +29,7 @@ class ProjectedRows:
 
     Attributes
     ----------
-    z : Signed
+    z : SignedRows
     vectors : tuple of tuples of Fraction
         The columns of N, each with a 1 in an entry where all others have 0.
     pivot_columns : tuple of int
