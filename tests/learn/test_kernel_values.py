@@ -85,7 +85,7 @@ def naive_ascent(G, y, alpha, limit, f, slack, most):
 def active_rows(y, limit, diagonal, alpha, r):
     free = np.array([room(*one) for one in zip(y, alpha, limit, strict=True)])
     up, down = 1.0 * free[:, 0], -1.0 * free[:, 1]
-    return pair_ascent.ActiveRows(y, limit, diagonal.copy(), alpha, r, up, down, np.empty(y.size))
+    return pair_ascent.AscentRows(y, limit, diagonal.copy(), alpha, r, up, down, np.empty(y.size))
 
 
 def dual(G, y, alpha):
@@ -105,7 +105,7 @@ def test_an_ascent_in_pairs_takes_the_steps_of_its_plain_twin(seed, n, most):
     for slack in (1e-3, 0.5):
         mine, twin, f_twin = given.copy(), given.copy(), f.copy()
         rows = active_rows(y, limit, np.diag(G), mine, y - f)
-        cached = pair_ascent.CachedRows(G, np.arange(n), np.zeros(n, np.int64))
+        cached = pair_ascent.CachedKernelRows(G, np.arange(n), np.zeros(n, np.int64))
         steps, gain, missing = pair_ascent.ascend_in_pairs(rows, cached, slack, most, 0)
         assert missing == -1
         assert steps == naive_ascent(G, y, twin, limit, f_twin, slack, most)
