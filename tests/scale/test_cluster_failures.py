@@ -192,7 +192,7 @@ def test_rows_that_a_worker_lost_are_made_again(inside):
     X, y = rows()
     lazy = da.from_array(X, chunks=(ROWS, -1)), da.from_array(y, chunks=ROWS)
     here = fit(learner(), (X, y), shards=SHARDS)
-    for step in mixed.training(there := learner(), lazy, client=inside):
+    for step in mixed.training_in_shards(there := learner(), lazy, client=inside):
         if step.record is not None:
             inside.run(lambda dask_worker: vars(dask_worker).pop("rosenblatt_store", None))
     same(here, there)
@@ -310,7 +310,7 @@ warnings.simplefilter("ignore")
 address, source, point = sys.argv[1:]
 model = rosenblatt.AveragedPerceptron(max_epochs=12, random_state=0)
 with Client(address) as client:
-    for step in mixed.training(model, source, client=client, checkpoint=point, resume=True):
+    for step in mixed.training_in_shards(model, source, client=client, checkpoint=point, resume=True):
         if step.record is not None and step.epoch == 5:
             print("five", flush=True)
 """
@@ -390,7 +390,7 @@ def test_all_workers_go_and_others_come(files, monkeypatch):
 
         thread = threading.Thread(target=replaced)
         thread.start()
-        for step in mixed.training(there := learner(), files, client=client, deadline=120):
+        for step in mixed.training_in_shards(there := learner(), files, client=client, deadline=120):
             if step.record is not None and step.epoch == 1:
                 local.scale(0)
                 while client.nthreads():
