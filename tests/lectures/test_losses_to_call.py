@@ -88,7 +88,7 @@ def test_it_is_the_objective_of_the_report(model):
 
 
 def test_what_has_no_objective_is_refused():
-    with pytest.raises(TypeError, match="not of Perceptron"):
+    with pytest.raises(TypeError, match="not a Perceptron"):
         losses.objective(rosenblatt.Perceptron.from_weights([1, 2]), [[1, 2]], [1])
     with pytest.raises(ValueError, match="the model knows"):
         losses.objective(LinearClassifier.from_weights([1, 2]), [[1, 2]], [3])

@@ -376,7 +376,7 @@ def test_compressed_files(svm):
         (rosenblatt.Perceptron(early_stopping=True), "early_stopping"),
         (rosenblatt.Perceptron(class_weight={0: 0.0, 1: 0.0}), "zero on every row"),
         (rosenblatt.LinearClassifier(solver="batch"), "LinearClassifier .* batch solver needs all rows"),
-        (rosenblatt.Pegasos(batch_size=5), "Pegasos .* cut short"),
+        (rosenblatt.Pegasos(batch_size=5), "Pegasos .* must not end where a part"),
         (rosenblatt.Pegasos(class_weight={0: 0.0}), "leaves out a class"),
     ],
     ids=lambda one: str(one)[:40],
@@ -392,7 +392,7 @@ IN_MEMORY = {
     "KernelPerceptron": "its support may be the whole file",
     "KernelSVM": "its dual needs all rows",
     "LinearSVM": "its dual needs all rows",
-    "MarkI": "its units are wired",
+    "MarkI": "the thresholds of its units",
     "SequencePerceptron": "needs a template to learn from files",
 }
 EVERY = [

@@ -20,7 +20,7 @@ def sequence_training(
     if estimator.template is None:
         name = type(estimator).__name__
         raise ValueError(
-            f"{name} needs a template to learn from files of CoNLL columns: set template, or use fit, in memory."
+            f"{name} needs a template to learn from files of CoNLL columns: use fit, in memory, or set template."
         )
     if checkpoint is not None:
         refuse_overwriting_inputs(expand_paths(source), [checkpoint])
