@@ -22,6 +22,7 @@ from model_file_cases import (
 import rosenblatt
 from rosenblatt import FileError, load, save
 from rosenblatt.persist.encoding import Arrays, decode, encode, find
+from rosenblatt.persist.migrations import MOVED
 from rosenblatt.persist.model_files import from_bytes, to_bytes
 
 CLASSIFIERS = ["Perceptron", "AveragedPerceptron", "VotedPerceptron", "PAUM", "PassiveAggressive", "AROW"]
@@ -298,3 +299,8 @@ def test_plain_values_come_back():
 def test_only_our_classes_are_found(path):
     with pytest.raises(ValueError, match="is not a class of"):
         find(path)
+
+
+@pytest.mark.parametrize("path", sorted(MOVED))
+def test_a_class_is_found_by_its_former_path(path):
+    assert find(path).__name__ == MOVED[path].rsplit(".", 1)[1]
