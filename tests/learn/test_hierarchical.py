@@ -201,7 +201,7 @@ def test_report_has_the_tree_distance_beside_accuracy():
     assert model.tree_distance(X[said == y], y[said == y]) == 0.0
     weight = (said != y).astype(float)
     assert model.tree_distance(X, y, sample_weight=weight) >= 2.0
-    with pytest.raises(ValueError, match="'z' was not there"):
+    with pytest.raises(ValueError, match="'z' was not in y"):
         model.tree_distance(X, np.where(y == "a", "z", y))
     margins = model.decision_function(X)
     true = np.searchsorted(model.classes_, y)
