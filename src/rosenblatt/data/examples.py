@@ -64,7 +64,9 @@ def widened(dtype: Any) -> np.dtype[Any]:
 
 def is_narrow(rows: Dense | Sparse) -> TypeGuard[Dense]:
     """Whether compiled code cannot read the rows as they are."""
-    return isinstance(rows, Dense) and rows.values.dtype not in (DOUBLE, SINGLE)
+    if not isinstance(rows, Dense):
+        return False
+    return not (isinstance(rows.values, np.ndarray) and rows.values.dtype in (DOUBLE, SINGLE))
 
 
 def gathered(rows: Dense, index: Any) -> Dense:

@@ -85,10 +85,10 @@ class TableClassifier(ClassifierMixin, TableModel):
     --------
     >>> import polars as pl
     >>> from rosenblatt import TableClassifier
-    >>> table = pl.DataFrame({"age": [20.5, 30, 25, 60, 70.5, 65] * 5, "city": ["Bonn", "Bonn", "Köln"] * 10})
-    >>> model = TableClassifier(random_state=0).fit(table, ["young", "young", "young", "old", "old", "old"] * 5)
+    >>> table = pl.DataFrame({"age": [20.5, 30, 65, 60, 70.5, 65] * 40, "city": ["Bonn", "Bonn", "Köln"] * 80})
+    >>> model = TableClassifier(random_state=0).fit(table, (["works"] * 3 + ["retired"] * 3) * 40)
     >>> model.predict(pl.DataFrame({"city": ["Bonn"], "age": [81.0]}))
-    array(['old'], dtype='<U5')
+    array(['retired'], dtype='<U7')
     """
 
     _parameter_constraints: dict[str, Any] = {
