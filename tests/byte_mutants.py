@@ -1,7 +1,7 @@
 """Files that are not text, spoilt byte by byte: what is read from one must be what it says, or it must be refused.
 
-As a program, `python byte_mutants.py KIND COUNT FOLDER [FIRST]`, so that a crash is seen from outside; the file that
-made it stays in the folder.
+As a program, `python byte_mutants.py COUNT FOLDER KIND …`, so that a crash is seen from outside; the file that made it
+stays in the folder.
 """
 
 import faulthandler
@@ -294,10 +294,10 @@ def check_cache(path, kind, rng):
 # -- all kinds -------------------------------------------------------------------------------------------------------
 
 
-def run(kind, count, folder, first=0):
+def run(kind, count, folder):
     """How many of `count` mutants are refused."""
     refused = 0
-    for k in range(first, first + count):
+    for k in range(count):
         rng = random.Random(f"{kind} {k}")
         path = Path(folder, f"mutant-{k}.{kind if kind in ('arrow', 'parquet') else f'svm.{kind}'}")
         if kind in ("arrow", "parquet"):
@@ -315,4 +315,5 @@ def run(kind, count, folder, first=0):
 if __name__ == "__main__":
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    print(run(sys.argv[1], int(sys.argv[2]), sys.argv[3], *map(int, sys.argv[4:])))
+    for each in sys.argv[3:]:
+        print(each, run(each, int(sys.argv[1]), sys.argv[2]), flush=True)

@@ -293,5 +293,6 @@ def run(kind, count, seed=0, longs=0.1):
     return refused
 
 
-if __name__ == "__main__":
-    print(run(sys.argv[1], int(sys.argv[2]), *map(int, sys.argv[3:])))
+if __name__ == "__main__":  # python mutants.py COUNT KIND …
+    for each in sys.argv[2:]:
+        print(each, run(each, int(sys.argv[1])), flush=True)

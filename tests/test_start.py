@@ -176,8 +176,6 @@ import numpy as np
 import scipy.sparse as sp
 from rosenblatt import Perceptron
 
-kind, dtype, index, classes, keep = sys.argv[1:6]
-dtype, classes, rng = np.dtype(dtype), int(classes), np.random.default_rng(0)
 warnings.simplefilter("ignore")
 
 
@@ -185,15 +183,15 @@ def status(name):
     return int(re.search(rf"{name}:\\s+(\\d+) kB", open("/proc/self/status").read())[1]) << 10
 
 
-def dense(n):
+def dense(n, dtype, rng):
     X = np.empty((n, 64), dtype)
     for begin in range(0, n, 10_000):
         X[begin : begin + 10_000] = rng.standard_normal((min(10_000, n - begin), 64))
     return X, X.nbytes
 
 
-def sparse(n):
-    d, places = 40_000, np.dtype(index)
+def sparse(n, dtype, places, each, rng):
+    d = 40_000
     values, columns = np.empty(n * each, dtype), np.empty(n * each, places)
     starts = np.arange(0, n * each + 1, each, dtype=places)
     gaps = np.arange(each) * (d // each)
@@ -206,53 +204,62 @@ def sparse(n):
     return X, values.nbytes + columns.nbytes + starts.nbytes
 
 
-each = {"dense": 64, "csr": 60, "short": 2}[kind]
-make = dense if kind == "dense" else sparse
-model = Perceptron(keep=keep, max_epochs=2, random_state=0)
-X, _ = make(10_000)  # compiles, and loads what is loaded once
-model.fit(X, np.arange(10_000) % classes)
-row = each * (dtype.itemsize + (0 if kind == "dense" else np.dtype(index).itemsize))
-n = 200_000_000 // row
-X, size = make(n)
-y = rng.integers(0, classes, size=n)
-ctypes.CDLL(None).malloc_trim(0)  # nothing that was freed above is there to be used again
-open("/proc/self/clear_refs", "w").write("5")  # the peak begins here
-before = status("VmRSS")
-model.fit(X, y)
-grown = status("VmHWM") - before
-held = model.coef_.nbytes
-print(json.dumps({"X": size, "grown": grown, "model": held, "share": grown / (size + held), "rows": n}))
+def measured(kind, dtype, index, classes, keep):
+    dtype, places, rng = np.dtype(dtype), np.dtype(index), np.random.default_rng(0)
+    each = {"dense": 64, "csr": 60, "short": 2}[kind]
+    make = (lambda n: dense(n, dtype, rng)) if kind == "dense" else (lambda n: sparse(n, dtype, places, each, rng))
+    model = Perceptron(keep=keep, max_epochs=2, random_state=0)
+    X, _ = make(10_000)  # compiles, and loads what is loaded once
+    model.fit(X, np.arange(10_000) % classes)
+    n = 200_000_000 // (each * (dtype.itemsize + (0 if kind == "dense" else places.itemsize)))
+    X, size = make(n)
+    y = rng.integers(0, classes, size=n)
+    ctypes.CDLL(None).malloc_trim(0)  # nothing that was freed above is there to be used again
+    open("/proc/self/clear_refs", "w").write("5")  # the peak begins here
+    before = status("VmRSS")
+    model.fit(X, y)
+    grown = status("VmHWM") - before
+    held = model.coef_.nbytes
+    return {"X": size, "grown": grown, "model": held, "share": grown / (size + held), "rows": n}
+
+
+print(json.dumps([measured(*case) for case in json.loads(sys.argv[1])]))
 """
+LARGE = [
+    ("dense", "float32", "int32", 2, "last"),
+    ("dense", "float64", "int32", 2, "last"),
+    ("dense", "float32", "int32", 10, "average"),
+    ("csr", "float32", "int32", 2, "last"),
+    ("csr", "float32", "int64", 2, "last"),
+    ("csr", "float64", "int32", 2, "average"),
+    ("csr", "float64", "int64", 2, "last"),
+]
+SHORT = [("short", "float32", index, 2, "last") for index in ("int32", "int64")]
+
+
+@pytest.fixture(scope="module")
+def memory():
+    """What each fit took beside its rows, one after another in a process of their own."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("reads the peak of memory from /proc")
+    return dict(zip(LARGE + SHORT, python(MEMORY, json.dumps(LARGE + SHORT)), strict=True))
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of memory from /proc")
-@pytest.mark.parametrize(
-    ("kind", "dtype", "index", "classes", "keep"),
-    [
-        ("dense", "float32", "int32", "2", "last"),
-        ("dense", "float64", "int32", "2", "last"),
-        ("dense", "float32", "int32", "10", "average"),
-        ("csr", "float32", "int32", "2", "last"),
-        ("csr", "float32", "int64", "2", "last"),
-        ("csr", "float64", "int32", "2", "average"),
-        ("csr", "float64", "int64", "2", "last"),
-    ],
-)
-def test_fit_copies_nothing(kind, dtype, index, classes, keep):
-    told = python(MEMORY, kind, dtype, index, classes, keep)
+@pytest.mark.parametrize("case", LARGE, ids=lambda case: "-".join(map(str, case)))
+def test_fit_copies_nothing(memory, case):
+    told = memory[case]
     print(f"grew by {told['grown'] / 1e6:.1f} MB, {100 * told['share']:.1f} % of X and the model")
     assert told["X"] > 190e6
     assert told["share"] < 0.10
 
 
 @pytest.mark.compiled
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of memory from /proc")
-@pytest.mark.parametrize("index", ["int32", "int64"])
-def test_fit_on_short_rows_copies_nothing(index):
-    """Two values a row: beside them y is much, 4 bytes a row for codes and 1 each for signs and a mask."""
-    told = python(MEMORY, "short", "float32", index, "2", "last")
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: case[2])
+def test_fit_on_short_rows_copies_nothing(memory, case):
+    """Two values per row: beside them y is much, 4 bytes per row for codes and 1 each for signs and a mask."""
+    told = memory[case]
     each = told["grown"] / told["rows"]
-    print(f"grew by {told['grown'] / 1e6:.1f} MB, {each:.1f} bytes a row of {told['X'] / told['rows']:.0f}")
+    print(f"grew by {told['grown'] / 1e6:.1f} MB, {each:.1f} bytes per row of {told['X'] / told['rows']:.0f}")
     assert told["X"] > 190e6
     assert told["grown"] < 0.10 * (told["X"] + told["model"]) + 6 * told["rows"]

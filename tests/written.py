@@ -35,3 +35,14 @@ def mutated(data, rng):
         else:
             data[at:at] = bytes([rng.randrange(256)])
     return bytes(data)
+
+
+def refused_by_kind(run):
+    """Of a process that prints a line per kind of file, the number in that line; a crash fails the kinds after it."""
+    counts = dict(line.split() for line in run.stdout.splitlines())
+
+    def refused(kind):
+        assert kind in counts, (run.returncode, run.stderr[-4000:])
+        return int(counts[kind])
+
+    return refused
