@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from loop_cases import ORDERS, SCHEMES, as_kind, every_kind, few_kinds, is_exact, modest, same, teach, whole_numbers
@@ -13,6 +14,9 @@ from rosenblatt import (
     Perceptron,
     VotedPerceptron,
 )
+from rosenblatt.data.examples import encode_rows
+from rosenblatt.learn.compiled_loops import score_many
+from rosenblatt.learn.rows import FETCHED
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
@@ -158,3 +162,26 @@ def test_votes_many_classes(kind, scheme, rows, epochs):
         assert answers(model, X) == [twin.pair_winner(duel, 3) for duel in duels]
     else:
         assert np.array_equal(model.decision_function(X), [slow.votes(x) for x in data.X])
+
+
+@pytest.mark.parametrize("K", [2, 7, 8, 9, 16, 17, 20, 24, 25, 31, 32, 33, 40, 57, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_scores_of_any_number_of_classes(K, dtype):
+    """Eight columns are computed at a time, the last eight of them again where K is no multiple of eight."""
+    rng = np.random.default_rng(K)
+    X = rng.integers(-4, 5, (12, 30)) * (rng.random((12, 30)) < 0.5)
+    X[5] = 0
+    W, b = rng.integers(-9, 10, (30, K)).astype(dtype), rng.integers(-9, 10, K).astype(dtype)
+    out = np.full((12, K), np.nan, dtype)
+    score_many(encode_rows(sp.csr_matrix(X.astype(dtype)))[0], np.arange(12, dtype=np.uint64), W, b, out)
+    np.testing.assert_array_equal(out, X @ W + b)
+
+
+def test_sparse_scores_by_weights_that_are_prefetched():
+    rng, K = np.random.default_rng(0), 1024
+    d = FETCHED // K + 2
+    X = sp.random(6, d, 0.02, format="csr", dtype=np.float32, random_state=0)
+    X.data[:] = rng.integers(-4, 5, X.nnz)
+    W, out = rng.integers(-9, 10, (d, K)).astype(np.float32), np.full((6, K), np.nan, np.float32)
+    score_many(encode_rows(X)[0], np.arange(6, dtype=np.uint64), W, np.zeros(K, np.float32), out)
+    np.testing.assert_array_equal(out, X @ W)

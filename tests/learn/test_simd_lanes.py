@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from numba import config
+from numba.core.errors import TypingError
 
 from rosenblatt.compiling import compiled
 from rosenblatt.learn.simd_lanes import WIDTH, add_scaled, load, store, zeros
@@ -34,3 +36,12 @@ def test_lanes_that_are_read_are_copies():
     lanes = load(values, 1)
     values[:] = 0
     np.testing.assert_array_equal(lanes, np.arange(1.0, 9.0))
+
+
+@pytest.mark.skipif(bool(config.DISABLE_JIT), reason="plain Python reads any array")
+@pytest.mark.parametrize(
+    ("W", "out"), [(np.zeros((16, 2)).T, np.zeros(16)), (np.zeros((2, 16)), np.zeros(16, np.float32))]
+)
+def test_lanes_refuse_other_layouts_and_other_types(W, out):
+    with pytest.raises(TypingError, match="lanes of float64 need a C-contiguous array"):
+        add_rows(W, 0, out, 0, np.ones(2))

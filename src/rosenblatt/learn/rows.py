@@ -10,7 +10,10 @@ led to these choices:
   stay in the shared cache are prefetched in one step, since a second costs a tenth of the epoch or more;
 - loops over a row are indexed: numba's iterators over arrays do not become vector code;
 - the weights of many classes are stored by feature, (d, K), for sparse rows, so that a stored value touches one
-  contiguous run of memory, and by class, (K, d), for dense rows, so that a dot product reads sequentially.
+  contiguous run of memory, and by class, (K, d), for dense rows, so that a dot product reads sequentially;
+- the scores of many classes stay in registers while a sparse row is read (`simd_lanes`). Where W is larger than the caches,
+  the weights of a row are prefetched all at once before they are used: fetching those of the next row instead is no
+  faster, and where W is smaller the hints cost more than they save.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import numpy as np
 from rosenblatt.compiling import verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.data.prefetching import prefetch as prefetch
+from rosenblatt.learn.simd_lanes import WIDTH, add_scaled, load, store, zeros
 
 Array = np.ndarray[Any, Any]
 Rows = Any
@@ -32,6 +36,8 @@ MOST = np.uint64(1024)  # values prefetched per row: the hardware prefetches the
 NEAR, FAR, STARTS = np.uint64(6), np.uint64(16), np.uint64(32)  # visits ahead: into L1, into L2, row offsets
 CACHED = 1 << 20  # this many values stay in the shared cache: one step, SOON visits ahead, is enough
 SOON = np.uint64(3)
+FETCHED = 1 << 21  # of more weights, those of a row are prefetched before they are used; it costs time for fewer
+NONE, LANE = np.uint64(0), np.uint64(WIDTH)
 
 
 # -- w·x -------------------------------------------------------------------------------------------------------------
@@ -93,24 +99,59 @@ def _dots_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
 
 
 def dots_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
-    """W x_i with W stored by feature."""
+    """W x_i with W stored by feature; two to four lanes of scores stay in registers over the whole row.
+
+    The last lanes are the last eight columns, of which some are then computed twice, to the same bits. One function
+    without calls, because LLVM would optimise what it calls once more in each caller.
+    """
     x, column = rows.values, rows.columns
-    j, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
-    K = W.shape[1]
-    for k in range(K):
-        scores[k] = 0
-    whole = j + ((end - j) & FOURS)
-    while j < whole:  # four values at a time: the scores are read and written a quarter as often
-        a, b, c, e = x[j], x[j + ONE], x[j + TWO], x[j + THREE]
-        p, q, r, s = W[column[j]], W[column[j + ONE]], W[column[j + TWO]], W[column[j + THREE]]
+    begin: Any = np.uint64(rows.starts[i])
+    end: Any = np.uint64(rows.starts[i + ONE])
+    K: Any = np.uint64(W.shape[1])
+    if K < LANE:
         for k in range(K):
-            scores[k] += (a * p[k] + b * q[k]) + (c * r[k] + e * s[k])
-        j += FOUR
-    while j < end:
-        a, p = x[j], W[column[j]]
-        for k in range(K):
-            scores[k] += a * p[k]
-        j += ONE
+            scores[k] = 0
+        j, whole = begin, begin + ((end - begin) & FOURS)
+        while j < whole:  # four values at a time: the scores are read and written a quarter as often
+            a, b, e, f = x[j], x[j + ONE], x[j + TWO], x[j + THREE]
+            u, v, w, z = W[column[j]], W[column[j + ONE]], W[column[j + TWO]], W[column[j + THREE]]
+            for k in range(K):
+                scores[k] += (a * u[k] + b * v[k]) + (e * w[k] + f * z[k])
+            j += FOUR
+        while j < end:
+            a, u = x[j], W[column[j]]
+            for k in range(K):
+                scores[k] += a * u[k]
+            j += ONE
+        return
+    if W.size > FETCHED:
+        for j in range(begin, end):
+            at = np.uint64(column[j]) * K
+            for k in range(at, at + K, LINE):
+                prefetch(W, k, False)
+    last = K - LANE
+    for c in range(NONE, K, FOUR * LANE):
+        c0, c1, c2, c3 = min(c, last), min(c + LANE, last), min(c + TWO * LANE, last), min(c + THREE * LANE, last)
+        p = q = r = s = zeros(W)
+        if c1 == c2:
+            for j in range(begin, end):
+                a, at = x[j], np.uint64(column[j]) * K
+                p, q = add_scaled(p, a, load(W, at + c0)), add_scaled(q, a, load(W, at + c1))
+        elif c2 == c3:
+            for j in range(begin, end):
+                a, at = x[j], np.uint64(column[j]) * K
+                p, q = add_scaled(p, a, load(W, at + c0)), add_scaled(q, a, load(W, at + c1))
+                r = add_scaled(r, a, load(W, at + c2))
+        else:
+            for j in range(begin, end):
+                a, at = x[j], np.uint64(column[j]) * K
+                p, q = add_scaled(p, a, load(W, at + c0)), add_scaled(q, a, load(W, at + c1))
+                r, s = add_scaled(r, a, load(W, at + c2)), add_scaled(s, a, load(W, at + c3))
+            store(scores, c3, s)
+        if c1 != c2:
+            store(scores, c2, r)
+        store(scores, c1, q)
+        store(scores, c0, p)
 
 
 dots = verb({Dense: _dots_dense, Sparse: dots_sparse})  # scores_k = w_k·x_i for every class k

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, overload, register_model
 
 Array = np.ndarray[Any, Any]
@@ -57,6 +58,12 @@ class _LanesModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.VectorType(each, WIDTH))  # type: ignore[no-untyped-call]
 
 
+def _check(array: Any, dtype: Any) -> None:
+    """Lanes are neighbours in memory, of the array's own type."""
+    if array.layout != "C" or array.dtype != dtype:
+        raise TypingError(f"lanes of {dtype} need a C-contiguous array of it, not {array}")
+
+
 def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, kind: Any) -> Any:
     """A pointer to the lanes of an array."""
     data = context.make_array(array)(context, builder, value).data
@@ -77,6 +84,7 @@ def _zeros(_: Any, array: Any) -> Any:  # pragma: no cover
 
 @intrinsic
 def _load(_: Any, array: Any, at: Any) -> Any:  # pragma: no cover
+    _check(array, array.dtype)
     kind = Lanes(array.dtype)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -88,6 +96,8 @@ def _load(_: Any, array: Any, at: Any) -> Any:  # pragma: no cover
 
 @intrinsic
 def _store(_: Any, array: Any, at: Any, lanes: Any) -> Any:  # pragma: no cover
+    _check(array, lanes.dtype)
+
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         place = _place(context, builder, array, args[0], args[1], lanes)
         builder.store(args[2], place, align=array.dtype.bitwidth // 8)

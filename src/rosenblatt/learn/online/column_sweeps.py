@@ -17,14 +17,26 @@ from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.online.first_order import is_on, tie_stands
 from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
-from rosenblatt.learn.rows import FOUR, LINE, ONE, THREE, TWO, Rows, dots_sparse, fetch_ahead, norm, prefetch
-from rosenblatt.learn.simd_lanes import WIDTH, add_scaled, load, store, zeros
+from rosenblatt.learn.rows import (
+    FOUR,
+    LANE,
+    LINE,
+    NONE,
+    ONE,
+    THREE,
+    TWO,
+    Rows,
+    dots_sparse,
+    fetch_ahead,
+    norm,
+    prefetch,
+)
+from rosenblatt.learn.simd_lanes import add_scaled, load, store
 from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]
 SINGLE, PAIRWISE, BY_COLUMN = range(3)
-NONE, LANE = np.uint64(0), np.uint64(WIDTH)
-WIDEST = 256  # more columns are read row by row of W: the hardware prefetches a long row
+WIDEST = 256  # more columns are changed row by row of W: the hardware prefetches a long row
 
 
 # -- W xᵀ and W += x·stepᵀ, with W stored by feature ------------------------------------------------------------------
@@ -46,37 +58,7 @@ def _scores_dense(rows: Rows, i: Any, W: Array, scores: Array) -> None:
             scores[c] += a * p[c]
 
 
-some_scores = verb({Dense: _scores_dense, Sparse: dots_sparse})  # scores_c = w_c·x_i for any number of columns
-
-
-def _scores_sparse(rows: Rows, i: Any, W: Array, scores: Array) -> None:
-    """Four lanes at a time, then one: the scores stay in registers over the whole row."""
-    x, column = rows.values, rows.columns
-    begin, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
-    c, columns = NONE, np.uint64(scores.size)
-    if scores.size > WIDEST:
-        some_scores(rows, i, W, scores)
-        return
-    while c + FOUR * LANE <= columns:
-        p = q = r = s = zeros(W)
-        for j in range(begin, end):
-            a, at = x[j], np.uint64(column[j]) * columns + c
-            p, q = add_scaled(p, a, load(W, at)), add_scaled(q, a, load(W, at + LANE))
-            r, s = add_scaled(r, a, load(W, at + TWO * LANE)), add_scaled(s, a, load(W, at + THREE * LANE))
-        store(scores, c, p)
-        store(scores, c + LANE, q)
-        store(scores, c + TWO * LANE, r)
-        store(scores, c + THREE * LANE, s)
-        c += FOUR * LANE
-    while c < columns:
-        p = zeros(W)
-        for j in range(begin, end):
-            p = add_scaled(p, x[j], load(W, np.uint64(column[j]) * columns + c))
-        store(scores, c, p)
-        c += LANE
-
-
-column_scores = verb({Dense: _scores_dense, Sparse: _scores_sparse})  # scores_c = w_c·x_i
+column_scores = verb({Dense: _scores_dense, Sparse: dots_sparse})  # scores_c = w_c·x_i
 
 
 def _squares_dense(rows: Rows, i: Any, S: Array, q: Array) -> None:
@@ -438,6 +420,6 @@ def score_columns(rows: Any, index: Array, W: Array, b: Array, out: Array) -> No
     """out_tc = w_c·x_i + b_c for i = index_t."""
     for t in range(index.size):
         scores = out[t]
-        some_scores(rows, index[t], W, scores)
+        column_scores(rows, index[t], W, scores)
         for c in range(scores.size):
             scores[c] += b[c]
