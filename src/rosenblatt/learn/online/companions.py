@@ -26,6 +26,7 @@ Array = np.ndarray[Any, Any]
 Mean = Callable[[str], Array]  # the mean over all shards of the term with this name
 LOG_ROOM = 1 << 13
 NONE = np.zeros(0)
+BLOCK = 1 << 16  # values computed at a time, so that what lies between stays in the cache
 NO_LOG = UpdateLog(np.zeros(0, np.uint64), np.zeros(0, np.int32), NONE, NONE, NONE)
 
 
@@ -59,11 +60,16 @@ class Companion:
 
     def transposed(self) -> Self:
         """The same in the other layout."""
-        return type(self)(*(np.ascontiguousarray(one.T) if one.ndim == 2 else one for one in self.arrays))
+        return type(self)(*(in_other_layout(one) if one.ndim == 2 else one for one in self.arrays))
 
     def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
         """What was expected of the arrays for weights of this shape; None if they are valid."""
         raise NotImplementedError
+
+
+def in_other_layout(array: Array) -> Array:
+    """The transposed array, contiguous; zeros, as at the start of training, are made anew, and take no memory yet."""
+    return np.ascontiguousarray(array.T) if array.any() else np.zeros(array.T.shape, array.dtype)
 
 
 # -- first order -----------------------------------------------------------------------------------------------------
@@ -83,9 +89,13 @@ class Average(Companion):
 
     def mean(self, weights: Weights, clock: float) -> Weights:
         """(N·w − Σ)/N after N visits."""
-        dtype, N = weights.coef.dtype, clock or 1.0
-        coef = (weights.coef - self.coef / N).astype(dtype)
-        return Weights(coef, (weights.intercept - self.intercept / N).astype(dtype))
+        N = clock or 1.0
+        coef = np.empty(weights.coef.shape, weights.coef.dtype)
+        out, w, total = (one.reshape(-1) for one in (coef, weights.coef, self.coef))
+        for begin in range(0, out.size, BLOCK):
+            here = slice(begin, begin + BLOCK)
+            out[here] = w[here] - total[here] / N
+        return Weights(coef, (weights.intercept - self.intercept / N).astype(coef.dtype))
 
     def grown(self, mix: Array) -> Average:
         """Extended to the new planes."""

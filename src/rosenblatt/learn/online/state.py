@@ -26,6 +26,7 @@ from rosenblatt.learn.online.companions import (
     Pocket,
     Votes,
     Weights,
+    in_other_layout,
 )
 from rosenblatt.learn.online.first_order import JointPlanes, OnePlane, SeparatePlanes
 from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
@@ -82,7 +83,7 @@ class Machine:
     def transposed(self) -> Machine:
         """The same in the other layout; a full covariance has only one."""
         parts: dict[str, Any] = {name: part.transposed() for name, part in self.companions.items()}
-        return replace(self, coef=np.ascontiguousarray(self.coef.T), by_feature=not self.by_feature, **parts)
+        return replace(self, coef=in_other_layout(self.coef), by_feature=not self.by_feature, **parts)
 
     @property
     def full(self) -> bool:
