@@ -178,6 +178,26 @@ def _add_sparse(rows: Rows, i: Any, step: Any, w: Array) -> None:
 add = verb({Dense: _add_dense, Sparse: _add_sparse})  # w += step·x_i
 
 
+def _add_both_dense(rows: Rows, i: Any, step: Any, w: Array, other: Any, u: Array) -> None:
+    x = rows.values[i]
+    a, b = w.dtype.type(step), u.dtype.type(other)
+    for j in range(x.size):
+        w[j] += a * x[j]
+        u[j] += b * x[j]
+
+
+def _add_both_sparse(rows: Rows, i: Any, step: Any, w: Array, other: Any, u: Array) -> None:
+    x, column = rows.values, rows.columns
+    a, b = w.dtype.type(step), u.dtype.type(other)
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        k = column[j]
+        w[k] += a * x[j]
+        u[k] += b * x[j]
+
+
+add_both = verb({Dense: _add_both_dense, Sparse: _add_both_sparse})  # w += step·x_i, u += other·x_i, in one pass
+
+
 def _add_class_dense(rows: Rows, i: Any, step: Any, W: Array, k: Any) -> None:
     x, w = rows.values[i], W[k]
     size = W.dtype.type(step)

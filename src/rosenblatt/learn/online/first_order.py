@@ -17,7 +17,7 @@ from numba.extending import overload
 from rosenblatt.compiling import compiled
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
-from rosenblatt.learn.rows import add, add_class, add_pair, dot, dots, norm
+from rosenblatt.learn.rows import add, add_both, add_class, add_pair, dot, dots, norm
 from rosenblatt.learn.tie_rule import rival, wins_tie
 
 Array = np.ndarray[Any, Any]
@@ -136,11 +136,13 @@ def visit_one(
     step = share * side * step_size(rule, lack, q, tally[Count.UPDATES])
     if step == 0.0:
         return False
-    add(rows, i, step, learner.dw)
     learner.db[0] += step * rule.bias
     if learner.u.size > 0:
-        add(rows, i, tally[Count.CLOCK] * step, learner.u)
-        learner.v[0] += tally[Count.CLOCK] * step * rule.bias
+        timed = tally[Count.CLOCK] * step
+        add_both(rows, i, step, learner.dw, timed, learner.u)
+        learner.v[0] += timed * rule.bias
+    else:
+        add(rows, i, step, learner.dw)
     learner.mass[0] += share
     log_update(tally, log, i, 0, step, share)
     tally[Count.UPDATES] += 1.0
