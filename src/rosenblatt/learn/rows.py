@@ -11,9 +11,9 @@ led to these choices:
 - loops over a row are indexed: numba's iterators over arrays do not become vector code;
 - the weights of many classes are stored by feature, (d, K), for sparse rows, so that a stored value touches one
   contiguous run of memory, and by class, (K, d), for dense rows, so that a dot product reads sequentially;
-- the scores of many classes stay in registers while a sparse row is read (`simd_lanes`). Where W is larger than the caches,
-  the weights of a row are prefetched all at once before they are used: fetching those of the next row instead is no
-  faster, and where W is smaller the hints cost more than they save.
+- the scores of many classes stay in registers while a sparse row is read (`simd_lanes`). Where W is larger than the
+  caches, the weights of a row are prefetched all at once before they are used: fetching those of the next row instead
+  is no faster, and where W is smaller the hints cost more than they save.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from rosenblatt.compiling import verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.data.prefetching import prefetch as prefetch
-from rosenblatt.learn.simd_lanes import WIDTH, add_scaled, load, store, zeros
+from rosenblatt.learn.simd_lanes import WIDTH, add_products, add_scaled, lane, load, store, zero_products, zeros
 
 Array = np.ndarray[Any, Any]
 Rows = Any
@@ -54,16 +54,15 @@ def _dot_dense(rows: Rows, i: Any, w: Array) -> Any:
 def _dot_sparse(rows: Rows, i: Any, w: Array) -> Any:
     x, column = rows.values, rows.columns
     j, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
-    a = b = c = e = zero = w.dtype.type(0)
+    zero = w.dtype.type(0)
     if j == end:
         return zero
     whole, last = j + ((end - j) & FOURS), end - ONE
+    four = zero_products(w)
     while j < whole:
-        a += x[j] * w[column[j]]
-        b += x[j + ONE] * w[column[j + ONE]]
-        c += x[j + TWO] * w[column[j + TWO]]
-        e += x[j + THREE] * w[column[j + THREE]]
+        four = add_products(four, x, j, column, w)
         j += FOUR
+    a, b, c, e = lane(four, 0), lane(four, 1), lane(four, 2), lane(four, 3)
     # The remainder without a loop, whose exit branch would be mispredicted.
     k, m, n = min(j, last), min(j + ONE, last), min(j + TWO, last)
     p, q, r = x[k] * w[column[k]], x[m] * w[column[m]], x[n] * w[column[n]]

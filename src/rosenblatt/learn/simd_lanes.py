@@ -1,4 +1,4 @@
-"""Eight neighbouring values of an array as one value, which a loop can keep in registers.
+"""Eight neighbouring values of an array as one value, which a loop can keep in registers; four for sums of products.
 
 LLVM turns a short inner loop into vector code too, but checks at each entry whether its arrays overlap, and reads and
 writes a sum that the outer loop carries at each turn. In plain Python lanes are an array of eight values.
@@ -15,6 +15,7 @@ from numba.extending import intrinsic, models, overload, register_model
 
 Array = np.ndarray[Any, Any]
 WIDTH = 8
+FOUR = 4
 FLAGS = ("reassoc", "contract", "nsz", "arcp")  # as in `compiling.OPTIONS`
 
 
@@ -38,15 +39,34 @@ def add_scaled(lanes: Array, a: Any, others: Array) -> Array:
     return np.asarray(lanes + a * others, lanes.dtype)
 
 
+def zero_products(array: Array) -> Array:
+    """Four zeros, of the type of the array."""
+    return np.zeros(FOUR, array.dtype)
+
+
+def add_products(four: Array, x: Array, at: Any, index: Array, w: Array) -> Array:
+    """The four values plus x[at + k]·w[index[at + k]], k = 0 to 3; `index` is unsigned.
+
+    LLVM reads x as a whole this way: one instruction, and one multiplication, where four scalars need four.
+    """
+    here = slice(int(at), int(at) + FOUR)
+    return np.asarray(four + x[here] * w[index[here]], four.dtype)
+
+
+def lane(four: Array, k: int) -> Any:
+    """The value of a lane."""
+    return four[k]
+
+
 # -- compiled ----------------------------------------------------------------------------------------------------------
 
 
 class Lanes(types.Type):
     """The type of lanes in compiled code."""
 
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = dtype
-        super().__init__(name=f"Lanes({dtype})")
+    def __init__(self, dtype: Any, width: int = WIDTH) -> None:
+        self.dtype, self.width = dtype, width
+        super().__init__(name=f"Lanes({dtype}, {width})")
 
 
 @register_model(Lanes)
@@ -55,7 +75,7 @@ class _LanesModel(models.PrimitiveModel):
         from llvmlite import ir
 
         each = manager.lookup(kind.dtype).get_value_type()
-        super().__init__(manager, kind, ir.VectorType(each, WIDTH))  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, ir.VectorType(each, kind.width))  # type: ignore[no-untyped-call]
 
 
 def _check(array: Any, dtype: Any) -> None:
@@ -70,16 +90,54 @@ def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, kind: An
     return builder.bitcast(builder.gep(data, [at]), context.get_value_type(kind).as_pointer())
 
 
+def _zeros_of(width: int) -> Any:
+    @intrinsic
+    def zeros(_: Any, array: Any) -> Any:  # pragma: no cover
+        from llvmlite import ir
+
+        kind = Lanes(array.dtype, width)
+
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return ir.Constant(context.get_value_type(kind), None)
+
+        return kind(array), emit
+
+    return zeros
+
+
+_zeros, _zero_products = _zeros_of(WIDTH), _zeros_of(FOUR)
+
+
 @intrinsic
-def _zeros(_: Any, array: Any) -> Any:  # pragma: no cover
+def _add_products(_: Any, four: Any, x: Any, at: Any, index: Any, w: Any) -> Any:  # pragma: no cover
     from llvmlite import ir
 
-    kind = Lanes(array.dtype)
+    _check(x, min(x.dtype, four.dtype, key=lambda dtype: dtype.bitwidth))
+    _check(w, four.dtype)
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(context.get_value_type(kind), None)
+        i32, i64 = ir.IntType(32), ir.IntType(64)
+        place = _place(context, builder, x, args[1], args[2], Lanes(x.dtype, FOUR))
+        values = builder.load(place, align=x.dtype.bitwidth // 8)
+        if x.dtype != four.dtype:
+            values = builder.fpext(values, context.get_value_type(four))
+        first = builder.gep(context.make_array(index)(context, builder, args[3]).data, [args[2]])
+        weights, data = ir.Constant(values.type, ir.Undefined), context.make_array(w)(context, builder, args[4]).data
+        for k in range(FOUR):
+            column = builder.load(builder.gep(first, [i32(k)]))
+            column = builder.zext(column, i64) if column.type.width < 64 else column
+            weights = builder.insert_element(weights, builder.load(builder.gep(data, [column])), i32(k))
+        return builder.fadd(args[0], builder.fmul(values, weights, flags=FLAGS), flags=FLAGS)
 
-    return kind(array), emit
+    return four(four, x, at, index, w), emit
+
+
+@intrinsic
+def _lane(_: Any, four: Any, k: Any) -> Any:  # pragma: no cover
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.extract_element(args[0], args[1])
+
+    return four.dtype(four, k), emit
 
 
 @intrinsic
@@ -120,7 +178,7 @@ def _add_scaled(_: Any, lanes: Any, a: Any, others: Any) -> Any:  # pragma: no c
     return lanes(lanes, a, others), emit
 
 
-overload(zeros, strict=False)(lambda array: lambda array: _zeros(array))  # type: ignore[call-arg]
+overload(zeros, strict=False)(lambda array: lambda array: _zeros(array))
 overload(load, strict=False)(lambda array, at: lambda array, at: _load(array, at))  # type: ignore[call-arg]
 overload(store, strict=False)(
     lambda array, at, lanes: lambda array, at, lanes: _store(array, at, lanes)  # type: ignore[call-arg]
@@ -128,3 +186,8 @@ overload(store, strict=False)(
 overload(add_scaled, strict=False)(
     lambda lanes, a, others: lambda lanes, a, others: _add_scaled(lanes, a, others)  # type: ignore[call-arg]
 )
+overload(zero_products, strict=False)(lambda array: lambda array: _zero_products(array))
+overload(add_products, strict=False)(
+    lambda four, x, at, index, w: lambda four, x, at, index, w: _add_products(four, x, at, index, w)  # type: ignore[call-arg]
+)
+overload(lane, strict=False)(lambda four, k: lambda four, k: _lane(four, k))  # type: ignore[call-arg]
