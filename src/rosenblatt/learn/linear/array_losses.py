@@ -1,7 +1,7 @@
 """The losses of `losses` on whole arrays, of any library that follows the array API standard.
 
 Each takes the namespace, an array of margins m = y·f or residuals r = f − y, and the width, and returns the losses and
-their slopes; at a kink the slope is that of `losses`. This module imports nothing, so that it also runs where there is
+their slopes; at a kink the slope is that of `losses`. This module needs NumPy only, so that it also runs where there is
 no compiler.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 Both = tuple[Any, Any]
 LARGEST_EXPONENT = 80.0  # e^80 is nearly the largest float32
@@ -117,7 +119,8 @@ def _softmax_in_place(xp: Any, f: Any, codes: Any) -> Both:
     at = xp.arange(0, flat.size, K).reshape(rows, penalties) + codes[:, :, 0]
     own = flat[at]
     xp.exp(f, out=f)
-    total = f.reshape(-1, K) @ xp.ones(K, dtype=f.dtype)
+    with np.errstate(invalid="ignore"):  # of numbers beyond the end, which some kernels read and drop
+        total = f.reshape(-1, K) @ xp.ones(K, dtype=f.dtype)
     f *= (1.0 / total).reshape(rows, penalties, 1)
     flat[at] -= 1.0
     return xp.log(total).reshape(rows, penalties) - own, f

@@ -88,21 +88,21 @@ def _sum_of_squares(xp: Any, block: Array) -> Array:
 
 @dataclass(frozen=True)
 class Directions:
-    """The metric M = I − Q diag(cut) Qᵀ, and what the rows look like in it.
+    """The metric M, either I − Q diag(cut) Qᵀ or as a whole, and what the rows look like in it.
 
     Attributes
     ----------
     Q : array of shape (d, k)
     cut : array of shape (k,)
-        1 − λ_k/λ_i from a sample, λ_i/(λ_i + ρ) from all rows.
+        1 − λ_k/λ_i from a sample of rows.
     largest : float
         The largest curvature of a batch.
     square : float
         The mean of zᵀMz.
     least : float
         The least factor by which M multiplies a direction.
-    sizes : array of shape (d,), optional
-        All λ_i.
+    M, covariance : array of shape (d, d), optional
+        From all rows.
     """
 
     Q: Array
@@ -110,23 +110,42 @@ class Directions:
     largest: float
     square: float
     least: float = 1.0
-    sizes: Array | None = None
+    M: Array | None = None
+    covariance: Array | None = None
+
+
+def ridge_metric(xp: Any, covariance: Array, share: float) -> tuple[Array, float]:
+    """M = ρ(C + ρI)⁻¹, ρ a share of the mean of all λ, and ρ: an inverse takes a GPU far less time than eigenvectors."""
+    d = covariance.shape[0]
+    rho = share * float(xp.linalg.trace(covariance)) / d + 1e-30
+    one = xp.eye(d, dtype=covariance.dtype, device=device(covariance))
+    return xp.linalg.inv(covariance / rho + one), rho
 
 
 def all_directions(xp: Any, covariance: Array, Z: Array, batch: int, by_row: bool = False) -> Directions:
     """From the covariance of all rows, where they are; Z is a sample of rows."""
-    sizes, Q = xp.linalg.eigh(covariance)
-    sizes = xp.clip(sizes, 0.0, None)
-    cut = sizes / (sizes + RIDGE * xp.mean(sizes) + 1e-30)
-    Z = (Z @ Q) * xp.sqrt(1.0 - cut)
-    lengths = xp.sum(Z * Z, axis=1)
+    M, rho = ridge_metric(xp, covariance, RIDGE)
+    lengths = xp.sum(Z * (Z @ M), axis=1)
     v = xp.ones((Z.shape[1], 1), dtype=Z.dtype, device=device(Z))
     for _ in range(12):
-        v = Z.T @ (Z @ (v / (xp.sqrt(xp.sum(v * v)) + 1e-30))) / Z.shape[0]
-    largest = float(xp.sqrt(xp.sum(v * v)))
+        v = Z.T @ (Z @ (M @ v)) / Z.shape[0]
+        size = xp.sqrt(xp.sum(v * (M @ v)))
+        v = v / (size + 1e-30)
+    largest = float(size)
     if by_row:
         largest = max(largest, float(xp.max(lengths)) / (4.0 * batch))
-    return Directions(Q, cut, max(largest, 1e-12), float(xp.mean(lengths)), 1.0 - float(xp.max(cut)), sizes)
+    least = rho / (_largest_eigenvalue(xp, covariance) + rho)
+    none = xp.zeros((Z.shape[1], 0), dtype=Z.dtype, device=device(Z))
+    return Directions(none, none[0, :], max(largest, 1e-12), float(xp.mean(lengths)), least, M, covariance)
+
+
+def _largest_eigenvalue(xp: Any, C: Array) -> float:
+    """By squaring C: its power 2¹² has, up to a factor, the projection on the largest direction."""
+    power = C / (xp.linalg.trace(C) + 1e-30)
+    for _ in range(12):
+        power = power @ power
+        power = power / (xp.linalg.trace(power) + 1e-30)
+    return float(xp.sum(C * power))
 
 
 def directions(Z: Host, batch: int, most: int, seed: int, by_row: bool = False) -> Directions:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from rosenblatt.learn.linear.feature_statistics import ridge_metric
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host
 from rosenblatt.learn.linear.scaled_objective import ScaledObjective
@@ -156,22 +157,20 @@ class MiniBatchDescent(ScaledObjective):
         counts = xp.clip(self.counts, 1e-6, None)[None, :]
         means = -G * (rows.n / counts)
         base = xp.log((counts + 1.0) / (rows.n + self.K))
-        for cut, square, scale in self._metrics():
-            D = self.divided(means, cut)
+        for D, square, scale in self._divided_means(means):
             length = xp.sum(means * D, axis=0, keepdims=True)
             # The scatter of a class's rows adds to the length of its mean, but is not part of its distance.
             shrunk = xp.clip(1.0 - square / (counts * length + 1e-30), 0.0, 1.0)
             yield D * (shrunk * scale), -0.5 * scale * shrunk**2 * length, base
 
-    def _metrics(self) -> Iterator[tuple[Array, float, float]]:
-        """Metrics that the first step tries: cut, mean of zᵀMz, scale."""
-        yield self.cut, self.metric.square, 1.0
-        sizes = self.metric.sizes
-        if sizes is not None:
-            mean = float(self.xp.mean(sizes))
+    def _divided_means(self, means: Array) -> Iterator[tuple[Array, float, float]]:
+        """The means in the metrics that the first step tries, the mean of zᵀMz, and the scale of the metric."""
+        yield self.divided(means), self.metric.square, 1.0
+        covariance = self.metric.covariance
+        if covariance is not None:
             for ridge in RIDGES:
-                cut = sizes / (sizes + ridge * mean + 1e-30)
-                yield cut[:, None], float(self.xp.sum(sizes * (1.0 - cut))), (1.0 + ridge) / ridge
+                M, _ = ridge_metric(self.xp, covariance, ridge)
+                yield M @ means, float(self.xp.sum(M * covariance)), (1.0 + ridge) / ridge
 
     def _restart(self) -> None:
         xp, rows, columns = self.xp, self.rows, self.P * self.K

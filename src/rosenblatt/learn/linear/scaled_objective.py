@@ -125,13 +125,14 @@ class ScaledObjective:
         size = min(rows.n, SAMPLE)
         chosen = np.sort(rng.choice(rows.n, size, replace=False)) if size < rows.n else np.arange(size)
         self.sample = rows.place(chosen)
-        sample = to_host(rows.at(self.sample))
-        shift, unit = shift_and_unit(sample)
-        if not np.isfinite(shift).all():
-            find_bad_row(rows)
         # The proximal step of L1 needs a diagonal metric.
         metric = DIRECTIONS if settings.l1_ratio == 0.0 else 0
         self.decomposed = rows.gpu and 0 < metric <= rows.d <= MOST_DECOMPOSED
+        some = rows.at(self.sample)
+        sample = to_host(some[::8, :] if self.decomposed else some)  # what is not computed there waits for the copy
+        shift, unit = shift_and_unit(sample)
+        if not np.isfinite(shift).all():
+            find_bad_row(rows)
         mean, variance, (sums, *crossed) = moments(rows, self.weights, shift, unit, self._sums, self.narrow_type)
         average, deviation = mean, np.sqrt(variance)
         constant = deviation <= 8.0 * np.finfo(sample.dtype).eps * np.abs(mean)
@@ -146,21 +147,20 @@ class ScaledObjective:
         self.inverse = np.where(constant, 0.0, 1.0 / self.t)
         # ½(1 − ρ)α w² = ½ α' V²/t², in units of κ.
         self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
-        Z = (sample - mean.astype(sample.dtype)) * self.inverse.astype(sample.dtype)
+        Z = (some - rows.place(mean, rows.dtype)) * rows.place(self.inverse, rows.dtype)
         if self.weights is not None:
-            share = to_host(take(self.xp, self.weights, self.sample)) / self.mass
-            Z = Z * np.sqrt(share).astype(sample.dtype)[:, None]
+            Z = Z * self.xp.sqrt(take(self.xp, self.weights, self.sample) / self.mass)[:, None]
         unit, towards, of_all, past = (
             rows.place(each * self.inverse, rows.dtype)
             for each in (unit, shift - mean, average - mean, average - shift)
         )
         steep = settings.loss in UNBOUNDED_SLOPES
         if not crossed:
-            self.metric = directions(Z, self.batch, metric, settings.seed, steep)
+            self.metric = directions(to_host(Z), self.batch, metric, settings.seed, steep)
         else:
             covariance = unit[:, None] * crossed[0] * (unit / rows.n)
             covariance += of_all[:, None] * of_all - past[:, None] * past
-            self.metric = all_directions(self.xp, covariance, rows.place(Z, rows.dtype), self.batch, steep)
+            self.metric = all_directions(self.xp, covariance, Z, self.batch, steep)
         self.L, self.counts = self._curvature * self.metric.largest, sums[:, -1]
         self.of_intercepts = self._curvature
         if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
@@ -205,9 +205,10 @@ class ScaledObjective:
             sums = np.empty((self.K, rows.d + 1), block.dtype)
             sums[:, :-1] = factors @ block
             sums[:, -1] = np.bincount(factors.indices, factors.data, self.K)
-            return [sums]
-        counts = xp.sum(factors, axis=1, keepdims=True, dtype=rows.dtype)
-        found = [xp.concat([self.product(self.narrowed(factors), block), counts], axis=1)]
+        else:
+            counts = xp.sum(factors, axis=1, keepdims=True, dtype=rows.dtype)
+            sums = xp.concat([self.product(self.narrowed(factors), block), counts], axis=1)
+        found = [sums]
         if self.decomposed:
             left = (
                 block
@@ -262,9 +263,6 @@ class ScaledObjective:
         self.mu, self.over = place(self.mean, rows.dtype), place(self.inverse, rows.dtype)
         self.Q, self.cut = place(self.metric.Q, rows.dtype), place(self.metric.cut[:, None], rows.dtype)
         self.as_given = self._multiplies_rows_as_given()
-        self.M: Array = None  # where it takes less work than its parts
-        if 2 * self.Q.shape[1] > rows.d:
-            self.M = self.divided(self.xp.eye(rows.d, dtype=rows.dtype, device=rows.device), self.cut)
 
     def _multiplies_rows_as_given(self) -> bool:
         """Whether scaling V costs less than standardising the rows of a batch, and no precision."""
@@ -272,7 +270,7 @@ class ScaledObjective:
         near = bool((np.abs(self.mean) <= MOST_SHIFT * self.t)[used].all())
         if self.rows.half:
             near = near and bool(((self.t >= NARROW_UNITS[0]) & (self.t <= NARROW_UNITS[1]))[used].all())
-        return near and self.P * self.K <= self.batch
+        return near and self.batch >= self.P * self.K
 
     # -- losses and gradients of some rows ---------------------------------------------------------------------------
 
@@ -484,11 +482,11 @@ class ScaledObjective:
         )
         return found
 
-    def divided(self, G: Array, cut: Array | None = None) -> Array:
-        """MG; `cut` is that of another metric with the same Q."""
-        if cut is None and self.M is not None:
-            return self.M @ G
-        return G - self.Q @ ((self.cut if cut is None else cut) * (self.Q.T @ G)) if self.Q.shape[1] else G
+    def divided(self, G: Array) -> Array:
+        """MG."""
+        if self.metric.M is not None:
+            return self.metric.M @ G
+        return G - self.Q @ (self.cut * (self.Q.T @ G)) if self.Q.shape[1] else G
 
     def penalty(self, V: Array) -> Array:
         """α·P for each penalty, in units of κ."""
