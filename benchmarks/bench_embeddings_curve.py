@@ -2,9 +2,9 @@
 
     python benchmarks/bench_embeddings_curve.py [--out docs/embeddings_cpu.json]
 
-The rows are those of `bench_embeddings`, and the pixels of MNIST where ROSENBLATT_DATA names their folder. Penalties are
-chosen on training rows; seconds are the best of two, interleaved, with one thread. The figures are written to a small
-file, with the command and the machine, from which docs/figures/embeddings.py draws.
+The rows are those of `bench_embeddings`, and the pixels of MNIST where ROSENBLATT_DATA names their folder. Penalties
+are chosen on training rows; seconds are the best of two, interleaved, with one thread. The figures are written to a
+small file, with the command and the machine, from which docs/figures/embeddings.py draws.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Directions:
 
 
 def ridge_metric(xp: Any, covariance: Array, share: float) -> tuple[Array, float]:
-    """M = ρ(C + ρI)⁻¹, ρ a share of the mean of all λ, and ρ: an inverse takes a GPU far less time than eigenvectors."""
+    """M = ρ(C + ρI)⁻¹ and ρ, a share of the mean of all λ: an inverse takes a GPU far less time than eigenvectors."""
     d = covariance.shape[0]
     rho = share * float(xp.linalg.trace(covariance)) / d + 1e-30
     one = xp.eye(d, dtype=covariance.dtype, device=device(covariance))
