@@ -42,7 +42,7 @@ def main():
     drawing, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
     for name, style, label in CPU:
         curve(axes[0], on_cpu["embeddings"][name], style, label)
-    dressed(axes[0], "CPU, one thread", [0.3, 1, 3, 10, 30], ylim=(0.84, 0.925))
+    dressed(axes[0], "CPU, one thread (processor time)", [0.3, 1, 3, 10, 30])
     for ax, (kind, title) in zip(axes[1:], KINDS.items(), strict=True):
         curve(ax, list(figures[kind]["one"].values()), "o-", "rosenblatt, mini-batches")
         peers = figures[kind]["lbfgs"]

@@ -147,7 +147,9 @@ class ScaledObjective:
         self.inverse = np.where(constant, 0.0, 1.0 / self.t)
         # ½(1 − ρ)α w² = ½ α' V²/t², in units of κ.
         self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
-        Z = (some - rows.place(mean, rows.dtype)) * rows.place(self.inverse, rows.dtype)
+        Z = some - rows.place(mean, rows.dtype)
+        Z *= rows.place(self.inverse, rows.dtype)
+        del some, sample  # several times the memory of all else that a fit needs
         if self.weights is not None:
             Z = Z * self.xp.sqrt(take(self.xp, self.weights, self.sample) / self.mass)[:, None]
         unit, towards, of_all, past = (
