@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rosenblatt.learn.linear.minibatch import fit_path
+from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import BadRowError, on_gpu, to_host
-from rosenblatt.learn.linear.settings import Settings
 
 SETTINGS = Settings("softmax", 5, (1e-3, 1e-1), standardised=True, batch=256)
 
