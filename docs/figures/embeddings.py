@@ -1,8 +1,9 @@
-"""Accuracy against time of linear probes on a GPU, for the guide to embeddings.
+"""Accuracy against time of linear classifiers of embeddings, on a CPU and on a GPU, for the guide to embeddings.
 
     python docs/figures/embeddings.py
 
-Draws embeddings.png beside this file from docs/gpu.json, which benchmarks/bench_gpu.py writes.
+Draws embeddings.png beside this file from docs/gpu.json, which benchmarks/bench_gpu.py writes, and from
+docs/embeddings_cpu.json, which benchmarks/bench_embeddings_curve.py writes.
 """
 
 import json
@@ -14,26 +15,40 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
-KINDS = {"correlated": "Correlated features", "uncorrelated": "Uncorrelated features"}
+KINDS = {"correlated": "GPU, correlated features", "uncorrelated": "GPU, uncorrelated features"}
+CPU = (
+    ("rosenblatt", "o-", "rosenblatt, mini-batches"),
+    ("LogisticRegression", "s--", "scikit-learn, LogisticRegression"),
+    ("SGDClassifier", "^", "scikit-learn, SGDClassifier"),
+)
+
+
+def curve(ax, points, style, label):
+    ax.plot([one["seconds"] for one in points], [one["accuracy"] for one in points], style, label=label)
+
+
+def dressed(ax, title, ticks, **how):
+    ax.set(title=title, xlabel="seconds", xscale="log", ylabel="test accuracy", **how)
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    ax.grid(alpha=0.3)
+    ax.legend(loc="lower right", fontsize=8)
 
 
 def main():
-    figures = json.loads((HERE.parent / "gpu.json").read_text(encoding="utf-8"))
-    drawing, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for ax, (kind, title) in zip(axes, KINDS.items(), strict=True):
-        ours = list(figures[kind]["one"].values())
-        ax.plot(
-            [one["seconds"] for one in ours], [one["accuracy"] for one in ours], "o-", label="rosenblatt, mini-batches"
-        )
+    figures, on_cpu = (
+        json.loads((HERE.parent / name).read_text(encoding="utf-8")) for name in ("gpu.json", "embeddings_cpu.json")
+    )
+    drawing, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+    for name, style, label in CPU:
+        curve(axes[0], on_cpu["embeddings"][name], style, label)
+    dressed(axes[0], "CPU, one thread (processor time)", [0.3, 1, 3, 10, 30])
+    for ax, (kind, title) in zip(axes[1:], KINDS.items(), strict=True):
+        curve(ax, list(figures[kind]["one"].values()), "o-", "rosenblatt, mini-batches")
         peers = figures[kind]["lbfgs"]
         best = max(peers, key=lambda one: one["accuracy"])["penalty"]
-        of_best = [one for one in peers if one["penalty"] == best]
-        ax.plot([one["seconds"] for one in of_best], [one["accuracy"] for one in of_best], "s--", label="torch, L-BFGS")
-        ax.set(title=title, xlabel="seconds", xscale="log", ylabel="test accuracy")
-        ax.set_xticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
-        ax.minorticks_off()
-        ax.grid(alpha=0.3)
-    axes[1].legend(loc="lower right")
+        curve(ax, [one for one in peers if one["penalty"] == best], "s--", "torch, L-BFGS")
+        dressed(ax, title, [0.1, 0.3, 1, 3])
     drawing.savefig(HERE / "embeddings.png", dpi=110)
 
 

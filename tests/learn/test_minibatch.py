@@ -12,7 +12,14 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions
-from rosenblatt.learn.linear.minibatch import MiniBatchDescent, default_batch, fit_path
+from rosenblatt.learn.linear.minibatch import (
+    PLACES,
+    MiniBatchDescent,
+    _least_of_quadratic,
+    _refined,
+    default_batch,
+    fit_path,
+)
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import BadRowError, to_host
 
@@ -88,12 +95,42 @@ def test_the_metric_of_all_rows_is_a_ridge_of_their_covariance():
     Z = rng.standard_normal((500, 12)) @ rng.standard_normal((12, 12))
     C = Z.T @ Z / 500
     found = all_directions(array_namespace(Z), C, Z, 100)
-    M = np.eye(12) - (found.Q * found.cut) @ found.Q.T
+    M = found.M
     ridge = np.trace(C) / 12
     np.testing.assert_allclose(M, ridge * np.linalg.inv(C + ridge * np.eye(12)), rtol=1e-9, atol=1e-12)
     assert found.square == pytest.approx(np.trace(M @ C))
     assert found.largest == pytest.approx(np.linalg.eigvals(M @ C).real.max(), rel=0.05)
     assert found.least == pytest.approx(np.linalg.eigvalsh(M).min())
+
+
+def test_the_first_step_is_refined_between_steps_that_were_doubled():
+    steps = np.array([0.0, *2.0 ** np.arange(-4, 5)])
+    least = np.array([1.5, 4.0, 0.01, 100.0])  # the last two lie outside
+
+    def F(step):
+        return np.log(np.maximum(step, 1e-9) / least) ** 2
+
+    best, values = _refined(steps, np.array([F(step) for step in steps]), F)
+    np.testing.assert_allclose(best, [1.5, 4.0, 2.0**-4, 16.0])
+    np.testing.assert_allclose(values, F(best), atol=1e-12)
+
+
+@pytest.mark.parametrize("where", [(0.2, 0.3), (0.0, 0.4), (0.5, 0.0), (0.6, 0.9), (-0.3, -0.1), (0.3, 1.4)])
+def test_the_model_is_where_a_quadratic_over_the_triangle_is_least(where):
+    H = np.array([[2.0, 0.7], [0.7, 1.0]])
+
+    def F(shares):
+        at = np.asarray(shares)[..., 1:] - where
+        return 3.0 + np.einsum("...i,ij,...j", at, H, at)
+
+    found = _least_of_quadratic(np.array([F(place) for place in PLACES]))
+    grid = np.linspace(0, 1, 201)
+    s, t = (each.ravel() for each in np.meshgrid(grid, grid))
+    inside = s + t <= 1.0
+    points = np.stack([1.0 - s - t, s, t], axis=1)[inside]
+    assert found.sum() == pytest.approx(1.0)
+    assert (found >= 0.0).all()
+    assert F(found) <= F(points).min() + 1e-12
 
 
 def test_l1_leaves_exact_zeros_and_the_informative_features():
@@ -135,6 +172,41 @@ def test_correlated_features_far_from_zero_are_learned_as_quickly():
     assert accuracy(*(each[0] for each in fit_path(common, y, settings)), common, y) >= plain - 0.02
     assert directions(np.asarray(common - common.mean(0)), 256, 8, 0).Q.shape[1] == 8
     assert directions(rng.standard_normal((3000, 60)), 256, 8, 0).Q.shape[1] == 0
+
+
+@pytest.mark.parametrize("loss", ["softmax", "squared_hinge", "exponential"])
+def test_rows_multiplied_as_they_are_give_the_model_of_standardised_rows(loss, monkeypatch):
+    X, y = blobs(d=40)
+    X = X.astype(np.float64) * np.linspace(0.5, 3.0, 40) + np.linspace(-1.0, 1.0, 40)
+    settings = Settings(loss, 5, (1e-3, 1e-1))
+    given, expected = MiniBatchDescent(X, y, settings), fit_path(X, y, settings)
+    assert given.as_given
+    for module, limit in (("scaled_objective", "MOST_SHIFT"), ("feature_statistics", "MOST_SHIFT")):
+        monkeypatch.setattr(f"rosenblatt.learn.linear.{module}.{limit}", 0.0)
+    assert not MiniBatchDescent(X, y, settings).as_given
+    for found, one in zip(fit_path(X, y, settings), expected, strict=True):
+        np.testing.assert_allclose(found, one, rtol=1e-7, atol=1e-9)
+    far = MiniBatchDescent(X + 1e4, y, settings)
+    assert not far.as_given
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_what_a_gpu_computes_from_the_covariance_of_all_rows_agrees_between_libraries(dtype, monkeypatch):
+    strict = pytest.importorskip("array_api_strict", reason="array_api_strict is not installed")
+    monkeypatch.setattr("rosenblatt.learn.linear.row_reader.on_gpu", lambda X: True)
+    X, y = blobs(n=1500, d=130, far=0.4)
+    X, s = X.astype(dtype), np.random.default_rng(1).random(1500).astype(dtype) + 0.5
+    settings = Settings("softmax", 5, (1e-3, 1e-1), standardised=True)
+    assert MiniBatchDescent(X, y, settings, s).metric.M is not None
+    far = 1e-9 if dtype == "float64" else 2e-3
+    for weights in (None, s):
+        W, b = fit_path(X, y, settings, weights)
+        V, c = fit_path(
+            strict.asarray(X), strict.asarray(y), settings, None if weights is None else strict.asarray(weights)
+        )
+        np.testing.assert_allclose(to_host(V), W, rtol=far, atol=far)
+        np.testing.assert_allclose(to_host(c), b, rtol=far, atol=far)
+    assert accuracy(W[0], b[0], X, y) > 0.9
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.int8])

@@ -28,6 +28,16 @@ def test_losses_on_arrays_are_those_of_the_online_learners_kinks_too(name):
     assert ARRAY_LOSSES[name].smooth is not LOSSES[name].kinked
 
 
+def test_softmax_does_not_depend_on_the_level_of_the_scores():
+    """Large scores are shifted before they are exponents, others are not."""
+    rng = np.random.default_rng(0)
+    f, codes = 3 * rng.standard_normal((40, 2, 3)), rng.integers(0, 3, 40)[:, None, None]
+    expected = softmax(NUMPY, f.copy(), codes, np.arange(3))
+    for level in (20.0, -20.0, 1000.0, -1000.0):
+        for found, one in zip(softmax(NUMPY, f + level, codes, np.arange(3)), expected, strict=True):
+            np.testing.assert_allclose(found, one, rtol=1e-9, atol=1e-11)
+
+
 def test_softmax_has_the_slopes_of_finite_differences():
     rng = np.random.default_rng(0)
     f, codes = 3 * rng.standard_normal((4, 2, 3)), np.array([0, 2, 1, 2])[:, None, None]

@@ -1,7 +1,7 @@
 """The losses of `losses` on whole arrays, of any library that follows the array API standard.
 
 Each takes the namespace, an array of margins m = y·f or residuals r = f − y, and the width, and returns the losses and
-their slopes; at a kink the slope is that of `losses`. This module imports nothing, so that it also runs where there is
+their slopes; at a kink the slope is that of `losses`. This module needs NumPy only, so that it also runs where there is
 no compiler.
 """
 
@@ -11,8 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 Both = tuple[Any, Any]
 LARGEST_EXPONENT = 80.0  # e^80 is nearly the largest float32
+MODERATE = 16.0  # scores whose exponentials lose nothing in float32
 LN2 = 0.6931471805599453
 
 
@@ -104,15 +107,23 @@ def softmax(xp: Any, f: Any, codes: Any, classes: Any) -> Both:
 
 
 def _softmax_in_place(xp: Any, f: Any, codes: Any) -> Both:
-    """The same in NumPy, whose arrays can be indexed and computed in place."""
-    f -= xp.max(f, axis=-1, keepdims=True)
-    at = (xp.arange(f.shape[0])[:, None], xp.arange(f.shape[1])[None, :], codes[:, :, 0])
-    own = f[at]
+    """The same in NumPy, whose arrays can be indexed and computed in place.
+
+    The largest score of each row is subtracted only where exponentials could overflow: it takes as long as these.
+    """
+    rows, penalties, K = f.shape
+    if not (f.size and f.max() <= MODERATE and f.min() >= -MODERATE):
+        f -= xp.max(f, axis=-1, keepdims=True)
+    f = xp.ascontiguousarray(f)
+    flat = f.reshape(-1)
+    at = xp.arange(0, flat.size, K).reshape(rows, penalties) + codes[:, :, 0]
+    own = flat[at]
     xp.exp(f, out=f)
-    total = xp.sum(f, axis=-1, keepdims=True)
-    f /= total
-    f[at] -= 1.0
-    return xp.log(total)[:, :, 0] - own, f
+    with np.errstate(invalid="ignore"):  # of numbers beyond the end, which some kernels read and drop
+        total = f.reshape(-1, K) @ xp.ones(K, dtype=f.dtype)
+    f *= (1.0 / total).reshape(rows, penalties, 1)
+    flat[at] -= 1.0
+    return xp.log(total).reshape(rows, penalties) - own, f
 
 
 @dataclass(frozen=True)

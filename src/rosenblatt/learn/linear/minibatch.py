@@ -17,10 +17,11 @@ approximation by averaging", 1992.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from rosenblatt.learn.linear.feature_statistics import ridge_metric
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host
 from rosenblatt.learn.linear.scaled_objective import ScaledObjective
@@ -35,6 +36,7 @@ ENOUGH = 0.01  # of the loss at 0: the least by which a step twice as long must 
 MOST_RUNS = 1 << 18  # longer data are shuffled in runs of consecutive rows
 RUN_BYTES = 1 << 14  # of a run of rows read from a file
 SMALLEST_BATCH, BATCH, DEVICE_BATCH = 16, 512, 16384  # on a device a step costs its host as much as 10,000 rows
+PLACES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]])  # of a triangle
 MOST_SCORES = 1 << 28  # of a batch, on a device: 1 GB
 
 
@@ -118,27 +120,32 @@ class MiniBatchDescent(ScaledObjective):
         share = 1.0 if self.weights is None else xp.take(self.weights, index) / self.mass
         least: Host = np.full(self.P, np.inf)
         for D, shift, base in self._directions_from_zero():
-            f = block @ D + shift
-            wide, losses, penalties, steps = xp.tile(D, (1, self.P)), [], [], [0.0]
+            f, wide = block @ D + shift, xp.tile(D, (1, self.P))
             penalty = to_host(self.penalty(wide))
-            while True:
-                loss = self.losses((base + steps[-1] * f)[:, None, :], y)[0][:, 0] * share
-                losses.append(float(xp.mean(loss)))
-                if not 0.0 < losses[0] < np.inf:  # nothing to lower, in these rows
-                    return
-                if not losses[-1] < np.inf or (len(steps) > 8 and losses[-1] > losses[-2] - ENOUGH * losses[0]):
-                    break
-                penalties.append(
-                    steps[-1] ** 2 * penalty if self.sharp is None else to_host(self.penalty(steps[-1] * wide))
-                )
+
+            def F(step: float, f: Array = f, base: Array = base, wide: Array = wide, penalty: Host = penalty) -> Host:
+                """The loss (the same for all penalties) and the penalties, (2, P)."""
+                loss = float(xp.mean(self.losses((base + step * f)[:, None, :], y)[0][:, 0] * share))
+                each = step**2 * penalty if self.sharp is None else to_host(self.penalty(step * wide))
+                return np.stack([np.full(self.P, loss), each])
+
+            steps, found = [0.0], [F(0.0)]
+            if not 0.0 < found[0][0, 0] < np.inf:  # nothing to lower, in these rows
+                return
+            lowest = ENOUGH * found[0][0, 0]
+            while len(steps) <= 9 or found[-1][0, 0] <= found[-2][0, 0] - lowest:
                 steps.append(2.0 * steps[-1] or 2.0**-6 / (self.L * (self.K if self.softmax else 1)))
-            values = np.array(losses[: len(penalties)])[:, None] + np.array(penalties)
-            better = np.repeat(values.min(axis=0) < least, self.K)[None, :]
-            least = np.minimum(least, values.min(axis=0))
-            best = rows.place(np.repeat(np.array(steps)[np.argmin(values, axis=0)], self.K)[None, :], rows.dtype)
+                found.append(F(steps[-1]))
+                if not found[-1][0, 0] < np.inf:
+                    break
+            values = np.nan_to_num(np.array(found).sum(axis=1), nan=np.inf)
+            best, value = _refined(np.array(steps), values, lambda step: F(step).sum(axis=0))
+            better = np.repeat(value < least, self.K)[None, :]
+            least = np.minimum(least, value)
+            length = rows.place(np.repeat(best, self.K)[None, :], rows.dtype)
             base, shift, better = xp.tile(base, (1, self.P)), xp.tile(shift, (1, self.P)), rows.place(better)
-            self.V = xp.where(better, wide * best, self.V)
-            self.c = xp.where(better, base + shift * best, self.c)
+            self.V = xp.where(better, wide * length, self.V)
+            self.c = xp.where(better, base + shift * length, self.c)
 
     def _directions_from_zero(self) -> Iterator[tuple[Array, Array, Array]]:
         """D (d, K), shift and base (1, K): scores are base + step·(z·D + shift)."""
@@ -150,22 +157,20 @@ class MiniBatchDescent(ScaledObjective):
         counts = xp.clip(self.counts, 1e-6, None)[None, :]
         means = -G * (rows.n / counts)
         base = xp.log((counts + 1.0) / (rows.n + self.K))
-        for cut, square, scale in self._metrics():
-            D = self.divided(means, cut)
+        for D, square, scale in self._divided_means(means):
             length = xp.sum(means * D, axis=0, keepdims=True)
             # The scatter of a class's rows adds to the length of its mean, but is not part of its distance.
             shrunk = xp.clip(1.0 - square / (counts * length + 1e-30), 0.0, 1.0)
             yield D * (shrunk * scale), -0.5 * scale * shrunk**2 * length, base
 
-    def _metrics(self) -> Iterator[tuple[Array, float, float]]:
-        """Metrics that the first step tries: cut, mean of zᵀMz, scale."""
-        yield self.cut, self.metric.square, 1.0
-        sizes = self.metric.sizes
-        if sizes is not None:
-            mean = float(self.xp.mean(sizes))
+    def _divided_means(self, means: Array) -> Iterator[tuple[Array, float, float]]:
+        """The means in the metrics that the first step tries, the mean of zᵀMz, and the scale of the metric."""
+        yield self.divided(means), self.metric.square, 1.0
+        covariance = self.metric.covariance
+        if covariance is not None:
             for ridge in RIDGES:
-                cut = sizes / (sizes + ridge * mean + 1e-30)
-                yield cut[:, None], float(self.xp.sum(sizes * (1.0 - cut))), (1.0 + ridge) / ridge
+                M, _ = ridge_metric(self.xp, covariance, ridge)
+                yield M @ means, float(self.xp.sum(M * covariance)), (1.0 + ridge) / ridge
 
     def _restart(self) -> None:
         xp, rows, columns = self.xp, self.rows, self.P * self.K
@@ -207,14 +212,15 @@ class MiniBatchDescent(ScaledObjective):
         for k in range(self.batches):
             begin, end = (rows.n * at // self.batches for at in (k, k + 1))
             index = order[begin:end]
-            block = rows.at(index)
-            block -= self.mu
-            z = self.standardise(block)
+            z = self.at(index)
             share = None if self.weights is None else xp.take(self.weights, index) / self.mass
             target = self.targets(take(xp, self.y, index))
-            loss, G, g = self.gradient(z, self.scores(z, self.V, self.c), target, share, self.damped)
+            f = self.scores(z, *self.factors(self.V, self.c))
+            loss, G, g = self.gradient(z, f, target, share, self.damped)
             total += loss
-            self._move(G / (end - begin), g / (end - begin), max(1.0 - self.step / steps, 0.0))
+            G /= end - begin
+            g /= end - begin
+            self._move(self.by_variables(G, g), g, max(1.0 - self.step / steps, 0.0))
             self.step += 1
             if self.sharp is None:
                 for mean in self.means:
@@ -246,49 +252,96 @@ class MiniBatchDescent(ScaledObjective):
         """
         if self.settings.loss == "perceptron":  # whose minimum is at 0
             return
-        V, c = self.point()
         rows = order[:: max(1, self.rows.n // MOST_JUDGED[self.rows.gpu])]  # those of early and of late steps
-        for other in (self.means[0].point(), self.first):
-            best = np.repeat(self._best_between((V, c), other, rows), self.K)[None, :]
-            t = self.rows.place(best, self.rows.dtype)
-            V, c = V + t * (other[0] - V), c + t * (other[1] - c)
-        self.settled = V, c
+        corners = [self.means[-1].point(), self.means[0].point(), self.first]
+        values = self._objectives(corners, PLACES, rows)
+        best = np.array([_least_of_quadratic(each) for each in values.T])  # (P, 3)
+        best = np.where(np.isfinite(best), best, PLACES[0])
+        there = self._mixed(corners, best)
+        (at_best,) = self._objectives([there], PLACES[:1, :1], rows)
+        values = np.nan_to_num(np.vstack([at_best, values]), nan=np.inf)
+        first = np.argmin(values, axis=0)
+        self.settled = self._mixed(corners, np.where((first == 0)[:, None], best, PLACES[np.maximum(first, 1) - 1]))
 
-    def _best_between(self, a: tuple[Array, Array], b: tuple[Array, Array], order: Array) -> Host:
-        """Where F is least: at a, 0, at b, 1, or where a parabola through both and the middle is; for each penalty."""
-        one = np.ones(self.P)
-        first, middle, last = self._between(a, b, [0.0 * one, 0.5 * one, one], order)
-        curve, slope = 2.0 * (first - 2.0 * middle + last), 4.0 * middle - 3.0 * first - last
-        inside = np.where(curve > 0.0, -0.5 * slope / np.where(curve > 0.0, curve, 1.0), 0.0)
-        inside = np.clip(np.nan_to_num(inside), 0.0, 1.0)
-        (there,) = self._between(a, b, [inside], order)
-        values = np.nan_to_num(np.stack([first, there, last]), nan=np.inf)
-        found: Host = np.choose(np.argmin(values, axis=0), [0.0 * one, inside, one])
-        return found
+    def _mixed(self, corners: list[tuple[Array, Array]], shares: Host) -> tuple[Array, Array]:
+        """The mean of the corners with these shares (P, corners) for each penalty."""
+        by_column = [self.rows.place(np.repeat(each, self.K)[None, :], self.rows.dtype) for each in shares.T]
+        V, c = (sum(t * corner[k] for t, corner in zip(by_column, corners, strict=True)) for k in (0, 1))
+        return V, c
 
-    def _between(self, a: tuple[Array, Array], b: tuple[Array, Array], places: list[Host], order: Array) -> Host:
-        """F over these rows at places from a, 0, to b, 1; (places, P)."""
-        xp, rows, loss = self.xp, self.rows, 0.0
-        shifts = [rows.place(each[None, :, None], rows.dtype) for each in places]
-        size, step = int(order.shape[0]), max(1, self.batch // self.P)  # three times the scores are in memory
+    def _objectives(self, corners: list[tuple[Array, Array]], places: Host, order: Array) -> Host:
+        """F over these rows at means of the corners with these shares (places, corners); (places, P)."""
+        xp, loss, scaled = self.xp, 0.0, [self.factors(*corner) for corner in corners]
+        size, step = int(order.shape[0]), max(1, self.batch // self.P)  # several times the scores are in memory
         for begin in range(0, size, step):
             index = order[begin : min(begin + step, size)]
-            z = self.standardise(rows.at(index) - self.mu)
+            z = self.at(index)
             share = 1.0 if self.weights is None else (xp.take(self.weights, index) / self.mass)[:, None]
             target = self.targets(take(xp, self.y, index))
-            f, g = self.by_penalty(self.scores(z, *a)), self.by_penalty(self.scores(z, *b))
-            g -= f
-            loss = loss + xp.stack([xp.sum(self.losses(f + t * g, target)[0] * share, axis=0) for t in shifts])
-        by_column = [rows.place(np.repeat(each, self.K)[None, :], rows.dtype) for each in places]
-        penalties = xp.stack([self.penalty(a[0] + t * (b[0] - a[0])) for t in by_column])
-        found: Host = to_host(loss / size + penalties).astype(np.float64)
-        return found
+            scores = [self.by_penalty(self.scores(z, *each)) for each in scaled]
+            found = []
+            for shares in places:
+                f = sum(float(t) * each for t, each in zip(shares, scores, strict=True) if t)
+                found.append(xp.sum(self.losses(f, target)[0] * share, axis=0))
+            loss = loss + xp.stack(found)
+        penalties = [self.penalty(self._mixed(corners, np.tile(shares, (self.P, 1)))[0]) for shares in places]
+        F: Host = to_host(loss / size + xp.stack(penalties)).astype(np.float64)
+        return F
 
     def point(self) -> tuple[Array, Array]:
         """V and c of the model: where it settled, before that the mean of the last iterates or the iterate."""
         if self.settled is not None:
             return self.settled
         return (self.V, self.c) if self.means[-1].V is None else self.means[-1].point()
+
+
+def _refined(steps: Host, values: Host, F: Callable[[float], Host]) -> tuple[Host, Host]:
+    """Of steps that were doubled, and F at them (steps, P), the best of each penalty, and F there.
+
+    Between two of them F is looked at where a parabola in the logarithm of the step is least.
+    """
+    at, penalties = np.argmin(values, axis=0), np.arange(values.shape[1])
+    best, least = steps[at], values[at, penalties]
+    inside = (at > 1) & (at < steps.size - 1)
+    before, after = (values[np.clip(at + k, 0, steps.size - 1), penalties] - least for k in (-1, 1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        places = best * 2.0 ** (0.5 * (before - after) / (before + after))
+    places = np.where(inside & np.isfinite(places), places, best)
+    for place in np.unique(places[places != best]):
+        value = F(float(place))
+        better = (places == place) & (value < least)
+        best, least = np.where(better, place, best), np.where(better, value, least)
+    return best, least
+
+
+def _least_of_quadratic(values: Host) -> Host:
+    """The shares (3,) of the corners of a triangle where the quadratic with these values at PLACES is least."""
+    F, middles = values[:3], values[3:]
+    # Along an edge F is F₀ + bt + at², a from its ends and its middle; the Hessian of the shares (s, t) follows.
+    a = 2.0 * (F[[0, 0, 1]] + F[[1, 2, 2]] - 2.0 * middles)
+    b = F[1:] - F[0] - a[:2]
+    cross = a[0] + a[1] - a[2]
+    found = [PLACES[int(np.argmin(F))]]
+
+    def add(s: float, t: float) -> None:
+        if s >= 0.0 and t >= 0.0 and s + t <= 1.0:
+            found.append(np.array([1.0 - s - t, s, t]))
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        determinant = 4.0 * a[0] * a[1] - cross**2
+        if a[0] > 0.0 and determinant > 0.0:
+            add((cross * b[1] - 2.0 * a[1] * b[0]) / determinant, (cross * b[0] - 2.0 * a[0] * b[1]) / determinant)
+        for k in range(2):
+            if a[k] > 0.0:
+                add(*(-0.5 * b[k] / a[k] * np.eye(2)[k]))
+        if a[2] > 0.0:
+            t = 0.5 - 0.5 * (F[2] - F[1]) / a[2]
+            add(1.0 - t, t)
+    points = np.array(found)
+    s, t = points[:, 1], points[:, 2]
+    heights = b[0] * s + b[1] * t + a[0] * s * s + a[1] * t * t + cross * s * t
+    best: Host = points[int(np.argmin(np.nan_to_num(heights, nan=np.inf)))]
+    return best
 
 
 def fit_path(X: Array, y: Array, settings: Settings, weights: Array | None = None) -> tuple[Array, Array]:

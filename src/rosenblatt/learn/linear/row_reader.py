@@ -87,24 +87,28 @@ class RowReader:
         """The values of the rows that are used, from one value per row of X."""
         return each if self.present is None else self.xp.take(each, self.present, axis=0)
 
-    def at(self, index: Array) -> Array:
-        """The rows at these positions, widened."""
+    def at(self, index: Array, dtype: Any = None) -> Array:
+        """The rows at these positions, widened, or in another type."""
         if self.present is not None:
             index = self.xp.take(self.present, index)
         rows = self.X.gather_rows(index) if self.own else take(self.xp, self.X, index)
-        return self.xp.astype(self.xp.asarray(rows), self.dtype, copy=False)
+        return self.xp.astype(self.xp.asarray(rows), self.dtype if dtype is None else dtype, copy=False)
 
-    def blocks(self, columns: int = 1) -> Iterator[tuple[int, int, Array]]:
-        """All rows in order, block by block, widened: begin, end, rows; `columns` are computed from each."""
+    def blocks(self, columns: int = 1, dtype: Any = None) -> Iterator[tuple[int, int, Array]]:
+        """All rows in order, block by block, widened, or in another type: begin, end, rows.
+
+        `columns` are computed from each row. A block may share the memory of X.
+        """
+        dtype = self.dtype if dtype is None else dtype
         size = max(1, (DEVICE_BLOCK_VALUES if self.gpu else BLOCK_VALUES) // max(self.d, columns, 1))
         if self.gpu and size > ALIGNED:
             size -= size % ALIGNED
         for begin in range(0, self.n, size):
             end = min(begin + size, self.n)
             if self.present is None and not self.own:
-                yield begin, end, self.xp.astype(self.X[begin:end, :], self.dtype, copy=False)
+                yield begin, end, self.xp.astype(self.X[begin:end, :], dtype, copy=False)
             else:
-                yield begin, end, self.at(self.place(np.arange(begin, end)))
+                yield begin, end, self.at(self.place(np.arange(begin, end)), dtype)
 
     def number(self, position: int) -> int:
         """The row of X at this position."""

@@ -16,8 +16,9 @@ M = ρ(C + ρI)⁻¹, with C the covariance of all rows. L is the largest curvat
 iteration. At V = 0 the gradient over all rows needs only the sums of the rows of each class, which the pass
 that finds μ and t adds up.
 
-P penalties are P blocks of columns of V: one product serves all of them. On a GPU rows of 16 bits are multiplied as
-they are, with sums and weights of 32 bits.
+P penalties are P blocks of columns of V: one product serves all of them. Where the means are near 0, rows are
+multiplied as they are, x·(V/t), which spares copies of them. On a GPU rows of 16 bits are multiplied in 16 bits, with
+sums and weights of 32 bits.
 
 S. Ma, M. Belkin, "Diving into the shallows: a computational perspective on large-scale shallow learning", NIPS 2017.
 """
@@ -25,6 +26,7 @@ S. Ma, M. Belkin, "Diving into the shallows: a computational perspective on larg
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
-from rosenblatt.learn.linear.feature_statistics import all_directions, directions, moments
+from rosenblatt.learn.linear.feature_statistics import all_directions, directions, moments, shift_and_unit
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host, wide_product
 
@@ -41,6 +43,8 @@ DIRECTIONS = 128  # of the features' correlations that M divides at most, where 
 MOST_DECOMPOSED = 4096  # features whose covariance a GPU decomposes
 UNBOUNDED_SLOPES = ("squared", "squared_hinge", "exponential")
 MOST_NARROW = 2.0**14  # of a value in 16 bits that enters a sum
+MOST_SHIFT = 8.0  # deviations of a mean from 0 where rows are multiplied as they are: rounding grows as much
+NARROW_UNITS = (2.0**-8, 4.0)  # of the features, t, for which V/t can be held in 16 bits
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class ScaledObjective:
         if self.softmax:
             self.y = xp.astype(self.y, xp.int64, copy=False)
         self.classes = xp.arange(self.K, dtype=self.y.dtype, device=rows.device)
+        self._kept_columns: Any = None
         self._units()
         self.at_zero = self._scale()  # the gradient in V where all scores are 0, (K, d)
 
@@ -120,16 +125,15 @@ class ScaledObjective:
         size = min(rows.n, SAMPLE)
         chosen = np.sort(rng.choice(rows.n, size, replace=False)) if size < rows.n else np.arange(size)
         self.sample = rows.place(chosen)
-        sample = to_host(rows.at(self.sample))
-        shift = sample.mean(axis=0, dtype=np.float64)
-        if not np.isfinite(shift).all():
-            find_bad_row(rows)
-        _, exponent = np.frexp(np.abs(sample - shift).max(axis=0))
-        unit = np.ldexp(1.0, np.clip(exponent, -100, 100))
         # The proximal step of L1 needs a diagonal metric.
         metric = DIRECTIONS if settings.l1_ratio == 0.0 else 0
         self.decomposed = rows.gpu and 0 < metric <= rows.d <= MOST_DECOMPOSED
-        mean, variance, (sums, *crossed) = moments(rows, self.weights, shift, unit, self._sums)
+        some = rows.at(self.sample)
+        sample = to_host(some[::8, :] if self.decomposed else some)  # what is not computed there waits for the copy
+        shift, unit = shift_and_unit(sample)
+        if not np.isfinite(shift).all():
+            find_bad_row(rows)
+        mean, variance, (sums, *crossed) = moments(rows, self.weights, shift, unit, self._sums, self.narrow_type)
         average, deviation = mean, np.sqrt(variance)
         constant = deviation <= 8.0 * np.finfo(sample.dtype).eps * np.abs(mean)
         if not settings.intercept:
@@ -143,21 +147,22 @@ class ScaledObjective:
         self.inverse = np.where(constant, 0.0, 1.0 / self.t)
         # ½(1 − ρ)α w² = ½ α' V²/t², in units of κ.
         self.l2 = np.ones(rows.d) if settings.standardised else self.t**-2.0
-        Z = (sample - mean.astype(sample.dtype)) * self.inverse.astype(sample.dtype)
+        Z = some - rows.place(mean, rows.dtype)
+        Z *= rows.place(self.inverse, rows.dtype)
+        del some, sample  # several times the memory of all else that a fit needs
         if self.weights is not None:
-            share = to_host(take(self.xp, self.weights, self.sample)) / self.mass
-            Z = Z * np.sqrt(share).astype(sample.dtype)[:, None]
+            Z = Z * self.xp.sqrt(take(self.xp, self.weights, self.sample) / self.mass)[:, None]
         unit, towards, of_all, past = (
             rows.place(each * self.inverse, rows.dtype)
             for each in (unit, shift - mean, average - mean, average - shift)
         )
         steep = settings.loss in UNBOUNDED_SLOPES
         if not crossed:
-            self.metric = directions(Z, self.batch, metric, settings.seed, steep)
+            self.metric = directions(to_host(Z), self.batch, metric, settings.seed, steep)
         else:
             covariance = unit[:, None] * crossed[0] * (unit / rows.n)
             covariance += of_all[:, None] * of_all - past[:, None] * past
-            self.metric = all_directions(self.xp, covariance, rows.place(Z, rows.dtype), self.batch, steep)
+            self.metric = all_directions(self.xp, covariance, Z, self.batch, steep)
         self.L, self.counts = self._curvature * self.metric.largest, sums[:, -1]
         self.of_intercepts = self._curvature
         if self.softmax:  # a class meets its own rows only: their share of all, and single rows of the batch
@@ -194,15 +199,24 @@ class ScaledObjective:
         one = xp.ones((end - begin,), dtype=block.dtype, device=rows.device)
         if self.weights is not None:
             one = self.weights[begin:end] / self.mass
-        if rows.half:  # a value far larger than those of the sample must not become infinite
+        if rows.half and block.dtype != self.narrow_type:
+            # A value far larger than those of the sample must not become infinite.
             block = self.narrowed(xp.clip(block, -MOST_NARROW, MOST_NARROW))
         factors = self._factors(self.y[begin:end, ...], one)
         if isinstance(factors, sp.csc_array):
-            return [np.column_stack([factors @ block, factors @ np.ones_like(one)])]
-        counts = xp.sum(factors, axis=1, keepdims=True, dtype=rows.dtype)
-        found = [xp.concat([self.product(self.narrowed(factors), block), counts], axis=1)]
+            sums = np.empty((self.K, rows.d + 1), block.dtype)
+            sums[:, :-1] = factors @ block
+            sums[:, -1] = np.bincount(factors.indices, factors.data, self.K)
+        else:
+            counts = xp.sum(factors, axis=1, keepdims=True, dtype=rows.dtype)
+            sums = xp.concat([self.product(self.narrowed(factors), block), counts], axis=1)
+        found = [sums]
         if self.decomposed:
-            left = block if self.weights is None else self.narrowed(block * one[:, None])
+            left = (
+                block
+                if self.weights is None
+                else self.narrowed(self.xp.astype(block, rows.dtype, copy=False) * one[:, None])
+            )
             found.append(self.product(left.T, block))
         return found
 
@@ -215,9 +229,18 @@ class ScaledObjective:
         if y.ndim == 2:
             return xp.astype((y != 0).T, rows.dtype) * one
         if isinstance(one, np.ndarray):
-            return sp.csc_array((one, y, np.arange(one.size + 1)), shape=(self.K, one.size))
+            return self._one_hot(y, one)
         own = y[None, :] == self.classes[:, None]
         return xp.astype(own, self.narrow_type) if self.weights is None else xp.astype(own, rows.dtype) * one
+
+    def _one_hot(self, y: Host, one: Host) -> sp.csc_array:
+        """Columns with one entry each; kept for the next block, because making it takes longer than its product."""
+        found = self._kept_columns
+        if found is None or found.shape[1] != y.size:
+            found = sp.csc_array((one, y, np.arange(y.size + 1)), shape=(self.K, y.size))
+            self._kept_columns = found
+        found.data, found.indices = one, y.astype(found.indices.dtype, copy=False)
+        return found
 
     @property
     def _curvature(self) -> float:
@@ -241,16 +264,52 @@ class ScaledObjective:
             self.sharp = place(np.sqrt(self.l2)[:, None] * (alphas * settings.l1_ratio / self.s), rows.dtype)
         self.mu, self.over = place(self.mean, rows.dtype), place(self.inverse, rows.dtype)
         self.Q, self.cut = place(self.metric.Q, rows.dtype), place(self.metric.cut[:, None], rows.dtype)
-        self.M: Array = None  # where it takes less work than its parts
-        if 2 * self.Q.shape[1] > rows.d:
-            self.M = self.divided(self.xp.eye(rows.d, dtype=rows.dtype, device=rows.device), self.cut)
+        self.as_given = self._multiplies_rows_as_given()
+
+    def _multiplies_rows_as_given(self) -> bool:
+        """Whether scaling V costs less than standardising the rows of a batch, and no precision."""
+        used = self.inverse > 0.0
+        near = bool((np.abs(self.mean) <= MOST_SHIFT * self.t)[used].all())
+        if self.rows.half:
+            near = near and bool(((self.t >= NARROW_UNITS[0]) & (self.t <= NARROW_UNITS[1]))[used].all())
+        return near and self.batch >= self.P * self.K
 
     # -- losses and gradients of some rows ---------------------------------------------------------------------------
 
-    def standardise(self, centred: Array) -> Array:
+    def at(self, index: Array) -> Array:
+        """The rows at these positions, for `scores` and `gradient`."""
+        if self.as_given:
+            return self.rows.at(index, self.narrow_type)
+        block = self.rows.at(index)
+        block -= self.mu
+        return self._standardised(block)
+
+    def blocks(self, rows: RowReader, columns: int) -> Iterator[tuple[int, int, Array]]:
+        """All rows of a reader, for `scores` and `gradient`: begin, end, rows."""
+        if self.as_given:
+            yield from rows.blocks(columns, self.narrow_type)
+            return
+        for begin, end, block in rows.blocks(columns):
+            yield begin, end, self._standardised(block - self.mu)
+
+    def _standardised(self, centred: Array) -> Array:
         """Rows less μ as z, in the same memory unless products have another type."""
         centred *= self.over
         return self.narrowed(centred)
+
+    def factors(self, V: Array, c: Array) -> tuple[Array, Array]:
+        """What `scores` multiplies rows by and adds: V and c, or V/t and c − μV/t."""
+        if not self.as_given:
+            return self.narrowed(V), c
+        V = self.narrowed(V * self.over[:, None])
+        return V, c - self.mu[None, :] @ self.xp.astype(V, self.rows.dtype, copy=False)
+
+    def by_variables(self, G: Array, g: Array) -> Array:
+        """The gradient in V, in the memory of G, from that in what `factors` returns."""
+        if self.as_given:
+            G -= self.mu[:, None] * g
+            G *= self.over[:, None]
+        return G
 
     @property
     def narrow_type(self) -> Any:
@@ -266,7 +325,7 @@ class ScaledObjective:
         return wide_product(self.xp, a, self.narrowed(b), self.rows.dtype) if self.rows.half else a @ b
 
     def scores(self, z: Array, V: Array, c: Array) -> Array:
-        """The scores z·V + c."""
+        """The scores z·V + c; V and c are those of `factors`."""
         f = self.product(z, V)
         f += c
         return f
@@ -299,7 +358,7 @@ class ScaledObjective:
     def gradient(
         self, z: Array, f: Array, target: Array, share: Array | None, damped: bool = False
     ) -> tuple[Array, Array, Array]:
-        """Σ ℓ for each penalty, and its gradients in V and c, over these rows with the scores f.
+        """Σ ℓ for each penalty, and its gradients in what `factors` returns, over these rows with the scores f.
 
         If `damped`, a column whose mean slope exceeds 1 is divided by it: e^−m curves as much as it falls.
         """
@@ -349,8 +408,9 @@ class ScaledObjective:
         if weights is not None:
             share = xp.astype(rows.used(weights), rows.dtype)
         loss, right = (xp.zeros((self.P,), dtype=rows.dtype, device=rows.device) for _ in range(2))
-        for begin, end, block in rows.blocks(self.P * self.K):
-            f = self.scores(self.standardise(block - self.mu), V, c)
+        V, c = self.factors(V, c)
+        for begin, end, z in self.blocks(rows, self.P * self.K):
+            f = self.scores(z, V, c)
             truth = y[begin:end, ...]
             f = self.by_penalty(f)
             right += xp.sum(self._right(f, truth) * share[begin:end, None], axis=0)
@@ -374,14 +434,15 @@ class ScaledObjective:
         """The mean loss for each penalty, in units of κ, its gradients in V and c, and the errors, over all rows."""
         rows = self.rows
         total: list[Any] = [0.0, 0.0, 0.0, 0]
-        for begin, end, block in rows.blocks(self.P * self.K):
+        V, c = self.factors(V, c)
+        for begin, end, z in self.blocks(rows, self.P * self.K):
             share = None if self.weights is None else self.weights[begin:end] / self.mass
-            y, z = self.y[begin:end, ...], self.standardise(block - self.mu)
-            f = self.scores(z, V, c)
+            y, f = self.y[begin:end, ...], self.scores(z, V, c)
             parts = [self._missed(f, y)]  # before the losses, which may use the memory of f
             parts = [*self.gradient(z, f, self.targets(y), share), *parts]
             total = [before + part for before, part in zip(total, parts, strict=True)]
         loss, G, g = (each / rows.n for each in total[:3])
+        G = self.by_variables(G, g)
         return loss, G, g * float(self.settings.intercept), total[3]
 
     def gradient_as_given(self, V: Array, c: Array) -> tuple[Array, Array]:
@@ -423,11 +484,11 @@ class ScaledObjective:
         )
         return found
 
-    def divided(self, G: Array, cut: Array | None = None) -> Array:
-        """MG; `cut` is that of another metric with the same Q."""
-        if cut is None and self.M is not None:
-            return self.M @ G
-        return G - self.Q @ ((self.cut if cut is None else cut) * (self.Q.T @ G)) if self.Q.shape[1] else G
+    def divided(self, G: Array) -> Array:
+        """MG."""
+        if self.metric.M is not None:
+            return self.metric.M @ G
+        return G - self.Q @ (self.cut * (self.Q.T @ G)) if self.Q.shape[1] else G
 
     def penalty(self, V: Array) -> Array:
         """α·P for each penalty, in units of κ."""
