@@ -1,9 +1,11 @@
 PYTHON ?= python3
 VENV = .venv
-JOBS ?= 2
-# A file's tests run in one process: they share compiled functions, which two processes would both compile.
+# One process more than cores: some tests wait for a browser, a terminal or a cluster.
+JOBS ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
+# A file's tests run in one process: they share compiled functions, which two processes would both compile. Files start
+# in the order of tests/conftest.py.
 # The processes share the cores: further threads of BLAS would only wait for each other, and spin while they do.
-PYTEST = OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 BIN = $(VENV)/bin
 INSTALL = $(BIN)/python -m pip install --disable-pip-version-check --quiet --compile -c constraints.txt

@@ -2,6 +2,7 @@
 
 import signal
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,39 @@ from from_files import dump_svmlight_file, rows
 collect_ignore = ["warm.py"]  # has no examples, and fits a model when it is imported
 
 
+# Files that take longest, or wait for browsers and other processes. They start first, so that at the end no process is
+# left alone with one of them.
+LONGEST = (
+    "persist/test_golden.py",
+    "show/test_lab_browser.py",
+    "estimators/test_contracts.py",
+    "scale/test_cluster_command_line.py",
+    "scale/test_files_interrupted.py",
+    "cli/test_command_line_in_a_terminal.py",
+    "test_start.py",
+    "scale/test_cluster_failures.py",
+    "data/test_mutants.py",
+    "cli/test_command_line_safety.py",
+    "learn/test_compiled_loops_margins.py",
+    "estimators/test_grid_search_penalties.py",
+    "estimators/test_grid_search.py",
+    "estimators/test_svm.py",
+    "docs/test_pages.py",
+    "data/test_fuzz_arrow.py",
+    "show/test_lab_server.py",
+    "show/test_lab.py",
+    "estimators/test_linear.py",
+)
+
+
+def _begins(item):
+    path = item.path.relative_to(Path(__file__).parent.parent).as_posix().removeprefix("tests/")
+    return LONGEST.index(path) if path in LONGEST else len(LONGEST)
+
+
 def pytest_collection_modifyitems(items):
-    """Examples are short: a budget that was spent is no news there."""
+    """Long files first. Examples are short: a budget that was spent is no news there."""
+    items.sort(key=_begins)
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"))

@@ -24,9 +24,9 @@ def shift_and_unit(sample: Host) -> tuple[Host, Host]:
     All are 0 and 1 where that costs no precision, so that rows can be summed as they are.
     """
     shift = sample.mean(axis=0, dtype=np.float64)
-    centred = sample - shift.astype(sample.dtype)
-    _, exponent = np.frexp(np.maximum(centred.max(axis=0), -centred.min(axis=0)))
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by its row, later
+        centred = sample - shift.astype(sample.dtype)
+        _, exponent = np.frexp(np.maximum(centred.max(axis=0), -centred.min(axis=0)))
         deviation = np.sqrt(np.einsum("ij,ij->j", centred, centred) / sample.shape[0])
     if (np.abs(shift) <= MOST_SHIFT * deviation).all() and (np.abs(exponent) <= MOST_EXPONENT).all():
         return np.zeros_like(shift), np.ones_like(shift)
@@ -62,7 +62,7 @@ def moments(
         squares = len(found) == 1
         if weights is None:
             first = xp.sum(block, axis=0, dtype=rows.dtype)
-            second = _sum_of_squares(xp, block) if squares else first
+            second = _sum_of_squares(xp, xp.astype(block, rows.dtype, copy=False)) if squares else first
         else:
             share = weights[None, begin:end]
             block = xp.astype(block, rows.dtype, copy=False)
