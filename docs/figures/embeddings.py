@@ -27,12 +27,12 @@ def curve(ax, points, style, label):
     ax.plot([one["seconds"] for one in points], [one["accuracy"] for one in points], style, label=label)
 
 
-def dressed(ax, title, ticks, **how):
-    ax.set(title=title, xlabel="seconds", xscale="log", ylabel="test accuracy", **how)
+def dressed(ax, title, ticks, legend="lower right"):
+    ax.set(title=title, xlabel="seconds", xscale="log", ylabel="test accuracy")
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     ax.grid(alpha=0.3)
-    ax.legend(loc="lower right", fontsize=8)
+    ax.legend(loc=legend, fontsize=8)
 
 
 def main():
@@ -42,7 +42,7 @@ def main():
     drawing, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
     for name, style, label in CPU:
         curve(axes[0], on_cpu["embeddings"][name], style, label)
-    dressed(axes[0], "CPU, one thread (processor time)", [0.3, 1, 3, 10, 30])
+    dressed(axes[0], "CPU, one thread (processor time)", [0.3, 1, 3, 10, 30], "center right")
     for ax, (kind, title) in zip(axes[1:], KINDS.items(), strict=True):
         curve(ax, list(figures[kind]["one"].values()), "o-", "rosenblatt, mini-batches")
         peers = figures[kind]["lbfgs"]
