@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from rosenblatt import AveragedPerceptron, Perceptron, threads
-from rosenblatt.data import examples
+from rosenblatt.data import examples, row_checks
 from rosenblatt.estimators.base.input_validation import validated
 
 
@@ -21,6 +21,7 @@ def small(monkeypatch):
     """Pieces of a few rows, so that small data go through many of them."""
     monkeypatch.setattr(threads, "MANY_VALUES", 0)
     monkeypatch.setattr(examples, "MANY_VALUES", 0)
+    monkeypatch.setattr(row_checks, "MANY_VALUES", 0)
     for name in ("VALUES_PER_THREAD", "VALUES_AT_ONCE"):
         monkeypatch.setattr(examples, name, 64)
 
@@ -76,7 +77,7 @@ def test_a_repeated_column_is_found_in_every_part(small, monkeypatch):
         start = X.indptr[place]
         assert X.indptr[place + 1] - start > 1
         X.indices[start + 1] = X.indices[start]
-        coded, radius2 = examples.encode_rows(X)
+        coded, radius2 = row_checks.encode_rows(X)
         assert coded.values.size == X.data.size - 1
         assert radius2 == pytest.approx(np.square(X.toarray()).sum(axis=1).max())
 

@@ -11,7 +11,8 @@ from sklearn.linear_model import ElasticNet, HuberRegressor, Lasso, LogisticRegr
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearClassifier, LinearRegressor
-from rosenblatt.data.examples import Examples, encode_rows
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.learn.linear.losses import curve
 from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective
 from rosenblatt.learn.linear.stochastic import TotalLoss

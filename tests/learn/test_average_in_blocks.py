@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rosenblatt.learn.online.companions import BLOCK, Average, Weights, in_other_layout
+from rosenblatt.learn.online.average import BLOCK, Average
+from rosenblatt.learn.online.companions import Weights, in_other_layout
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

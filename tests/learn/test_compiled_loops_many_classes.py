@@ -14,7 +14,7 @@ from rosenblatt import (
     Perceptron,
     VotedPerceptron,
 )
-from rosenblatt.data.examples import encode_rows
+from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.learn.compiled_loops import score_many
 from rosenblatt.learn.rows import FETCHED
 

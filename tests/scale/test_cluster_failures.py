@@ -248,7 +248,10 @@ def test_without_dask(tmp_path):
 
 
 def killing(client, moments):
-    """Kill workers at these moments: after so many seconds with workers there, so many of them."""
+    """Kill workers at these moments: after so many seconds with workers there, so many of them.
+
+    Then see that they are replaced: a nanny that gives up would leave the fit without workers.
+    """
     killed = []
 
     def kill():
@@ -258,6 +261,7 @@ def killing(client, moments):
             for nanny in steady(client)[:count]:
                 os.kill(nanny.pid, signal.SIGKILL)
                 killed.append(nanny.pid)
+        ready(client, without=killed)
 
     thread = threading.Thread(target=kill)
     thread.start()

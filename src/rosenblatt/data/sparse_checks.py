@@ -1,7 +1,7 @@
 """Validation of sparse input: SciPy trusts the arrays of a sparse matrix and reads out of bounds if they are wrong.
 
 All sparse input passes `well_formed` before SciPy converts, slices or multiplies it. CSR that goes straight to
-`examples.encode_rows` needs only `check_arrays`, because every index is checked there anyway.
+`row_checks.encode_rows` needs only `check_arrays`, because every index is checked there anyway.
 """
 
 from __future__ import annotations

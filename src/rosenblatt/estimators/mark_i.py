@@ -15,7 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Sparse, encode_rows
+from rosenblatt.data.examples import Dense, Examples, Sparse
+from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.input_validation import validated

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order, chosen_bias
-from rosenblatt.learn.online.companions import DiagonalCorrelation, DiagonalCovariance
+from rosenblatt.learn.online.covariance import DiagonalCorrelation, DiagonalCovariance
 from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
 from rosenblatt.learn.online.solver import Plan
 

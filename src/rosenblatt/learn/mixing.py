@@ -43,7 +43,9 @@ from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, PartOfEpoch, 
 from rosenblatt.learn.linear.pegasos import PegasosPlan
 from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.companions import Average, L1Debt, Weights
+from rosenblatt.learn.online.average import Average
+from rosenblatt.learn.online.companions import Weights
+from rosenblatt.learn.online.penalty_debt import L1Debt
 from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver, Plan
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import check_state

@@ -10,15 +10,11 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.online.companions import (
-    Average,
-    DiagonalCovariance,
-    FullCovariance,
-    L1Debt,
-    LoggedUpdates,
-    Pocket,
-    Votes,
-)
+from rosenblatt.learn.online.average import Average
+from rosenblatt.learn.online.covariance import DiagonalCovariance, FullCovariance
+from rosenblatt.learn.online.penalty_debt import L1Debt
+from rosenblatt.learn.online.pocket import Pocket
+from rosenblatt.learn.online.votes import LoggedUpdates, Votes
 
 # Former and current paths of classes.
 MOVED = {
@@ -50,12 +46,20 @@ MOVED = {
     "learn.kernel_machines.Dual": "learn.kernel.perceptron.KernelModel",
     "learn.kernel_machines.Machines": "learn.kernel.perceptron.KernelState",
     "learn.machines.Machine": "learn.online.state.Machine",
-    "learn.machines.Piece": "learn.online.companions.LoggedUpdates",
+    "learn.machines.Piece": "learn.online.votes.LoggedUpdates",
     "learn.machines.State": "learn.online.state.State",
     "learn.network.Answers": "learn.network.backpropagation.NetworkModel",
     "learn.network.Layer": "learn.network.backpropagation.Layer",
     "learn.network.Net": "learn.network.backpropagation.Architecture",
     "learn.network.Network": "learn.network.backpropagation.NetworkState",
+    "learn.online.companions.Average": "learn.online.average.Average",
+    "learn.online.companions.DiagonalCorrelation": "learn.online.covariance.DiagonalCorrelation",
+    "learn.online.companions.DiagonalCovariance": "learn.online.covariance.DiagonalCovariance",
+    "learn.online.companions.FullCovariance": "learn.online.covariance.FullCovariance",
+    "learn.online.companions.L1Debt": "learn.online.penalty_debt.L1Debt",
+    "learn.online.companions.LoggedUpdates": "learn.online.votes.LoggedUpdates",
+    "learn.online.companions.Pocket": "learn.online.pocket.Pocket",
+    "learn.online.companions.Votes": "learn.online.votes.Votes",
     "learn.similarity.Kernel": "learn.kernel.functions.Kernel",
     "learn.training.EpochRecord": "learn.epochs.EpochRecord",
     "learn.tree.Grown": "learn.online.hierarchy.TreeState",

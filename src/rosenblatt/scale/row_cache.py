@@ -29,7 +29,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import encode_rows
 from rosenblatt.data.formats.byte_sources import (
     STDIN,
     FileStamp,
@@ -41,6 +40,7 @@ from rosenblatt.data.formats.byte_sources import (
 from rosenblatt.data.formats.contents import Contents, Inventory, with_layout
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.row_blocks import RowBlock, parse_tasks
+from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.safe_writing import os_error_message, replace_atomically
 from rosenblatt.learn.orders import block_bounds
 from rosenblatt.learn.row_gathering import room

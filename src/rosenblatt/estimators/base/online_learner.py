@@ -18,7 +18,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.arrow_checks import check_buffers
-from rosenblatt.data.examples import NARROW, Dense, Examples, Facts, Sparse, encode_rows, radius2, read_only
+from rosenblatt.data.examples import NARROW, Dense, Examples, Facts, Sparse, radius2, read_only
+from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.fitting import train
 from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows

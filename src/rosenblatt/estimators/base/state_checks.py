@@ -17,8 +17,12 @@ from rosenblatt.estimators.base.probe_report import ProbeReport
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.models import Planes, UpdateHistory, VotedPlanes
-from rosenblatt.learn.online.companions import Average, Covariance, L1Debt, Pocket, Votes
+from rosenblatt.learn.online.average import Average
+from rosenblatt.learn.online.covariance import Covariance
+from rosenblatt.learn.online.penalty_debt import L1Debt
+from rosenblatt.learn.online.pocket import Pocket
 from rosenblatt.learn.online.state import Machine, State
+from rosenblatt.learn.online.votes import Votes
 from rosenblatt.learn.schemes import REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]

@@ -39,10 +39,11 @@ from rosenblatt.learn.linear.stochastic_visits import (
     partial,
     softmax_slopes,
 )
-from rosenblatt.learn.online.companions import NO_LOG, L1Debt
 from rosenblatt.learn.online.first_order import is_on
+from rosenblatt.learn.online.penalty_debt import L1Debt
 from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
 from rosenblatt.learn.online.state import Machine, State, lay_out
+from rosenblatt.learn.online.votes import NO_LOG
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.repeated_visits import check_total
 from rosenblatt.learn.schemes import Scheme

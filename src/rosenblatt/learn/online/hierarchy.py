@@ -24,10 +24,10 @@ from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.companions import NO_LOG
 from rosenblatt.learn.online.hierarchy_visits import TreeNodes
 from rosenblatt.learn.online.rules import CONSTANT, squared_bias_feature
 from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
+from rosenblatt.learn.online.votes import NO_LOG
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import JOINT, TWO
 from rosenblatt.learn.tie_rule import decide

@@ -19,10 +19,13 @@ from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem, clean, evaluate, row_to_learn_from, total_loss, wrong
 from rosenblatt.learn.models import Model, Planes, copy_rows
-from rosenblatt.learn.online.companions import LOG_ROOM, NO_LOG, NONE, FullCovariance, LoggedUpdates, Pocket, Weights
+from rosenblatt.learn.online.companions import Weights
+from rosenblatt.learn.online.covariance import FullCovariance
 from rosenblatt.learn.online.first_order import UpdateLog
+from rosenblatt.learn.online.pocket import Pocket
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule, squared_bias_feature
 from rosenblatt.learn.online.state import Machine, State, begin_at, learner, new_machine
+from rosenblatt.learn.online.votes import LOG_ROOM, NO_LOG, NONE, LoggedUpdates
 from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import PAIRS, Scheme

@@ -14,23 +14,15 @@ import numpy as np
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
-from rosenblatt.learn.online.companions import (
-    NONE,
-    Average,
-    Companion,
-    Covariance,
-    DiagonalCorrelation,
-    DiagonalCovariance,
-    FullCovariance,
-    L1Debt,
-    Pocket,
-    Votes,
-    Weights,
-    in_other_layout,
-)
+from rosenblatt.learn.online.average import Average
+from rosenblatt.learn.online.companions import Companion, Weights, in_other_layout
+from rosenblatt.learn.online.covariance import Covariance, DiagonalCorrelation, DiagonalCovariance, FullCovariance
 from rosenblatt.learn.online.first_order import JointPlanes, OnePlane, SeparatePlanes
+from rosenblatt.learn.online.penalty_debt import L1Debt
+from rosenblatt.learn.online.pocket import Pocket
 from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
 from rosenblatt.learn.online.second_order import BY_COLUMN, PAIRWISE, SINGLE, AROWPlane, Diagonal, Full
+from rosenblatt.learn.online.votes import NONE, Votes
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]

@@ -1,0 +1,59 @@
+"""The average of all iterates, for keep="average"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rosenblatt.learn.online.companions import Array, Companion, Mean, Weights, is_shaped
+
+BLOCK = 1 << 16  # values computed at a time, so that intermediate results stay in the cache
+
+
+@dataclass
+class Average(Companion):
+    """Σ clock·Δ over all updates: after N visits the mean of all iterates is w − Σ/N. Training writes to the arrays."""
+
+    coef: Array
+    intercept: Array
+
+    @classmethod
+    def zeros(cls, weights: Weights) -> Average:
+        """Before the first update."""
+        return cls(np.zeros(weights.coef.shape), np.zeros(weights.intercept.shape))
+
+    def mean(self, weights: Weights, clock: float) -> Weights:
+        """(N·w − Σ)/N after N visits."""
+        N = clock or 1.0
+        coef = np.empty(weights.coef.shape, weights.coef.dtype)
+        out, w, total = (one.reshape(-1) for one in (coef, weights.coef, self.coef))
+        for begin in range(0, out.size, BLOCK):
+            here = slice(begin, begin + BLOCK)
+            out[here] = w[here] - total[here] / N
+        return Weights(coef, (weights.intercept - self.intercept / N).astype(coef.dtype))
+
+    def grown(self, mix: Array) -> Average:
+        """Extended to the new planes."""
+        return Average(mix @ self.coef, mix @ self.intercept)
+
+    def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
+        """The terms to sum over shards, whose averages started at zero."""
+        return {
+            "average": self.coef,
+            "average_b": self.intercept,
+            "timed": clock * weights.coef,
+            "timed_b": clock * weights.intercept,
+        }
+
+    def mixed(self, mean: Mean, weights: Weights, clock: float) -> Average:
+        """The sums for mixed weights: those before this epoch, plus the mean of what the shards added."""
+        return Average(
+            self.coef + mean("average") - mean("timed") + clock * weights.coef,
+            self.intercept + mean("average_b") - mean("timed_b") + clock * weights.intercept,
+        )
+
+    def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
+        """Sums in double, shaped like the weights."""
+        return None if is_shaped(self, shape, K, np.float64) else f"sums of shape {shape} in float64"
