@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.data.columns.categorical_names import MAX_NAMES
 from rosenblatt.data.columns.encoding import (
     ENCODINGS,
     ColumnEncoding,
@@ -26,6 +25,7 @@ from rosenblatt.data.columns.encoding import (
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.kinds import KINDS, Kind, kind_of
 from rosenblatt.data.columns.label_copies import is_copy
+from rosenblatt.data.columns.one_hot_categories import MAX_NAMES
 from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
 from rosenblatt.data.columns.values import ColumnValues, first_stray
 from rosenblatt.estimators.base.column_checks import check_encoding

@@ -18,8 +18,8 @@ from rosenblatt.learn.online.votes import LoggedUpdates, Votes
 
 # Former and current paths of classes.
 MOVED = {
-    "data.columns.names.CodedNames": "data.columns.categorical_names.CodedNames",
-    "data.columns.names.NameEncoding": "data.columns.categorical_names.NameEncoding",
+    "data.columns.names.CodedNames": "data.columns.one_hot_categories.CodedNames",
+    "data.columns.names.NameEncoding": "data.columns.one_hot_categories.NameEncoding",
     "data.formats.tables.Column": "data.formats.table_layout.Column",
     "data.formats.tables.Layout": "data.formats.table_layout.Layout",
     "data.formats.reading.Contents": "data.formats.contents.Contents",

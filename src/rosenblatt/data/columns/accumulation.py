@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rosenblatt.data.columns.categorical_names import MAX_NAMES, NameEncoding
 from rosenblatt.data.columns.dates import FORMATS, DateEncoding, DateMoments, as_dates, date_formats
 from rosenblatt.data.columns.encoding import ColumnEncoding, Encoding, truth_of
 from rosenblatt.data.columns.numbers import Moments, NumberEncoding
+from rosenblatt.data.columns.one_hot_categories import MAX_NAMES, NameEncoding
 from rosenblatt.data.columns.statistics import MAX_STRAYS, ColumnStatistics
 from rosenblatt.data.columns.text import count_words
 from rosenblatt.data.columns.values import INTEGER, NUMBER, ColumnValues, as_codes, as_numbers, written

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.categorical_names import one_hot_matrix
 from rosenblatt.data.columns.numbers import Moments, NumberEncoding, indicator
+from rosenblatt.data.columns.one_hot_categories import one_hot_matrix
 from rosenblatt.data.columns.values import ColumnValues
 
 Array = np.ndarray[Any, Any]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.categorical_names import MAX_NAMES, CodedNames, NameEncoding
 from rosenblatt.data.columns.dates import DateEncoding, as_dates, date_format
 from rosenblatt.data.columns.numbers import NumberEncoding, SplineEncoding, side_by_side
+from rosenblatt.data.columns.one_hot_categories import MAX_NAMES, CodedNames, NameEncoding
 from rosenblatt.data.columns.text import CountedWords, TextEncoding, counted
 from rosenblatt.data.columns.transformers import TransformerEncoding, transformer_input
 from rosenblatt.data.columns.values import ColumnValues, as_names, as_numbers, as_text

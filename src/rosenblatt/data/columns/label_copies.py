@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.columns.categorical_names import CodedNames
 from rosenblatt.data.columns.encoding import ParsedColumn
+from rosenblatt.data.columns.one_hot_categories import CodedNames
 
 Array = np.ndarray[Any, Any]
 BINS = 64

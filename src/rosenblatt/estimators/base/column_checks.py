@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.columns.categorical_names import NameEncoding
 from rosenblatt.data.columns.dates import FORMATS, PARTS, DateEncoding
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.numbers import NumberEncoding, SplineEncoding
+from rosenblatt.data.columns.one_hot_categories import NameEncoding
 from rosenblatt.data.columns.text import TextEncoding
 from rosenblatt.estimators.base.state_checks import is_array, is_number, must
 

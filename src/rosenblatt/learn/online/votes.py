@@ -1,4 +1,4 @@
-"""The initial weights and every update since, from which a vote is counted, for keep="vote"."""
+"""The initial weights and every update since, for keep="vote"; `models.VotedPlanes` counts votes of a prediction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of names: one feature per frequent name, one for all others, one for missing values."""
+"""Columns of categories, one-hot: a feature per frequent name, one for all others, one for missing values."""
 
 from __future__ import annotations
 
