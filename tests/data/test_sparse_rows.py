@@ -50,6 +50,21 @@ def test_rows_of_weight_0_are_checked_before_they_are_left_out():
         MaxMargin().fit(X, Y, sample_weight=[1, 1, 1, 0])
 
 
+@pytest.mark.parametrize("which", ["data", "indices", "indptr"])
+@pytest.mark.parametrize("classes", [2, 10])
+def test_arrays_with_gaps_are_read_as_they_stand(which, classes):
+    rng = np.random.default_rng(0)
+    X = sp.csr_matrix(rng.normal(size=(300, 40)) * (rng.random((300, 40)) < 0.2))
+    y = rng.integers(0, classes, 300)
+    gaps = X.copy()
+    wide = np.full(2 * getattr(X, which).size, 39, getattr(X, which).dtype)
+    wide[::2] = getattr(X, which)
+    setattr(gaps, which, wide[::2])
+    whole, other = (Perceptron(max_epochs=3, random_state=0).fit(rows, y) for rows in (X, gaps))
+    np.testing.assert_array_equal(other.coef_, whole.coef_)
+    np.testing.assert_array_equal(whole.decision_function(gaps), whole.decision_function(X))
+
+
 @pytest.mark.parametrize("index", [np.uint32, np.uint64])
 def test_a_scan_of_csr_arrays_says_what_a_look_at_each_row_says(index):
     rng = np.random.default_rng(0)

@@ -56,6 +56,14 @@ def test_single_precision_of_any_size(size):
     assert LinearProbe(random_state=0).fit(Z, y).score(Z, y) > 0.95
 
 
+@pytest.mark.parametrize("constant", [1e36, 3e38])
+def test_a_constant_near_the_largest_number_changes_nothing(constant):
+    Z = np.hstack([X, np.full((1000, 1), constant)]).astype(np.float32)
+    for model in (LinearProbe(random_state=0), LinearClassifier(solver="minibatch", random_state=0)):
+        alone = clone(model).fit(X.astype(np.float32), y).score(X.astype(np.float32), y)
+        assert model.fit(Z, y).score(Z, y) == pytest.approx(alone, abs=0.01)
+
+
 def test_a_weight_of_zero_beside_rows_of_half_precision():
     weights = np.ones(1000)
     weights[3] = 0.0

@@ -89,6 +89,19 @@ def test_a_single_large_value_of_16_bits_is_no_reason_to_overflow(place):
     assert np.isfinite(to_host(W)).all()
 
 
+@pytest.mark.parametrize(
+    ("size", "value", "weight"), [(1.0, 60_000.0, 1.0), (100.0, 1.0, 1000.0), (1.0, 30_000.0, 30.0)]
+)
+def test_a_weight_times_a_value_of_16_bits_does_not_overflow(place, size, value, weight):
+    X, y = blobs(d=200)
+    X = (size * X).astype(np.float16)
+    X[17, 3] = value
+    s = np.random.default_rng(1).random(len(y)).astype(np.float32) + 0.5
+    s[:10] *= weight
+    V, c = (to_host(each) for each in fit_path(place(X), place(y), SETTINGS, place(s)))
+    assert (said(X, V[0], c[0]) == y).mean() > 0.9
+
+
 def test_estimators_answer_where_the_rows_are(place, monkeypatch):
     pytest.importorskip("numba", reason="the estimators need numba")
     from sklearn import config_context

@@ -133,7 +133,9 @@ def encode_rows(X: Any) -> tuple[Dense | Sparse, float]:
 def _encode_sparse(X: Any) -> tuple[Sparse, float]:
     n, d = X.shape
     check_arrays(X)
-    values, columns, starts = read_only(X.data), _as_unsigned(X.indices), _as_unsigned(X.indptr)
+    # Compiled code reads neighbours: arrays with gaps, such as the real part of complex numbers, are copied.
+    data, indices, indptr = (np.ascontiguousarray(one) for one in (X.data, X.indices, X.indptr))
+    values, columns, starts = read_only(data), _as_unsigned(indices), _as_unsigned(indptr)
 
     def check(span: tuple[int, int]) -> tuple[float, bool]:
         begin, end = span

@@ -13,8 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.label_codes import encode_labels
+from rosenblatt.data.examples import Examples, encode_labels
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.network_state_checks import check_tree_model

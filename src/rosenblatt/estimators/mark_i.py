@@ -18,8 +18,7 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
-from rosenblatt.estimators.base.fitting import all_or_nothing
-from rosenblatt.estimators.base.input_validation import validated
+from rosenblatt.estimators.base.fitting import all_or_nothing, validated
 from rosenblatt.estimators.base.state_checks import check_attributes, is_array, must
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.models import copy_rows

@@ -15,12 +15,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.label_codes import as_labels, check_labels, distinct, encode_labels
+from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.base.fitting import all_or_nothing, warn
-from rosenblatt.estimators.base.input_validation import validated
+from rosenblatt.estimators.base.fitting import all_or_nothing, validated, warn
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, is_array, must, protect
 from rosenblatt.estimators.perceptron import Perceptron

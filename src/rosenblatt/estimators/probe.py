@@ -21,8 +21,7 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.calibration import Calibration, temperature
 from rosenblatt.estimators.base.dense_rows import on_host, placed_like, refuse_sparse, used_as_is
-from rosenblatt.estimators.base.fitting import all_or_nothing
-from rosenblatt.estimators.base.input_validation import validated
+from rosenblatt.estimators.base.fitting import all_or_nothing, validated
 from rosenblatt.estimators.base.online_classifier import encoded_classes
 from rosenblatt.estimators.base.probe_report import ProbeReport
 from rosenblatt.estimators.base.state_checks import check_attributes, check_planes, is_number, must

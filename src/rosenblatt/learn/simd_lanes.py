@@ -114,6 +114,9 @@ def _add_products(_: Any, four: Any, x: Any, at: Any, index: Any, w: Any) -> Any
 
     _check(x, min(x.dtype, four.dtype, key=lambda dtype: dtype.bitwidth))
     _check(w, four.dtype)
+    _check(index, index.dtype)
+    if index.dtype.signed:
+        raise TypingError(f"lanes are read by unsigned columns, not {index.dtype}")
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         i32, i64 = ir.IntType(32), ir.IntType(64)

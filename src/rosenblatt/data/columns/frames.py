@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.columns.values import MISSING, ColumnValues, column_values
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.label_codes import is_missing
+from rosenblatt.data.examples import is_missing
 from rosenblatt.data.sparse_checks import well_formed
 
 

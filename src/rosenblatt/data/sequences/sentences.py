@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Facts, Sparse, read_only
-from rosenblatt.data.label_codes import check_labels, check_no_trailing_nul
+from rosenblatt.data.examples import Facts, Sparse, check_labels, check_no_trailing_nul, read_only
 
 Array = np.ndarray[Any, Any]
 FLOAT32 = np.dtype(np.float32)

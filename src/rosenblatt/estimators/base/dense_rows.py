@@ -15,7 +15,7 @@ from sklearn import get_config
 
 from rosenblatt.data.embeddings import StackedRows
 from rosenblatt.data.examples import NARROW, Dense
-from rosenblatt.estimators.base.input_validation import check_width
+from rosenblatt.estimators.base.fitting import check_width
 from rosenblatt.learn.linear.row_reader import RowReader, longest, to_host, type_name
 
 

@@ -10,8 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.label_codes import as_labels, distinct
+from rosenblatt.data.examples import Examples, as_labels, distinct
 from rosenblatt.data.row_weights import encode_weights
 
 Array = np.ndarray[Any, Any]

@@ -10,8 +10,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.callback import with_callbacks
 from sklearn.utils import column_or_1d
 
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.label_codes import as_labels, check_labels, distinct, encode_indicator, encode_labels, merge_labels
+from rosenblatt.data.examples import (
+    Examples,
+    as_labels,
+    check_labels,
+    distinct,
+    encode_indicator,
+    encode_labels,
+    merge_labels,
+)
 from rosenblatt.data.row_weights import class_weights
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import all_or_nothing, named_classes, one_epoch, warn
@@ -50,7 +57,7 @@ def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_we
         codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
     else:
         codes = encode_labels(y, classes)
-    shares = class_weights(class_weight, classes, codes, weights)
+    shares = None if class_weight is None else class_weights(class_weight, classes, codes, weights)
     if shares is not None:
         weights = shares[codes] * (1.0 if weights is None else weights)
         if not weights.any():

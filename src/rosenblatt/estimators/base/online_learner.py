@@ -21,9 +21,8 @@ from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.examples import NARROW, Dense, Examples, Facts, Sparse, radius2, read_only
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
-from rosenblatt.estimators.base.fitting import train
+from rosenblatt.estimators.base.fitting import check_width, train, validated
 from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows
-from rosenblatt.estimators.base.input_validation import check_width, validated
 from rosenblatt.estimators.base.report import Report, scanned
 from rosenblatt.estimators.base.state_checks import (
     check_assigned,
@@ -181,7 +180,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         if not (type(y) is np.ndarray and y.shape[:1] == (n,)):
             check_buffers(y, "y")
             check_consistent_length(X, y)
-        weights = encode_weights(sample_weight, n)
+        weights = None if sample_weight is None else encode_weights(sample_weight, n)
         target, classes, weights = self._encode_target(y, rows, weights, known)
         present = None
         if weights is not None and not weights.all():

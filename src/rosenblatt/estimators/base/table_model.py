@@ -21,7 +21,7 @@ from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
-from rosenblatt.data.label_codes import is_missing
+from rosenblatt.data.examples import is_missing
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.column_checks import check_fourier
 from rosenblatt.estimators.base.fitting import as_it_was

@@ -12,23 +12,24 @@ from array_api_compat import device
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, largest, to_host
 
-MOST_SHIFT = 2.0  # deviations of a mean from 0 where rows are summed as they are: the variance loses two bits
+MOST_SHIFT_SUMMED = 2.0  # deviations of a mean from 0 where rows are summed as they are: the variance loses two bits
 MOST_EXPONENT = 16  # of the values of such rows
 ALIKE = 2.5  # a quotient of eigenvalues in a first basis below which it does not become 3 in better ones
 RIDGE = 1.0  # ρ, as a share of the mean of all λ: directions that vary less than that are not lengthened further
 
 
-def shift_and_unit(sample: Host) -> tuple[Host, Host]:
+def shift_and_unit(sample: Host, plain: bool = True) -> tuple[Host, Host]:
     """For each feature a number near its mean, and a power of 2 near its largest difference from that.
 
-    All are 0 and 1 where that costs no precision, so that rows can be summed as they are.
+    If `plain`, all are 0 and 1 where that costs no precision, so that rows can be summed as they are.
     """
     shift = sample.mean(axis=0, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused by its row, later
         centred = sample - shift.astype(sample.dtype)
         _, exponent = np.frexp(np.maximum(centred.max(axis=0), -centred.min(axis=0)))
         deviation = np.sqrt(np.einsum("ij,ij->j", centred, centred) / sample.shape[0])
-    if (np.abs(shift) <= MOST_SHIFT * deviation).all() and (np.abs(exponent) <= MOST_EXPONENT).all():
+    near = (np.abs(shift) <= MOST_SHIFT_SUMMED * deviation).all()
+    if plain and near and (np.abs(exponent) <= MOST_EXPONENT).all():
         return np.zeros_like(shift), np.ones_like(shift)
     return shift, np.ldexp(1.0, np.clip(exponent, -100, 100))
 

@@ -139,7 +139,13 @@ class MiniBatchDescent(ScaledObjective):
                 if not found[-1][0, 0] < np.inf:
                     break
             values = np.nan_to_num(np.array(found).sum(axis=1), nan=np.inf)
-            best, value = _refined(np.array(steps), values, lambda step: F(step).sum(axis=0))
+            if self.softmax and self.weights is None:
+                best, value = _refined(np.array(steps), values, lambda step: F(step).sum(axis=0))
+            else:
+                # Too long for a few rows is too long for all: measured, a start that is nearer to the minimum over the
+                # sample, or the step that no longer lowered the loss, ends up higher with kinks and with heavy rows.
+                best = np.array(steps)[np.argmin(values[:-1], axis=0)]
+                value = values[:-1].min(axis=0)
             better = np.repeat(value < least, self.K)[None, :]
             least = np.minimum(least, value)
             length = rows.place(np.repeat(best, self.K)[None, :], rows.dtype)

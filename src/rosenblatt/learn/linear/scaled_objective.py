@@ -36,14 +36,22 @@ import scipy.sparse as sp
 from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions, moments, shift_and_unit
 from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host, wide_product
+from rosenblatt.learn.linear.row_reader import (
+    Array,
+    Host,
+    RowReader,
+    find_bad_row,
+    take,
+    to_host,
+    wide_product,
+)
 
 SAMPLE = 2048  # rows from which the directions and the step size are computed
 DIRECTIONS = 128  # of the features' correlations that M divides at most, where they come from a sample
 MOST_DECOMPOSED = 4096  # features whose covariance a GPU decomposes
 UNBOUNDED_SLOPES = ("squared", "squared_hinge", "exponential")
 MOST_NARROW = 2.0**14  # of a value in 16 bits that enters a sum
-MOST_SHIFT = 8.0  # deviations of a mean from 0 where rows are multiplied as they are: rounding grows as much
+MOST_SHIFT_MULTIPLIED = 8.0  # deviations of a mean from 0 where rows are multiplied as they are: rounding grows as much
 NARROW_UNITS = (2.0**-8, 4.0)  # of the features, t, for which V/t can be held in 16 bits
 
 
@@ -130,7 +138,8 @@ class ScaledObjective:
         self.decomposed = rows.gpu and 0 < metric <= rows.d <= MOST_DECOMPOSED
         some = rows.at(self.sample)
         sample = to_host(some[::8, :] if self.decomposed else some)  # what is not computed there waits for the copy
-        shift, unit = shift_and_unit(sample)
+        # A weight times a value in 16 bits may exceed what these can hold, unless values are in units of their feature.
+        shift, unit = shift_and_unit(sample, plain=not (rows.half and self.weights is not None))
         if not np.isfinite(shift).all():
             find_bad_row(rows)
         mean, variance, (sums, *crossed) = moments(rows, self.weights, shift, unit, self._sums, self.narrow_type)
@@ -212,11 +221,10 @@ class ScaledObjective:
             sums = xp.concat([self.product(self.narrowed(factors), block), counts], axis=1)
         found = [sums]
         if self.decomposed:
-            left = (
-                block
-                if self.weights is None
-                else self.narrowed(self.xp.astype(block, rows.dtype, copy=False) * one[:, None])
-            )
+            left = block
+            if self.weights is not None:
+                left = xp.astype(block, rows.dtype, copy=False) * one[:, None]
+                left = self.narrowed(xp.clip(left, -MOST_NARROW, MOST_NARROW) if rows.half else left)
             found.append(self.product(left.T, block))
         return found
 
@@ -269,7 +277,11 @@ class ScaledObjective:
     def _multiplies_rows_as_given(self) -> bool:
         """Whether scaling V costs less than standardising the rows of a batch, and no precision."""
         used = self.inverse > 0.0
-        near = bool((np.abs(self.mean) <= MOST_SHIFT * self.t)[used].all())
+        near = bool((np.abs(self.mean) <= MOST_SHIFT_MULTIPLIED * self.t)[used].all())
+        # Sums of rows over a batch must not overflow; those of constant features too, which are then multiplied by 0.
+        sizes = np.maximum(np.abs(self.mean), self.t)
+        largest = np.finfo(np.float64 if self.rows.dtype == self.xp.float64 else np.float32).max
+        near = near and float(sizes.max(initial=0.0)) < float(largest) ** 0.75
         if self.rows.half:
             near = near and bool(((self.t >= NARROW_UNITS[0]) & (self.t <= NARROW_UNITS[1]))[used].all())
         return near and self.batch >= self.P * self.K

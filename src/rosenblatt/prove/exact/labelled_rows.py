@@ -13,8 +13,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.arrow_checks import check_buffers
-from rosenblatt.data.examples import Dense, Sparse, as_signed, read_only
-from rosenblatt.data.label_codes import as_labels, check_labels, distinct, encode_labels
+from rosenblatt.data.examples import (
+    Dense,
+    Sparse,
+    as_labels,
+    as_signed,
+    check_labels,
+    distinct,
+    encode_labels,
+    read_only,
+)
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sparse_checks import well_formed
 
