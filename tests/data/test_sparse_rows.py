@@ -50,6 +50,7 @@ def test_rows_of_weight_0_are_checked_before_they_are_left_out():
         MaxMargin().fit(X, Y, sample_weight=[1, 1, 1, 0])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("which", ["data", "indices", "indptr"])
 @pytest.mark.parametrize("classes", [2, 10])
 def test_arrays_with_gaps_are_read_as_they_stand(which, classes):
