@@ -181,7 +181,7 @@ def test_rows_multiplied_as_they_are_give_the_model_of_standardised_rows(loss, m
     settings = Settings(loss, 5, (1e-3, 1e-1))
     given, expected = MiniBatchDescent(X, y, settings), fit_path(X, y, settings)
     assert given.as_given
-    for module, limit in (("scaled_objective", "MOST_SHIFT_MULTIPLIED"), ("feature_statistics", "MOST_SHIFT")):
+    for module, limit in (("scaled_objective", "MOST_SHIFT_MULTIPLIED"), ("feature_statistics", "MOST_SHIFT_SUMMED")):
         monkeypatch.setattr(f"rosenblatt.learn.linear.{module}.{limit}", 0.0)
     assert not MiniBatchDescent(X, y, settings).as_given
     for found, one in zip(fit_path(X, y, settings), expected, strict=True):
