@@ -84,16 +84,22 @@ class RulesPage:
         self.choice.param.watch(lambda event: self.draw(fit=True), "value")
         session.listeners.append(self.draw)
 
-    def _arrange(self) -> None:
+    def _make_canvases(self) -> None:
         """Make the canvases when the page is first shown: they take half the time in which the whole lab is made."""
-        if self.arranged == self.choice.value:
-            return
-        self.arranged = list(self.choice.value)
         for name in self.choice.value:
             if name not in self.canvases:
                 self.canvases[name] = Canvas(self.session.source, title=name, height=230)
                 self.canvases[name].on_drag(self.session.moved)
                 self.words[name] = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
+
+    def _arrange(self) -> None:
+        """Put the selected canvases on the page, after they are drawn.
+
+        The browser then gets new ones whole. Changes of a canvas could otherwise reach it before the canvas.
+        """
+        if self.arranged == self.choice.value:
+            return
+        self.arranged = list(self.choice.value)
         self.box.objects = [
             pn.Column(
                 pn.pane.Bokeh(self.canvases[name].figure, sizing_mode="stretch_width"),
@@ -107,7 +113,7 @@ class RulesPage:
         """Fit and draw the selected learners, if the page is shown."""
         if not self.shown:
             return
-        self._arrange()
+        self._make_canvases()
         session = self.session
         projected = (
             "Learned from the two components that are shown, not from all columns." if session.projection else ""
@@ -128,6 +134,7 @@ class RulesPage:
                 canvas.show_regions(model.predict, COARSE)
             wrong = int((model.predict(session.X) != session.binary()).sum())
             self.words[name].object = _result_text(model, wrong, len(session.y))
+        self._arrange()
 
     def state(self) -> dict[str, Any]:
         """The state of this page, for a snapshot."""
