@@ -61,7 +61,7 @@ def check_survey(columns: Any, shard: Shard) -> None:
     must(isinstance(columns, dict) and all(isinstance(name, str) for name in columns), "columns by their names")
     for one in columns.values():
         must(isinstance(one, ColumnSurvey) and is_count(one.numbers) and is_count(one.total, one.numbers), "a column")
-        must(isinstance(one.whole, bool) and isinstance(one.rounded, bool), "what numbers a column holds")
+        must(isinstance(one.whole, bool) and isinstance(one.rounded, bool), "the kind of numbers in a column")
         must(one.first is None or (isinstance(one.first, tuple) and len(one.first) == 3), "where the first name is")
 
 

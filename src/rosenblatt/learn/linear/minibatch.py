@@ -36,7 +36,7 @@ ENOUGH = 0.01  # of the loss at 0: the least by which a step twice as long must 
 MOST_RUNS = 1 << 18  # longer data are shuffled in runs of consecutive rows
 RUN_BYTES = 1 << 14  # of a run of rows read from a file
 SMALLEST_BATCH, BATCH, DEVICE_BATCH = 16, 512, 16384  # on a device a step costs its host as much as 10,000 rows
-PLACES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]])  # of a triangle
+PLACES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]])  # corners, midpoints
 MOST_SCORES = 1 << 28  # of a batch, on a device: 1 GB
 
 
@@ -142,8 +142,8 @@ class MiniBatchDescent(ScaledObjective):
             if self.softmax and self.weights is None:
                 best, value = _refined(np.array(steps), values, lambda step: F(step).sum(axis=0))
             else:
-                # Too long for a few rows is too long for all: measured, a start that is nearer to the minimum over the
-                # sample, or the step that no longer lowered the loss, ends up higher with kinks and with heavy rows.
+                # Measured with losses that have kinks, and with rows of large weight: a refined step, or the last one,
+                # which no longer lowers the loss, starts lower on the sample and ends higher on all rows.
                 best = np.array(steps)[np.argmin(values[:-1], axis=0)]
                 value = values[:-1].min(axis=0)
             better = np.repeat(value < least, self.K)[None, :]
@@ -262,7 +262,6 @@ class MiniBatchDescent(ScaledObjective):
         corners = [self.means[-1].point(), self.means[0].point(), self.first]
         values = self._objectives(corners, PLACES, rows)
         best = np.array([_least_of_quadratic(each) for each in values.T])  # (P, 3)
-        best = np.where(np.isfinite(best), best, PLACES[0])
         there = self._mixed(corners, best)
         (at_best,) = self._objectives([there], PLACES[:1, :1], rows)
         values = np.nan_to_num(np.vstack([at_best, values]), nan=np.inf)
