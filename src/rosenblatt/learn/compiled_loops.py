@@ -28,7 +28,7 @@ from rosenblatt.learn.online.first_order import (
 )
 from rosenblatt.learn.online.hierarchy_visits import TreeNodes, visit_tree
 from rosenblatt.learn.online.second_order import AROWPlane, Diagonal, Full, visit_arow_plane, visit_second_order
-from rosenblatt.learn.rows import dot, dots, fetch_ahead
+from rosenblatt.learn.rows import dot, dots, fetch_ahead, usual_lines
 
 Array = np.ndarray[Any, Any]
 
@@ -68,37 +68,55 @@ def sweep(learner: Any, task: VisitTask, order: Array, rule: Any, tally: Array, 
     visit changes nothing.
     """
     rows, y, weights = task
-    n = np.uint64(order.size)
+    n, lines = np.uint64(order.size), usual_lines(rows)
     begin = np.uint64(tally[Count.POSITION])
     room = log.rows.size // 2  # a row may add one entry per class: return while they all still fit
+    watched = tally[Count.WATCHED] > 0.0
+    clock = tally[Count.CLOCK]  # in a register, and stored for `visit`: adding to it in memory would take longer
     for t in range(begin, n):
-        fetch_ahead(rows, y, order, t)
+        fetch_ahead(rows, y, order, t, lines)
         i = order[t]
         left = 1.0
         if weights.size > 0:
             left = tally[Count.LEFT] if tally[Count.LEFT] > 0.0 else weights[i]
+            tally[Count.LEFT] = 0.0
         while left > 0.0:
             if visits == 0 or (room > 0 and tally[Count.LOGGED] >= room):
-                tally[Count.POSITION], tally[Count.LEFT] = t, left
+                tally[Count.POSITION], tally[Count.LEFT] = t, left if weights.size > 0 else 0.0
                 return visits
             visits -= 1
             share = min(left, 1.0)
-            if not visit(learner, rows, y, i, share, rule, tally, log):
-                tally[Count.CLOCK] += left
-                tally[Count.RUN] += left
+            changed = visit(learner, rows, y, i, share, rule, tally, log)
+            share = share if changed else left
+            clock += share
+            tally[Count.CLOCK] = clock
+            if watched:
+                count_run(tally, share, changed)
+            if not changed:
                 break
-            if tally[Count.HELD] > 0.0:
-                tally[Count.BEST] = tally[Count.RUN]
-            tally[Count.RUN] = tally[Count.HELD] = tally[Count.CHECKED] = 0.0
-            tally[Count.CLOCK] += share
             left -= share
-        tally[Count.LEFT] = 0.0
-        fresh = tally[Count.HELD] + tally[Count.CHECKED] == 0.0
-        if tally[Count.WATCHED] > 0.0 and fresh and tally[Count.RUN] > tally[Count.BEST]:
+        if watched and worth_checking(tally):
             tally[Count.POSITION] = t + np.uint64(1)
             return visits
     tally[Count.POSITION] = n
     return visits
+
+
+@compiled
+def count_run(tally: Array, share: float, changed: bool) -> None:
+    """Count the visits since the last update, for the pocket; an update ends the run."""
+    if not changed:
+        tally[Count.RUN] += share
+        return
+    if tally[Count.HELD] > 0.0:
+        tally[Count.BEST] = tally[Count.RUN]
+    tally[Count.RUN] = tally[Count.HELD] = tally[Count.CHECKED] = 0.0
+
+
+@compiled
+def worth_checking(tally: Array) -> bool:
+    """Whether the pocket has to examine w: its run is the longest so far, and it was not examined yet."""
+    return tally[Count.HELD] + tally[Count.CHECKED] == 0.0 and tally[Count.RUN] > tally[Count.BEST]
 
 
 # -- scores ----------------------------------------------------------------------------------------------------------

@@ -59,10 +59,10 @@ class Shuffled:
             return every[begin:end]
         word = np.uint32 if self.size < MOST_OF_32_BITS else np.uint64
         keys = _keys(self.seed, epoch, self.part).astype(word, copy=False)
-        out = np.empty(end - begin, dtype=keys.dtype)
+        out = np.empty(end - begin, dtype=np.uint64)
         bits = self.size.bit_length() // 2
         _permute(keys, -(-self.size // (1 << bits)), bits, self.size, begin, out)
-        return out.astype(np.uint64, copy=False)
+        return out
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def _round(keys: Array, left: Any, right: Any, a: Any, mask: Any, even: Any, odd
 
 @compiled
 def _permute(keys: Array, a: int, bits: int, n: int, begin: int, out: Array) -> None:
-    """The positions from `begin` on; `keys` and `out` are of one type, of 32 bits if a·b fits into them."""
+    """The positions from `begin` on; `keys` have 32 bits if a·b fits into them, else 64."""
     word = keys.dtype.type
     # Keys and sizes in locals: reading them from memory in the loop would prevent vectorisation.
     k0, k1, k2, k3, k4, k5 = keys[0], keys[1], keys[2], keys[3], keys[4], keys[5]
@@ -214,11 +214,13 @@ def _permute(keys: Array, a: int, bits: int, n: int, begin: int, out: Array) -> 
         left, right = _round(keys, left, right, wide, mask, k4, k5)
         out[t] = word((left << shift) | right)
     for t in range(out.size):
-        while out[t] >= limit:
-            left, right = _round(keys, word(out[t] >> shift), word(out[t] & mask), wide, mask, k0, k1)
+        place = word(out[t])
+        while place >= limit:
+            left, right = _round(keys, word(place >> shift), word(place & mask), wide, mask, k0, k1)
             left, right = _round(keys, left, right, wide, mask, k2, k3)
             left, right = _round(keys, left, right, wide, mask, k4, k5)
-            out[t] = word((left << shift) | right)
+            place = word((left << shift) | right)
+            out[t] = place
 
 
 @compiled

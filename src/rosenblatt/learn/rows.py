@@ -7,7 +7,10 @@ led to these choices:
 - visiting rows in random order is bound by cache misses, so a loop that knows its order prefetches rows
   (`fetch_ahead`), in two steps: into the L2 cache long before the visit, into L1 shortly before it. With a single
   step, outstanding misses to memory delay the reads of w from L2, and an epoch takes a third longer. Rows that
-  stay in the shared cache are prefetched in one step, since a second costs a tenth of the epoch or more;
+  stay in the shared cache are prefetched in one step, since a second costs a tenth of the epoch or more. As many
+  cache lines are prefetched for each sparse row as a row of mean length has (`usual_lines`), the last one several
+  times if it is shorter: with a loop over its own lines, whose exit is mispredicted, an epoch takes a tenth longer,
+  a fifth if lengths vary as they do in text;
 - loops over a row are indexed: numba's iterators over arrays do not become vector code;
 - the weights of many classes are stored by feature, (d, K), for sparse rows, so that a stored value touches one
   contiguous run of memory, and by class, (K, d), for dense rows, so that a dot product reads sequentially;
@@ -33,9 +36,11 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 FOURS = ~THREE  # n & FOURS: n rounded down to a multiple of 4
 LINE = np.uint64(16)  # values between two prefetches: a cache line of float32
 MOST = np.uint64(1024)  # values prefetched per row: the hardware prefetches the rest, which is sequential
-NEAR, FAR, STARTS = np.uint64(6), np.uint64(16), np.uint64(32)  # visits ahead: into L1, into L2, row offsets
-CACHED = 1 << 20  # this many values stay in the shared cache: one step, SOON visits ahead, is enough
-SOON = np.uint64(3)
+STARTS = np.uint64(32)  # visits ahead of which row offsets and labels are prefetched
+# Rows into L1, and into L2: dense rows earlier, since reads of w do not wait for them.
+NEAR_DENSE, FAR_DENSE, NEAR_SPARSE, FAR_SPARSE = np.uint64(6), np.uint64(16), np.uint64(2), np.uint64(12)
+CACHED = 1 << 20  # this many values stay in the shared cache, from where they are prefetched into L1 only
+SOON_DENSE, SOON_SPARSE = np.uint64(3), np.uint64(2)
 FETCHED = 1 << 21  # of more weights, those of a row are prefetched before they are used; it costs time for fewer
 NONE, LANE = np.uint64(0), np.uint64(WIDTH)
 
@@ -260,17 +265,57 @@ norm = verb({Dense: _norm_dense, Sparse: _norm_sparse})  # ‖x_i‖², in doubl
 # -- prefetching rows: does nothing when compilation is off ----------------------------------------------------------
 
 
-def _fetch_dense(rows: Rows, i: Any, near: bool) -> None:
+def _usual_lines_dense(rows: Rows) -> Any:
+    return NONE
+
+
+def _usual_lines_sparse(rows: Rows) -> Any:
+    count = max(rows.starts.size - 1, 1)
+    return min(np.uint64(rows.values.size // count) // LINE + ONE, MOST // LINE)
+
+
+usual_lines = verb({Dense: _usual_lines_dense, Sparse: _usual_lines_sparse})  # cache lines of a row of mean length
+
+
+def _fetch_dense(rows: Rows, i: Any, near: bool, lines: Any) -> None:
     d = np.uint64(rows.values.shape[1])
     for j in range(i * d, i * d + min(d, MOST), LINE):
         prefetch(rows.values, j, near)
 
 
-def _fetch_sparse(rows: Rows, i: Any, near: bool) -> None:
-    start, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
-    for j in range(start, min(end, start + MOST), LINE):
-        prefetch(rows.values, j, near)
-        prefetch(rows.columns, j, near)
+def _fetch_sparse(rows: Rows, i: Any, near: bool, lines: Any) -> None:
+    begin, end = np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])
+    last, rest = max(end, ONE) - ONE, begin + lines * LINE
+    stop = min(last, begin + MOST)
+    for j in range(begin, rest, LINE):
+        prefetch(rows.values, min(j, last), near)
+        prefetch(rows.columns, min(j, last), near)
+    if rest < stop:
+        for j in range(rest, stop, LINE):
+            prefetch(rows.values, j, near)
+            prefetch(rows.columns, j, near)
+    prefetch(rows.values, last, near)
+    prefetch(rows.columns, last, near)
+
+
+# Inlined, because a call would cost more than reading a short row, and choose the cache at each line.
+fetch_row = verb({Dense: _fetch_dense, Sparse: _fetch_sparse}, inline="always")  # the values of row i
+
+
+def _fetch_rows_dense(rows: Rows, order: Array, t: Any, lines: Any) -> None:
+    if rows.values.size > CACHED:
+        fetch_row(rows, order[t + FAR_DENSE], False, lines)
+        fetch_row(rows, order[t + NEAR_DENSE], True, lines)
+    else:
+        fetch_row(rows, order[t + SOON_DENSE], True, lines)
+
+
+def _fetch_rows_sparse(rows: Rows, order: Array, t: Any, lines: Any) -> None:
+    if rows.values.size > CACHED:
+        fetch_row(rows, order[t + FAR_SPARSE], False, lines)
+        fetch_row(rows, order[t + NEAR_SPARSE], True, lines)
+    else:
+        fetch_row(rows, order[t + SOON_SPARSE], True, lines)
 
 
 def _fetch_start_dense(rows: Rows, i: Any) -> None:
@@ -281,22 +326,20 @@ def _fetch_start_sparse(rows: Rows, i: Any) -> None:
     prefetch(rows.starts, i, True)
 
 
-fetch_row = verb({Dense: _fetch_dense, Sparse: _fetch_sparse})  # the values of row i
+fetch_rows = verb({Dense: _fetch_rows_dense, Sparse: _fetch_rows_sparse}, inline="always")  # rows after order[t]
 fetch_start = verb({Dense: _fetch_start_dense, Sparse: _fetch_start_sparse})  # the offset at which it starts
 
 
-def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any) -> None:
-    """Prefetch later rows and their labels (the first column of an indicator) before the visit to row order[t]."""
+def _fetch_ahead(rows: Rows, y: Array, order: Array, t: Any, lines: Any) -> None:
+    """Prefetch later rows and their labels (the first column of an indicator) before the visit to row order[t].
+
+    `lines` are the `usual_lines` of the rows, computed once.
+    """
     # The hardware prefetches sequential rows.
     if t + STARTS < np.uint64(order.size) and order[t + STARTS] != order[t] + STARTS:
         fetch_start(rows, order[t + STARTS])
         prefetch(y, order[t + STARTS] * np.uint64(y.size // y.shape[0]), True)
-        if rows.values.size > CACHED:
-            fetch_row(rows, order[t + FAR], False)
-            fetch_row(rows, order[t + NEAR], True)
-        else:
-            fetch_row(rows, order[t + SOON], True)
+        fetch_rows(rows, order, t, lines)
 
 
-# Inlined, because a call would cost more than reading a short row.
 fetch_ahead = verb({Dense: _fetch_ahead, Sparse: _fetch_ahead}, inline="always")

@@ -27,7 +27,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
 )
 from rosenblatt.learn.online.column_sweeps import add_columns, column_scores, fetch_weights
 from rosenblatt.learn.online.first_order import is_on
-from rosenblatt.learn.rows import ONE, Rows, fetch_ahead
+from rosenblatt.learn.rows import ONE, Rows, fetch_ahead, usual_lines
 
 Array = np.ndarray[Any, Any]
 
@@ -143,8 +143,9 @@ def sweep_descents(
     """Visit rows in `order`; pattern[t] is the pattern of folds that learn from row order[t]."""
     rows, y, _ = task
     n, M, K = np.uint64(order.size), state.scale.size, state.slopes.size
+    lines = usual_lines(rows)
     for t in range(n):
-        fetch_ahead(rows, y, order, t)
+        fetch_ahead(rows, y, order, t, lines)
         if t + ONE < n:
             fetch_weights(rows, order[t + ONE], state.v)
         i, use = order[t], state.use[pattern[t]]

@@ -41,7 +41,7 @@ from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.orders import Shuffled
-from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm
+from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, usual_lines
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
@@ -131,8 +131,9 @@ def column(duals: DualVariables, i: Any, k: Any, m: float, how: DualSettings) ->
 def pass_one(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
     """Two classes: one step per active row, in order; rows that stay active are moved to the front."""
     w, kept, n = duals.w, 0, np.uint64(active.size)
+    lines = usual_lines(rows)
     for t in range(n):
-        fetch_ahead(rows, y, active, t)
+        fetch_ahead(rows, y, active, t, lines)
         if t + STARTS < n:
             far = active[t + STARTS]
             prefetch(duals.alpha, far, True)
@@ -154,8 +155,9 @@ def pass_one(duals: DualVariables, rows: Any, y: Array, active: Array, how: Dual
 def pass_many(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
     """One-vs-rest: the same for K columns at a time; a row stays active while any column needs it."""
     W, scores, kept, n = duals.w, duals.scores, 0, np.uint64(active.size)
+    lines = usual_lines(rows)
     for t in range(n):
-        fetch_ahead(rows, y, active, t)
+        fetch_ahead(rows, y, active, t, lines)
         i = active[t]
         dots(rows, i, W, scores)
         moved, stays = 0, False
@@ -205,8 +207,9 @@ def level(duals: DualVariables, B: Array, q: float, cap: float, true: Any) -> fl
 def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
     """Crammer and Singer: all α of a row in one step."""
     G, n, kept = duals.scores, np.uint64(active.size), 0
+    lines = usual_lines(rows)
     for t in range(n):
-        fetch_ahead(rows, y, active, t)
+        fetch_ahead(rows, y, active, t, lines)
         i = active[t]
         true, a = code_of(y, i), duals.alpha[i]
         q, cap = duals.rows[i, CURVE], duals.rows[i, CAP]

@@ -30,6 +30,7 @@ from rosenblatt.learn.rows import (
     fetch_ahead,
     norm,
     prefetch,
+    usual_lines,
 )
 from rosenblatt.learn.simd_lanes import add_scaled, load, store
 from rosenblatt.learn.tie_rule import rival
@@ -315,8 +316,9 @@ def sweep_single(state: Columns, settings: Settings, task: VisitTask, pattern: A
     )
     bias, cap, fixed, extra = settings.bias, settings.cap, settings.fixed, settings.extra
     n, M = np.uint64(order.size), settings.code.size
+    lines = usual_lines(rows)
     for t in range(n):
-        fetch_ahead(rows, y, order, t)
+        fetch_ahead(rows, y, order, t, lines)
         if t + ONE < n:
             fetch_weights(rows, order[t + ONE], w)
         i, use = order[t], state.use[pattern[t]]
@@ -357,8 +359,9 @@ def sweep_columns(state: Columns, settings: Settings, task: VisitTask, pattern: 
     M, columns = settings.code.size, state.b.size
     K = columns // M
     second = state.s.size > 0
+    lines = usual_lines(rows)
     for t in range(np.uint64(order.size)):
-        fetch_ahead(rows, y, order, t)
+        fetch_ahead(rows, y, order, t, lines)
         i = order[t]
         weight = weights[i] if weights.size > 0 else 1.0
         waiting = False

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.learn.rows import add, dot, fetch_ahead, norm
+from rosenblatt.learn.rows import add, dot, fetch_ahead, norm, usual_lines
 from rosenblatt.prove.exact.arithmetic import SignedRows
 
 Array = np.ndarray[Any, Any]
@@ -86,8 +86,9 @@ def dual_descent_epoch(rows: Any, y: Array, order: Array, alpha: Array, w: Array
     """One epoch of α_i ← max(0, α_i − (y_i f_i − 1)/‖z_i‖²); returns the number of mistakes."""
     wrong = 0
     n = np.uint64(order.size)
+    lines = usual_lines(rows)
     for t in range(n):
-        fetch_ahead(rows, y, order, t)
+        fetch_ahead(rows, y, order, t, lines)
         i = order[t]
         side = np.float64(y[i])
         f = side * (dot(rows, i, w) + b[0])
