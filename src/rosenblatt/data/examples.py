@@ -22,6 +22,7 @@ from rosenblatt.threads import MANY_VALUES, Result, in_threads
 Array = np.ndarray[Any, Any]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 FEW_LABELS = 100
+MOST_HASHED, MOST_BYTES = 1 << 10, 1 << 10  # distinct labels that are hashed, and the bytes of each
 LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C is handled promptly
 VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
 VALUES_PER_THREAD = 1 << 20  # the same if threads share the work
@@ -355,6 +356,81 @@ def encode_labels(y: Array, classes: Array) -> Array:
             part = np.subtract(part, classes[0], dtype=np.int64)
         codes[begin : begin + LABELS_AT_ONCE] = part if plain else classes.searchsorted(part)
     return codes
+
+
+def coded_labels(y: Array) -> tuple[Array, Array] | None:
+    """The distinct labels of y, sorted, and the code of each row; None where `distinct` has to sort them.
+
+    For two numbers, and for up to 1,024 names or numbers.
+    """
+    if y.size <= FEW_LABELS:
+        return None
+    return _two_numbers(y) or _hashed_labels(y)
+
+
+def _two_numbers(y: Array) -> tuple[Array, Array] | None:
+    if y.dtype.kind not in "biuf":
+        return None
+    low, high = y.min(), y.max()
+    on = y == high
+    if not (on | (y == low)).all():  # NaN equals nothing
+        return None
+    classes = np.array([low, high] if low < high else [low], dtype=y.dtype)
+    return classes, on.astype(np.int32) if low < high else np.zeros(y.shape[0], dtype=np.int32)
+
+
+def _hashed_labels(y: Array) -> tuple[Array, Array] | None:
+    if y.dtype.kind not in "fUS" or y.itemsize % 4 or not 0 < y.itemsize <= MOST_BYTES:
+        return None
+    words = read_only(np.ascontiguousarray(y).view(np.uint32).reshape(y.shape[0], -1))
+    codes, firsts = np.empty(y.shape[0], dtype=np.int32), np.empty(MOST_HASHED, dtype=np.int64)
+    table, count = np.full(4 * MOST_HASHED, -1, dtype=np.int32), 0
+    for begin in range(0, y.shape[0], LABELS_AT_ONCE):
+        count = _number_labels(words, begin, min(begin + LABELS_AT_ONCE, y.shape[0]), table, firsts, count, codes)
+        if count < 0:
+            return None
+    labels = y[firsts[:count]]
+    if labels.dtype.kind == "f" and (np.signbit(labels) & (labels == 0)).any():  # −0.0 is 0.0
+        return None
+    order = np.argsort(labels, kind="stable")
+    ranks = np.empty(count, dtype=np.int32)
+    ranks[order] = np.arange(count)
+    for begin in range(0, codes.size, LABELS_AT_ONCE):
+        part = codes[begin : begin + LABELS_AT_ONCE]
+        part[:] = ranks[part]
+    return labels[order], codes
+
+
+@compiled
+def _number_labels(words: Array, begin: int, end: int, table: Array, firsts: Array, count: int, numbers: Array) -> int:
+    """Number labels, rows of words, as they first appear; returns how many there are, −1 if too many.
+
+    `table` is a hash table of the numbers of labels, with linear probing; `firsts` has a row of each label.
+    """
+    mask = np.uint64(table.size - 1)
+    for i in range(begin, end):
+        h = np.uint64(0)
+        for k in range(words.shape[1]):
+            h = (h ^ np.uint64(words[i, k])) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(32)
+        at = h & mask
+        while True:
+            number = table[at]
+            if number < 0:
+                if count == firsts.size:
+                    return -1
+                table[at] = number = count
+                firsts[count] = i
+                count += 1
+                break
+            same = True
+            for k in range(words.shape[1]):
+                same &= words[firsts[number], k] == words[i, k]
+            if same:
+                break
+            at = (at + np.uint64(1)) & mask
+        numbers[i] = number
+    return count
 
 
 def encode_indicator(y: Any) -> Array:

@@ -29,6 +29,8 @@ from rosenblatt.data.examples import (
 from rosenblatt.data.sparse_checks import check_arrays, out_of_range_message
 from rosenblatt.threads import MANY_VALUES, in_threads, thread_count
 
+VALUES_IN_CACHE = 1 << 16  # with their columns at most a megabyte
+
 
 @compiled
 def _scan_dense(values: Array, begin: int, end: int) -> float:
@@ -59,8 +61,8 @@ def _in_range(columns: Array, starts: Array, d: int, i: int) -> bool:
 
 
 @compiled
-def _scan_sparse(values: Array, columns: Array, starts: Array, d: int, begin: int, end: int) -> tuple[float, int, bool]:
-    """The largest ‖x‖², the first row with an index out of range (or −1), and whether columns always increase.
+def _scan_block(values: Array, columns: Array, starts: Array, d: int, begin: int, end: int) -> tuple[float, bool, bool]:
+    """The largest ‖x‖², whether all indices are in range, and whether columns increase in every row.
 
     Columns are read as one array, without regard to rows, because loops over short rows do not become vector code:
     they increase in every row if they decrease nowhere but between rows.
@@ -71,16 +73,12 @@ def _scan_sparse(values: Array, columns: Array, starts: Array, d: int, begin: in
     first = np.uint64(starts[begin])
     column = columns[first : first if wrong else np.uint64(starts[end])]
     one, none = columns.dtype.type(1), columns.dtype.type(0)
-    falls, top = none, none
-    for j in range(column.size):
-        top = max(top, column[j])
+    falls, top = none, column[0] if column.size > 0 else none
     for j in range(1, column.size):
         falls += one if column[j] <= column[j - 1] else none
+        top = max(top, column[j])
     if wrong or (column.size > 0 and top >= np.uint64(d)):
-        bad = begin
-        while _in_range(columns, starts, d, bad):
-            bad += 1
-        return 0.0, bad, True
+        return 0.0, False, True
     largest = 0.0
     for i in range(begin, end):
         start, stop = np.uint64(starts[i]), np.uint64(starts[i + 1])
@@ -91,7 +89,25 @@ def _scan_sparse(values: Array, columns: Array, starts: Array, d: int, begin: in
             total += np.float64(x[j]) * np.float64(x[j])
         if not total <= largest and largest < np.inf:
             largest = total
-    return largest, -1, falls == none
+    return largest, True, falls == none
+
+
+@compiled
+def _scan_sparse(values: Array, columns: Array, starts: Array, d: int, begin: int, end: int) -> tuple[float, int, bool]:
+    """The largest ‖x‖², the first row with an index out of range (or −1), and whether columns always increase."""
+    largest, increasing = 0.0, True
+    # A block is read several times, from the cache.
+    rows = max(1, (VALUES_IN_CACHE * (starts.size - 1)) // max(values.size, 1))
+    for at in range(begin, end, rows):
+        norm2, in_range, rising = _scan_block(values, columns, starts, d, at, min(at + rows, end))
+        if not in_range:
+            while _in_range(columns, starts, d, at):
+                at += 1
+            return 0.0, at, True
+        increasing &= rising
+        if not norm2 <= largest and largest < np.inf:
+            largest = norm2
+    return largest, -1, increasing
 
 
 @compiled

@@ -14,6 +14,7 @@ from rosenblatt.data.examples import (
     Examples,
     as_labels,
     check_labels,
+    coded_labels,
     distinct,
     encode_indicator,
     encode_labels,
@@ -48,7 +49,8 @@ def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_we
     plain = y.ndim == 1 and y.dtype.kind in "biufUSO"  # nothing that scikit-learn would convert or refuse
     y = y if plain else column_or_1d(y, warn=True)
     present = y if weights is None or weights.all() else y[weights > 0]
-    classes = distinct(present)
+    coded = coded_labels(y) if present is y and known is None else None
+    classes = distinct(present) if coded is None else coded[0]
     check_labels(y, classes if present is y else distinct(y))
     if known is not None:
         classes = merge_labels(known, classes) if classes.size else known
@@ -56,7 +58,7 @@ def encoded_classes(y: Any, weights: Array | None, known: Array | None, class_we
         codes = np.zeros(y.shape[0], dtype=np.int32)
         codes[weights > 0] = encode_labels(present, classes)  # type: ignore[operator]
     else:
-        codes = encode_labels(y, classes)
+        codes = encode_labels(y, classes) if coded is None else coded[1]
     shares = None if class_weight is None else class_weights(class_weight, classes, codes, weights)
     if shares is not None:
         weights = shares[codes] * (1.0 if weights is None else weights)
