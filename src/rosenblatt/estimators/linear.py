@@ -179,18 +179,18 @@ class ObjectiveLearner(OnlineLearner):
         return kinds.get(self.solver, StochasticSolver)(plan, state)
 
     def _conclude(self, run: Training, report: Report) -> Report:
-        plan = self._plan()
-        assert isinstance(plan, ObjectivePlan)
         if isinstance(run.solver, MiniBatchSolver):
             return self._by_products(run.solver, report)
         report = super()._conclude(run, report)
-        if report.outcome == "solved" and plan.loss == "perceptron" and not self._kept.coef.any():
-            report = replace(report, outcome="stalled")  # w = 0 has loss 0 but classifies nothing
+        plan, outcome = self._plan_of(run), report.outcome
+        assert isinstance(plan, ObjectivePlan)
+        if outcome == "solved" and plan.loss == "perceptron" and not self._kept.coef.any():
+            outcome = "stalled"  # w = 0 has loss 0 but classifies nothing
         found = run.records[-1].loss if report.objective is None else self._objective(plan, report.objective)
-        return replace(report, objective=check_objective(found))
+        return replace(report, outcome=outcome, objective=check_objective(found))
 
     def _measure(self, run: Training) -> Measure | None:
-        plan = self._plan()
+        plan = self._plan_of(run)
         assert isinstance(plan, ObjectivePlan)
         if isinstance(run.solver, BatchSolver) and not plan.loss_class.kinked and not self.early_stopping:
             return None  # the last record has the objective of the returned model

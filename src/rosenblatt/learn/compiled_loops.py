@@ -116,7 +116,7 @@ def count_run(tally: Array, share: float, changed: bool) -> None:
 @compiled
 def worth_checking(tally: Array) -> bool:
     """Whether the pocket has to examine w: its run is the longest so far, and it was not examined yet."""
-    return tally[Count.HELD] + tally[Count.CHECKED] == 0.0 and tally[Count.RUN] > tally[Count.BEST]
+    return bool(tally[Count.HELD] + tally[Count.CHECKED] == 0.0 and tally[Count.RUN] > tally[Count.BEST])
 
 
 # -- scores ----------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from rosenblatt.learn.models import copy_rows
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 12
 FEW_VALUES = 50  # up to this many, Python is faster than NumPy
+ONE_THREAD = 10_000  # up to this many, BLAS starts no threads for a dot product, and is faster than a sum
 PLAIN = frozenset([type(None), bool, int, float, str])
 
 
@@ -34,7 +35,10 @@ def all_finite(*arrays: Array) -> bool:
 def _is_finite(array: Array) -> bool:
     if array.size <= FEW_VALUES:
         return all(map(math.isfinite, array.ravel().tolist()))
-    with np.errstate(over="ignore", invalid="ignore"):  # a finite sum, which is cheap, already shows it
+    if array.size <= ONE_THREAD:  # a finite sum of squares already shows it
+        flat = array.ravel()
+        return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(array).all())
+    with np.errstate(over="ignore", invalid="ignore"):  # as does a finite sum
         return math.isfinite(array.sum()) or bool(np.isfinite(array).all())
 
 

@@ -36,7 +36,7 @@ from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.evaluation import Measure
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
 from rosenblatt.learn.online.rules import squared_bias_feature
-from rosenblatt.learn.online.solver import OnlineSolver, Plan, default_epochs, new_state, start_from
+from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver, Plan, default_epochs, new_state, start_from
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.schemes import Scheme
 
@@ -44,6 +44,7 @@ Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 16
 SIMPLE, MOST_VALIDATED = frozenset([type(None), bool, int, float, str]), 10_000
 _validated: set[tuple[Any, ...]] = set()  # values of parameters that were found valid
+LARGEST_SEED = int(np.iinfo(np.int32).max)
 SPLIT = 1 << 32  # epoch numbers from here on seed the choice of held-out rows
 
 
@@ -264,8 +265,11 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _conclude(self, run: Training, report: Report) -> Report:
         """The report after a scan of all rows."""
-        plan = run.solver.plan if isinstance(run.solver, OnlineSolver) else self._plan()
-        return scanned(report, plan, run.solver, run.source, self._kept, self._measure(run))
+        return scanned(report, self._plan_of(run), run.solver, run.source, self._kept, self._measure(run))
+
+    def _plan_of(self, run: Training) -> Plan:
+        """The plan that a run follows."""
+        return run.solver.plan if isinstance(run.solver, LinearSolver) else self._plan()
 
     def _complaint(self, report: Report) -> str:
         """The warning to issue when the budget is spent."""
@@ -373,7 +377,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
         """One whole number from `random_state`."""
         if isinstance(self.random_state, int | np.integer):
             return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
     def _new_state(self, source: Source, plan: Plan, coef_init: Any = None, intercept_init: Any = None) -> Any:
         """The state at the start."""

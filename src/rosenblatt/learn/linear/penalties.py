@@ -34,7 +34,8 @@ class Penalty:
     def value(cls, w: Array, alpha: float, ratio: float) -> float:
         """The penalty summed over all weights."""
         l1, l2 = cls._both(alpha, ratio)
-        return float(l1 * np.abs(w).sum() + 0.5 * l2 * np.vdot(w, w))
+        absolute = l1 * np.abs(w).sum() if l1 else 0.0
+        return float(absolute + (0.5 * l2 * np.vdot(w, w) if l2 else 0.0))
 
     @classmethod
     def slope(cls, w: Array, alpha: float, ratio: float) -> Array:

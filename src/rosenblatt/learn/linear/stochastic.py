@@ -171,6 +171,10 @@ class StochasticSolver(LinearSolver):
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Set R, and continue the patience of the epochs so far."""
         state, plan = self.state, self.plan
+        self.tasks: list[Problem] | None = None
+        if source.whole:
+            (examples,) = source.parts(state.epoch)
+            self.tasks = list(problems(examples, state.scheme, state.classes))
         state.radius2 = max(state.radius2, source.facts.radius2)
         state.bias = 0.0 if plan.bias == "none" else 1.0
         self.patience = Patience(plan.tol, plan.patience if plan.tol > 0 else math.inf)
@@ -190,7 +194,7 @@ class StochasticSolver(LinearSolver):
         run = None
         for examples in source.parts(state.epoch):
             before = machine.updates
-            (problem,) = problems(examples, state.scheme, state.classes)
+            (problem,) = self.tasks or problems(examples, state.scheme, state.classes)
             run = run or self.new_pass(problem.rows, source.facts.mass)
             run.visit(problem, plan.visits(problem, state, source.whole, machine.intercept.size * run.each))
             yield PartOfEpoch(examples.target.shape[0], machine.updates - before)
