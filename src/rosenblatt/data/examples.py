@@ -197,7 +197,9 @@ def in_pieces(
     if values < MANY_VALUES:
         return [function((0, total))] if total else []
     at_once = VALUES_PER_THREAD if columns == 1 else VALUES_AT_ONCE
-    return in_threads(function, spans(total, per_row * columns, at_once), values)
+    # Equal pieces, a multiple of four: on two or four threads none waits long for the others.
+    count = 4 * math.ceil(values / (4 * at_once))
+    return in_threads(function, spans(total, 1.0, math.ceil(total / count)), values)
 
 
 def values_per_row(rows: Dense | Sparse) -> float:
