@@ -26,7 +26,7 @@ from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.first_order import UpdateLog, is_on, tie_stands
 from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded, violates
-from rosenblatt.learn.rows import FOUR, FOURS, ONE, THREE, TWO, Rows, dot, dots
+from rosenblatt.learn.rows import FETCHED, FOUR, FOURS, ONE, THREE, TWO, Rows, dot, dots, prefetch
 from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]
@@ -137,6 +137,61 @@ def _rank_one_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Arr
 rank_one_step = verb(
     {Dense: _rank_one_dense, Sparse: _rank_one_sparse}
 )  # AROW (curve): w += α Σx, Σ −= β (Σx)²; else v += α x, a += β x²
+
+
+# -- operations on the diagonals of two classes, in one pass over the row ---------------------------------------------
+
+
+def _fetch_column_dense(rows: Rows, i: Any, S: Array, k: Any) -> None:
+    pass  # every row uses all of S
+
+
+def _fetch_column_sparse(rows: Rows, i: Any, S: Array, k: Any) -> None:
+    K = np.uint64(S.shape[1])
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        prefetch(S, np.uint64(rows.columns[j]) * K + np.uint64(k), False)
+
+
+fetch_column = verb({Dense: _fetch_column_dense, Sparse: _fetch_column_sparse})  # what row i uses of column k
+
+
+def _quadratic_pair_dense(rows: Rows, i: Any, S: Array, a: Any, b: Any) -> Any:
+    return quadratic_form(rows, i, S, a) + quadratic_form(rows, i, S, b)
+
+
+def _quadratic_pair_sparse(rows: Rows, i: Any, S: Array, a: Any, b: Any) -> Any:
+    x, column = rows.values, rows.columns
+    k, m = np.uint64(a), np.uint64(b)
+    p = q = S.dtype.type(0)
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        c = column[j]
+        p += S[c, k] * x[j] * x[j]
+        q += S[c, m] * x[j] * x[j]
+    return np.float64(p) + np.float64(q)
+
+
+quadratic_pair = verb({Dense: _quadratic_pair_dense, Sparse: _quadratic_pair_sparse})  # xᵀ diag(s_a) x + xᵀ diag(s_b) x
+
+
+def _arow_pair_dense(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, a: Any, b: Any) -> None:
+    rank_one_step(rows, i, alpha, beta, W, S, a, True)
+    rank_one_step(rows, i, -alpha, beta, W, S, b, True)
+
+
+def _arow_pair_sparse(rows: Rows, i: Any, alpha: Any, beta: Any, W: Array, S: Array, a: Any, b: Any) -> None:
+    x, column = rows.values, rows.columns
+    k, m = np.uint64(a), np.uint64(b)
+    p, q = W.dtype.type(alpha), S.dtype.type(beta)
+    for j in range(np.uint64(rows.starts[i]), np.uint64(rows.starts[i + ONE])):
+        c = column[j]
+        g, h = S[c, k] * x[j], S[c, m] * x[j]
+        W[c, k] += p * g
+        W[c, m] -= p * h
+        S[c, k] -= q * g * g
+        S[c, m] -= q * h * h
+
+
+arow_pair = verb({Dense: _arow_pair_dense, Sparse: _arow_pair_sparse})  # α for class a, −α for class b
 
 
 # -- operations on one plane, w and s (d,) ----------------------------------------------------------------------------
@@ -285,6 +340,41 @@ q_of = verb({Diagonal: _q_diagonal, Full: _q_full})  # q = x̂ᵀΣ_k x̂
 change = verb({Diagonal: _change_diagonal, Full: _change_full})  # w_k += α g, Σ_k −= β g gᵀ
 
 
+def _q_pair_diagonal(learner: Diagonal, rows: Rows, i: Any, a: Any, b: Any, rule: Encoded) -> Any:
+    return quadratic_pair(rows, i, learner.s, a, b) + rule.bias * (learner.sb[a] + learner.sb[b])
+
+
+def _q_pair_full(learner: Full, rows: Rows, i: Any, a: Any, b: Any, rule: Encoded) -> Any:
+    return q_of(learner, rows, i, a, rule) + q_of(learner, rows, i, b, rule)
+
+
+def _change_pair_diagonal(
+    learner: Diagonal, rows: Rows, i: Any, a: Any, b: Any, alpha: Any, beta: Any, share: Any, rule: Encoded
+) -> None:
+    if rule.code == SECOND_ORDER:
+        change(learner, rows, i, a, alpha, beta, share, rule)
+        change(learner, rows, i, b, -alpha, beta, share, rule)
+    else:
+        arow_pair(rows, i, alpha, beta, learner.w, learner.s, a, b)
+        g, h = learner.sb[a] * rule.bias, learner.sb[b] * rule.bias
+        learner.b[a] += alpha * g
+        learner.b[b] -= alpha * h
+        learner.sb[a] -= beta * g * g
+        learner.sb[b] -= beta * h * h
+
+
+def _change_pair_full(
+    learner: Full, rows: Rows, i: Any, a: Any, b: Any, alpha: Any, beta: Any, share: Any, rule: Encoded
+) -> None:
+    change(learner, rows, i, a, alpha, beta, share, rule)
+    change(learner, rows, i, b, -alpha, beta, share, rule)
+
+
+# The same for two classes: the sum of their q; α for class a, −α for class b.
+q_pair = verb({Diagonal: _q_pair_diagonal, Full: _q_pair_full})
+change_pair = verb({Diagonal: _change_pair_diagonal, Full: _change_pair_full})
+
+
 # -- what a visit does -----------------------------------------------------------------------------------------------
 
 
@@ -300,10 +390,24 @@ def _lack(rule: Encoded, margin: float, share: float, tally: Array) -> float:
     return lack
 
 
+def _fetch_variances_diagonal(learner: Diagonal, rows: Rows, i: Any, k: Any) -> None:
+    if learner.s.size > FETCHED:
+        fetch_column(rows, i, learner.s, k)
+
+
+def _fetch_variances_full(learner: Full, rows: Rows, i: Any, k: Any) -> None:
+    pass
+
+
+fetch_variances = verb({Diagonal: _fetch_variances_diagonal, Full: _fetch_variances_full})  # of class k, for row i
+
+
 def visit_second_order(
     learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
     """Visit row i; returns whether the learner changed."""
+    if learner.mode == PAIRWISE:  # they are on their way while scores are computed
+        fetch_variances(learner, rows, i, class_of(y, i))
     scores_of(learner, rows, i, rule)
     scores, changed = learner.scores, False
     if learner.mode == PAIRWISE:
@@ -312,10 +416,8 @@ def visit_second_order(
         margin = np.float64(scores[true]) - np.float64(scores[wrong])
         if tie_stands(rule, rule.high - margin, true, wrong) or _lack(rule, margin, share, tally) < 0.0:
             return False
-        q = q_of(learner, rows, i, true, rule) + q_of(learner, rows, i, wrong, rule)
-        beta = share / (share * q + rule.C)
-        change(learner, rows, i, true, (1.0 - margin) * beta, beta, share, rule)
-        change(learner, rows, i, wrong, -(1.0 - margin) * beta, beta, share, rule)
+        beta = share / (share * q_pair(learner, rows, i, true, wrong, rule) + rule.C)
+        change_pair(learner, rows, i, true, wrong, (1.0 - margin) * beta, beta, share, rule)
         tally[Count.UPDATES] += 1.0
         return True
     for k in range(scores.size):
