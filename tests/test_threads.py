@@ -9,6 +9,8 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.utils.validation import validate_data
 
 from rosenblatt import AveragedPerceptron, Perceptron, threads
@@ -93,6 +95,20 @@ def test_pieces_within_pieces_run_on_their_own_thread(monkeypatch):
 
     for own, others in threads.in_threads(outer, range(6)):
         assert set(others) == {own}
+
+
+@given(total=st.integers(1, 10_000), per_row=st.floats(0.1, 50.0), columns=st.integers(1, 3))
+def test_pieces_are_of_one_size_and_cover_all_rows(total, per_row, columns):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(examples, "MANY_VALUES", 0)
+        for name in ("VALUES_PER_THREAD", "VALUES_AT_ONCE"):
+            patch.setattr(examples, name, 64)
+        found = examples.in_pieces(lambda span: span, total, per_row, columns)
+    assert [begin for begin, _ in found] == [0, *(end for _, end in found[:-1])]
+    assert found[-1][1] == total
+    sizes = {end - begin for begin, end in found[:-1]}
+    assert len(sizes) <= 1
+    assert max(sizes, default=1) * per_row * columns <= max(64, per_row * columns) + per_row * columns
 
 
 def test_few_values_need_no_thread(monkeypatch):

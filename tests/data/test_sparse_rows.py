@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from rosenblatt import MaxMargin, Perceptron
-from rosenblatt.data.row_checks import _scan_sparse
+from rosenblatt.data.row_checks import VALUES_IN_CACHE, _scan_sparse
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0], [3.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
 Y = [1, 0, 1, 0]
@@ -96,3 +96,34 @@ def test_a_scan_of_csr_arrays_says_what_a_look_at_each_row_says(index):
         if not wrong:
             assert increasing == all((np.diff(columns[spans[i]].astype(int)) > 0).all() for i in range(begin, n))
             assert np.isclose(norm2, max(np.square(values[spans[i]]).sum() for i in range(begin, n)))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("fault", ["none", "column", "order", "start", "value"])
+def test_a_scan_of_many_blocks_finds_a_fault_in_any_of_them(fault):
+    rng = np.random.default_rng(3)
+    n, d = 4000, 100
+    lengths = rng.integers(0, 100, n)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint32)
+    columns = np.concatenate([np.sort(rng.choice(d, length, replace=False)) for length in lengths]).astype(np.uint32)
+    values = rng.normal(size=columns.size).astype(np.float32)
+    assert columns.size > 2 * VALUES_IN_CACHE
+    norms = np.add.reduceat(np.append(np.square(values, dtype=np.float64), 0.0), starts[:-1])
+    largest = norms[lengths > 0].max()
+    for at in np.flatnonzero(lengths > 1)[:: n // 7]:
+        found, bad, increasing = largest, -1, True
+        broken = columns.copy(), values.copy(), starts.copy()
+        first = starts[at]
+        if fault == "column":
+            broken[0][first], bad = d, at
+        if fault == "order":
+            broken[0][first : first + 2], increasing = broken[0][first : first + 2][::-1].copy(), False
+        if fault == "start":
+            broken[2][at + 1], bad = columns.size + 1, at
+        if fault == "value":
+            broken[1][first], found = np.inf, np.inf
+        norm2, row, rising = _scan_sparse(broken[1], broken[0], broken[2], d, 0, n)
+        assert row == bad
+        if bad < 0:
+            assert rising == increasing
+            assert np.isclose(norm2, found) or (np.isinf(found) and np.isinf(norm2))
