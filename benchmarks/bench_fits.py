@@ -157,8 +157,8 @@ def _timed(model: Any, X: Any, y: Any, seed: int) -> tuple[float, float]:
 
 def _tried(models: dict[str, Any], X: Any, y: Any) -> list[Tried]:
     """Every setting on a sample of the training rows, a fifth of it held out."""
-    few = _stored(X) < FEW
-    order = np.random.default_rng(0).permutation(X.shape[0])[: None if few else _sample_size(X)]
+    few = _sample_size(X) == X.shape[0]
+    order = np.random.default_rng(0).permutation(X.shape[0])[: _sample_size(X)]
     folds = []
     for held in np.array_split(order, FOLDS)[: None if few else 1]:
         rest = np.setdiff1d(order, held)
@@ -175,12 +175,9 @@ def _tried(models: dict[str, Any], X: Any, y: Any) -> list[Tried]:
     return found
 
 
-def _stored(X: Any) -> int:
-    return int(X.nnz if hasattr(X, "nnz") else X.size)
-
-
 def _sample_size(X: Any) -> int:
-    return min(SAMPLE, SAMPLED_VALUES * X.shape[0] // _stored(X))
+    stored = int(X.nnz if hasattr(X, "nnz") else X.size)
+    return int(X.shape[0] if stored < FEW else min(SAMPLE, SAMPLED_VALUES * X.shape[0] // stored, X.shape[0]))
 
 
 def _is_large(X: Any) -> bool:
@@ -197,13 +194,13 @@ def _tried_again(tried: list[Tried], X: Any, y: Any) -> list[Tried]:
     for one in sorted(tried, key=lambda one: one.seconds):
         if time.perf_counter() - began < LONGEST:
             seconds = _timed(one.model, A, a, 0)[1]
-            right = one.model.predict(B) == b if _is_large(X) else one.right  # of all rows already, or most
+            right = one.model.predict(B) == b if _is_large(X) else one.right
             found.append(Tried(one.name, one.model, seconds, right))
     return found
 
 
 def _as_good_as_the_best(tried: list[Tried], X: Any) -> list[Tried]:
-    """The settings whose loss of accuracy against the most accurate is at most its standard error; all of large X."""
+    """The settings whose loss of accuracy against the best is at most its standard error; all if X is large."""
     if _is_large(X):
         return tried
     best = max(tried, key=lambda one: one.accuracy)

@@ -103,11 +103,13 @@ def test_pieces_are_of_one_size_and_cover_all_rows(total, per_row, columns):
         patch.setattr(examples, "MANY_VALUES", 0)
         for name in ("VALUES_PER_THREAD", "VALUES_AT_ONCE"):
             patch.setattr(examples, name, 64)
+        patch.setattr(examples, "MOST_ROWS", 40)
         found = examples.in_pieces(lambda span: span, total, per_row, columns)
     assert [begin for begin, _ in found] == [0, *(end for _, end in found[:-1])]
     assert found[-1][1] == total
     sizes = {end - begin for begin, end in found[:-1]}
     assert len(sizes) <= 1
+    assert max(sizes, default=1) <= 40
     assert max(sizes, default=1) * per_row * columns <= max(64, per_row * columns) + per_row * columns
 
 

@@ -70,3 +70,10 @@ def test_a_read_only_view_with_gaps():
     classes, codes = coded_labels(y)
     assert classes.tolist() == ["no", "yes"]
     np.testing.assert_array_equal(classes[codes], y)
+
+
+def test_padding_of_wide_numbers_is_no_part_of_a_label():
+    y = np.frombuffer(np.random.default_rng(0).bytes(np.dtype("g").itemsize * 300), "g").copy()
+    y[:] = np.tile([0.0, 1.0, 2.0], 100)  # leaves the padding as it was
+    found = coded_labels(y)
+    assert found is None or found[0].tolist() == [0.0, 1.0, 2.0]

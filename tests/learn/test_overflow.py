@@ -39,7 +39,7 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, read_only
 from rosenblatt.learn.mixing import one_pass
 from rosenblatt.learn.online.solver import OnlineSolver, Plan, new_state
-from rosenblatt.learn.overflow import largest_entry
+from rosenblatt.learn.overflow import all_finite, largest_entry
 from rosenblatt.learn.schemes import TWO
 from rosenblatt.prove.margins import Margins
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
@@ -415,3 +415,12 @@ def test_mistake_bound_in_doubles_or_none(low):
             for bias in ("none", "unit", "radius"):
                 bound = mistake_bound(Separator(low, norm2, 1.0), radius2, bias=bias)
                 assert bound is None or 0 < bound < np.inf
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float32, 1e30), (np.float64, 1e200), (np.float64, 1e-200)])
+def test_finite_numbers_whose_squares_are_out_of_range_cause_no_warning(dtype, size):
+    numbers = np.full((10, 20), size, dtype)
+    with np.errstate(all="raise"):
+        assert all_finite(numbers, numbers.T, numbers[::2])
+    numbers[3, 4] = np.nan
+    assert not all_finite(numbers)

@@ -25,6 +25,7 @@ FEW_LABELS = 100
 MOST_HASHED, MOST_BYTES = 1 << 10, 1 << 10  # distinct labels that are hashed, and the bytes of each
 LABELS_AT_ONCE = 1 << 18  # labels sorted per call: about 20 ms, so that Ctrl-C is handled promptly
 VALUES_AT_ONCE = 1 << 22  # stored values read per call of compiled code: about 10 ms
+MOST_ROWS = 1 << 16  # rows read per call, however short they are
 VALUES_PER_THREAD = 1 << 20  # the same if threads share the work
 
 
@@ -176,7 +177,7 @@ class Facts(NamedTuple):
 
 def rows_per_call(per_row: float, values: int = VALUES_AT_ONCE) -> int:
     """The number of rows, of about `per_row` values each, to read in one call of compiled code."""
-    return max(1, min(1 << 16, int(values / max(per_row, 1.0))))
+    return max(1, min(MOST_ROWS, int(values / max(per_row, 1.0))))
 
 
 def spans(total: int, per_row: float, values: int = VALUES_AT_ONCE) -> Iterator[tuple[int, int]]:
@@ -198,7 +199,7 @@ def in_pieces(
         return [function((0, total))] if total else []
     at_once = VALUES_PER_THREAD if columns == 1 else VALUES_AT_ONCE
     # Equal pieces, a multiple of four: on two or four threads none waits long for the others.
-    count = 4 * math.ceil(values / (4 * at_once))
+    count = 4 * math.ceil(max(values / at_once, total / MOST_ROWS) / 4)
     return in_threads(function, spans(total, 1.0, math.ceil(total / count)), values)
 
 
@@ -363,7 +364,7 @@ def encode_labels(y: Array, classes: Array) -> Array:
 def coded_labels(y: Array) -> tuple[Array, Array] | None:
     """The distinct labels of y, sorted, and the code of each row; None where `distinct` has to sort them.
 
-    For two numbers, and for up to 1,024 names or numbers.
+    Handles two distinct numbers, or up to 1,024 distinct strings or floats.
     """
     if y.size <= FEW_LABELS:
         return None
@@ -371,7 +372,7 @@ def coded_labels(y: Array) -> tuple[Array, Array] | None:
 
 
 def _two_numbers(y: Array) -> tuple[Array, Array] | None:
-    if y.dtype.kind not in "biuf":
+    if y.dtype.kind not in "biuf" or len(set(y[:FEW_LABELS].tolist())) > 2:
         return None
     low, high = y.min(), y.max()
     on = y == high
@@ -382,7 +383,8 @@ def _two_numbers(y: Array) -> tuple[Array, Array] | None:
 
 
 def _hashed_labels(y: Array) -> tuple[Array, Array] | None:
-    if y.dtype.kind not in "fUS" or y.itemsize % 4 or not 0 < y.itemsize <= MOST_BYTES:
+    most = 8 if y.dtype.kind == "f" else MOST_BYTES  # wider floats have undefined padding
+    if y.dtype.kind not in "fUS" or y.itemsize % 4 or not 0 < y.itemsize <= most:
         return None
     words = read_only(np.ascontiguousarray(y).view(np.uint32).reshape(y.shape[0], -1))
     codes, firsts = np.empty(y.shape[0], dtype=np.int32), np.empty(MOST_HASHED, dtype=np.int64)
@@ -407,14 +409,14 @@ def _hashed_labels(y: Array) -> tuple[Array, Array] | None:
 def _number_labels(words: Array, begin: int, end: int, table: Array, firsts: Array, count: int, numbers: Array) -> int:
     """Number labels, rows of words, as they first appear; returns how many there are, −1 if too many.
 
-    `table` is a hash table of the numbers of labels, with linear probing; `firsts` has a row of each label.
+    `table` is a hash table of the numbers of labels, with linear probing; `firsts` holds the first row of each label.
     """
     mask = np.uint64(table.size - 1)
     for i in range(begin, end):
         h = np.uint64(0)
         for k in range(words.shape[1]):
-            h = (h ^ np.uint64(words[i, k])) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(32)
+            h = ((h ^ np.uint64(words[i, k])) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)
+            h ^= h >> np.uint64(15)
         at = h & mask
         while True:
             number = table[at]

@@ -35,9 +35,8 @@ def all_finite(*arrays: Array) -> bool:
 def _is_finite(array: Array) -> bool:
     if array.size <= FEW_VALUES:
         return all(map(math.isfinite, array.ravel().tolist()))
-    if array.size <= ONE_THREAD:  # a finite sum of squares already shows it
-        flat = array.ravel()
-        return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(array).all())
+    if array.size <= ONE_THREAD:  # a finite sum of squares already shows it; `vdot` does not warn, as `dot` does
+        return math.isfinite(np.vdot(array, array)) or bool(np.isfinite(array).all())
     with np.errstate(over="ignore", invalid="ignore"):  # as does a finite sum
         return math.isfinite(array.sum()) or bool(np.isfinite(array).all())
 

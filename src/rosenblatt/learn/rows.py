@@ -7,10 +7,11 @@ led to these choices:
 - visiting rows in random order is bound by cache misses, so a loop that knows its order prefetches rows
   (`fetch_ahead`), in two steps: into the L2 cache long before the visit, into L1 shortly before it. With a single
   step, outstanding misses to memory delay the reads of w from L2, and an epoch takes a third longer. Rows that
-  stay in the shared cache are prefetched in one step, since a second costs a tenth of the epoch or more. As many
-  cache lines are prefetched for each sparse row as a row of mean length has (`usual_lines`), the last one several
-  times if it is shorter: with a loop over its own lines, whose exit is mispredicted, an epoch takes a tenth longer,
-  a fifth if lengths vary as they do in text;
+  stay in the shared cache are prefetched in one step, since a second costs a tenth of the epoch or more. A
+  loop over the cache lines of a sparse row would mispredict its exit at nearly every row, so that an epoch takes a
+  tenth longer, a fifth if lengths vary as they do in text. Therefore as many lines are prefetched for each row as a
+  row of mean length has (`usual_lines`), the last one several times if the row is shorter; only the remaining lines
+  of longer rows are prefetched in a loop;
 - loops over a row are indexed: numba's iterators over arrays do not become vector code;
 - the weights of many classes are stored by feature, (d, K), for sparse rows, so that a stored value touches one
   contiguous run of memory, and by class, (K, d), for dense rows, so that a dot product reads sequentially;
@@ -36,7 +37,7 @@ ONE, TWO, THREE, FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 FOURS = ~THREE  # n & FOURS: n rounded down to a multiple of 4
 LINE = np.uint64(16)  # values between two prefetches: a cache line of float32
 MOST = np.uint64(1024)  # values prefetched per row: the hardware prefetches the rest, which is sequential
-STARTS = np.uint64(32)  # visits ahead of which row offsets and labels are prefetched
+STARTS = np.uint64(32)  # how many visits ahead row offsets and labels are prefetched
 # Rows into L1, and into L2: dense rows earlier, since reads of w do not wait for them.
 NEAR_DENSE, FAR_DENSE, NEAR_SPARSE, FAR_SPARSE = np.uint64(6), np.uint64(16), np.uint64(2), np.uint64(12)
 CACHED = 1 << 20  # this many values stay in the shared cache, from where they are prefetched into L1 only
@@ -290,15 +291,14 @@ def _fetch_sparse(rows: Rows, i: Any, near: bool, lines: Any) -> None:
     for j in range(begin, rest, LINE):
         prefetch(rows.values, min(j, last), near)
         prefetch(rows.columns, min(j, last), near)
-    if rest < stop:
-        for j in range(rest, stop, LINE):
-            prefetch(rows.values, j, near)
-            prefetch(rows.columns, j, near)
+    for j in range(rest, stop, LINE):
+        prefetch(rows.values, j, near)
+        prefetch(rows.columns, j, near)
     prefetch(rows.values, last, near)
     prefetch(rows.columns, last, near)
 
 
-# Inlined, because a call would cost more than reading a short row, and choose the cache at each line.
+# Inlined, because a call would cost more than reading a short row, and would test `near` at every cache line.
 fetch_row = verb({Dense: _fetch_dense, Sparse: _fetch_sparse}, inline="always")  # the values of row i
 
 

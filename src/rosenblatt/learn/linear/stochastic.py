@@ -171,10 +171,7 @@ class StochasticSolver(LinearSolver):
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Set R, and continue the patience of the epochs so far."""
         state, plan = self.state, self.plan
-        self.tasks: list[Problem] | None = None
-        if source.whole:
-            (examples,) = source.parts(state.epoch)
-            self.tasks = list(problems(examples, state.scheme, state.classes))
+        self.tasks = self.whole_tasks(source)
         state.radius2 = max(state.radius2, source.facts.radius2)
         state.bias = 0.0 if plan.bias == "none" else 1.0
         self.patience = Patience(plan.tol, plan.patience if plan.tol > 0 else math.inf)

@@ -406,7 +406,7 @@ def visit_second_order(
     learner: Any, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
 ) -> bool:
     """Visit row i; returns whether the learner changed."""
-    if learner.mode == PAIRWISE:  # they are on their way while scores are computed
+    if learner.mode == PAIRWISE:  # variances are prefetched while scores are computed
         fetch_variances(learner, rows, i, class_of(y, i))
     scores_of(learner, rows, i, rule)
     scores, changed = learner.scores, False

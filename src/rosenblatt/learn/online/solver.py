@@ -198,6 +198,13 @@ class LinearSolver(Solver):
     def __init__(self, plan: Any, state: State) -> None:
         self.plan, self.state = plan, state
 
+    def whole_tasks(self, source: Source) -> list[Problem] | None:
+        """The problem of each machine, if one part holds every row; None if they are made part by part."""
+        if not source.whole or self.state.scheme == PAIRS:  # one pair at a time takes less memory
+            return None
+        (examples,) = source.parts(self.state.epoch)
+        return list(problems(examples, self.state.scheme, self.state.classes))
+
     def last(self) -> Planes:
         """The last iterate, whatever `keep` is."""
         return self.state.last()
@@ -233,12 +240,11 @@ class OnlineSolver(LinearSolver):
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Set R, and recount the errors of the pocket."""
-        self.tasks: list[Problem] | None = None
+        self.tasks = self.whole_tasks(source)
         self.state.radius2 = max(self.state.radius2, source.facts.radius2)
         if source.whole:
             (examples,) = source.parts(self.state.epoch)
             self._meet(examples)
-            self.tasks = None if self.state.scheme == PAIRS else list(self._problems(examples))
             if self.state.keep == "pocket" and self.state.epoch:
                 for machine, problem in zip(self.state.machines, self._problems(examples), strict=True):
                     _recount(machine, problem)
