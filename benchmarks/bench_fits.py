@@ -333,7 +333,7 @@ def run(names: Any = None) -> None:
             continue
         X, y, T, u = data
         y, u = np.unique(y, return_inverse=True)[1], np.searchsorted(np.unique(y), u)
-        tried = {"rosenblatt": _tried(ours(), X, y), "scikit-learn": _tried(peers(), X, y)}
+        tried = {"rosenblatt": _tried(ours(), X, y), "scikit-learn, LIBLINEAR": _tried(peers(), X, y)}
         chosen = [_chosen(settings, target, X, y) for settings in tried.values()]
         _row(name, goal, target, chosen, (X, y, T, u))
         later.append((name, target, chosen, (X, y, T, u)))
@@ -408,8 +408,15 @@ def draw(lines: dict[str, dict[str, list[tuple[float, float]]]]) -> None:
             best = np.maximum.accumulate([accuracy for _, accuracy in sorted(points)])
             panel.plot([1e3 * seconds for seconds, _ in sorted(points)], best, "o-", ms=3, label=library)
         panel.set(xscale="log", xlabel="fit, milliseconds of the processor", title=name)
+        low, high = panel.get_xlim()
+        for digits in ((1, 2, 3, 5, 7), (1, 3), (1,)):
+            ticks = [m * 10.0**e for e in range(-2, 7) for m in digits if low <= m * 10.0**e <= high]
+            if len(ticks) <= 6:
+                break
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.set_xticks([], minor=True)
     panels[0][0].set_ylabel("test accuracy")
-    panels[0][0].legend()
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     figure.savefig(ROOT / "docs" / "pictures" / "whole_fits.svg", metadata={"Date": None, "Creator": None})
     plt.close(figure)
     show("\n![Time against accuracy](pictures/whole_fits.svg)")
