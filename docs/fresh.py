@@ -33,7 +33,8 @@ def run(*command: object, cwd: Path) -> str:
 def look_into(wheel: Path, sdist: Path) -> None:
     """Typed, with the licence; both without tests, the sdist without pictures and environments."""
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"rosenblatt/py.typed", "rosenblatt/__init__.pyi"} <= set(names), "the wheel is not typed"
+    typed = {"rosenblatt/py.typed", "rosenblatt/__init__.pyi", "rosenblatt/plot/__init__.pyi", "rosenblatt/records.pyi"}
+    assert typed <= set(names), "the wheel is not typed"
     assert any(name.endswith("licenses/LICENSE") for name in names), "the wheel has no licence"
     outside = [name for name in names if not name.startswith(("rosenblatt/", "rosenblatt-")) or "/test" in name]
     assert not outside, f"the wheel has more: {outside}"

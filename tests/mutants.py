@@ -224,6 +224,8 @@ def slow_conll(data):
         text = data.removeprefix(BOM).decode("utf-8")
     except UnicodeDecodeError:
         return None
+    if re.match("[^\r\n]*\r+[^\r\n]", text):  # the first line ends with a carriage return alone
+        text = text.replace("\r", "\n")
     lines = [[cell for cell in re.split("[ \t\r]+", line) if cell] for line in text.split("\n")]
     if len({len(line) for line in lines if line}) != 1 or max(map(len, lines)) < 2:
         return None

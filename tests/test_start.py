@@ -1,17 +1,29 @@
 """How a process starts: names come when they are used, machine code is never stale, and a fit copies nothing."""
 
 import ast
+import errno
+import hashlib
+import importlib
+import importlib.util
 import json
 import os
-import re
+import random
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
+import typing
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
+import numba
 import pytest
+from numba.core import caching
 
 import rosenblatt
+from rosenblatt.compiling import MachineCode, imported_files, imports, private_folder
 
 PACKAGE = Path(rosenblatt.__file__).parent
 
@@ -48,6 +60,44 @@ def test_a_fit_loads_no_search_for_proofs():
     assert [name for name in loaded if name.startswith("rosenblatt.prove.")] == ["rosenblatt.prove.mistake_formula"]
 
 
+def test_pictures_are_found_beside_their_modules():
+    """Whatever module of the room is imported first, and whatever the names in it are."""
+    homes = sorted(f"rosenblatt.plot.{source.stem}" for source in (PACKAGE / "plot").glob("[a-z]*.py"))
+    assert not {home.rpartition(".")[2] for home in homes} & set(rosenblatt.plot.__all__)
+    for home in homes:
+        importlib.import_module(home)
+    assert dir(rosenblatt.plot) == sorted(rosenblatt.plot.__all__)
+    for name in rosenblatt.plot.__all__:
+        assert getattr(rosenblatt.plot, name).__name__ == name
+        assert getattr(rosenblatt.plot, name).__module__ in homes
+
+
+def test_records_are_found_in_their_room():
+    assert dir(rosenblatt.records) == sorted(rosenblatt.records.__all__)
+    assert {"Report", "Separability", "Trace"} <= set(rosenblatt.records.__all__)
+    for name in rosenblatt.records.__all__:
+        record = getattr(rosenblatt.records, name)
+        assert (record.__name__, record.__module__.partition(".")[0]) == (name, "rosenblatt")
+        assert not hasattr(rosenblatt, name), "the room would put its records among the names of rosenblatt"
+    with pytest.raises(AttributeError, match=r"'rosenblatt\.records' has no attribute 'Rapport'"):
+        rosenblatt.records.Rapport  # noqa: B018
+    before, after = python(
+        "import json, sys; from rosenblatt import records; dir(records); before = list(sys.modules);"
+        "from rosenblatt.records import Separability; print(json.dumps([before, list(sys.modules)]))"
+    )
+    assert not {"numpy", "rosenblatt.prove.exact.separability_certificate"} & set(before)
+    assert "rosenblatt.prove.exact.separability_certificate" in after
+    assert not {"sklearn", "rosenblatt.show.trace"} & set(after)  # of other records
+
+
+def test_the_names_of_pictures_load_no_matplotlib():
+    loaded = python("import json, sys; from rosenblatt import plot; dir(plot); print(json.dumps(sorted(sys.modules)))")
+    assert not {"matplotlib", "numpy", "rosenblatt.plot.drawing"} & set(loaded)
+    loaded = python("import json, sys; from rosenblatt.plot import regions; print(json.dumps(sorted(sys.modules)))")
+    assert "rosenblatt.plot.drawing" in loaded
+    assert "matplotlib" not in loaded
+
+
 def test_every_name_resolves():
     assert dir(rosenblatt) == sorted(rosenblatt.__all__) == sorted(set(rosenblatt.__all__))
     for name in rosenblatt.__all__:
@@ -61,6 +111,77 @@ def test_every_name_resolves():
     namespace = {}
     exec("from rosenblatt import *", namespace)
     assert set(rosenblatt.__all__) <= set(namespace)
+
+
+def test_the_public_face_is_small():
+    assert len(rosenblatt.__all__) <= 60
+
+
+PICTURES = [
+    "regions",
+    "epochs",
+    "search",
+    "hulls",
+    "lattice",
+    "logistic",
+    "losses",
+    "surface",
+    "margins",
+    "mistakes",
+    "normalised",
+    "run",
+    "words",
+]
+RECORDS = [
+    "ChunkCounts",
+    "EpochRecord",
+    "GeneralisationBound",
+    "Lattice",
+    "Margins",
+    "MistakeBound",
+    "PAUMBounds",
+    "Progress",
+    "Reading",
+    "Report",
+    "SentenceStep",
+    "Separability",
+    "SeparabilityByClass",
+    "SequenceScores",
+    "SequenceTrace",
+    "Sharding",
+    "Step",
+    "Trace",
+    "WidestPlane",
+]
+PLACES = {
+    "animate": ("rosenblatt.plot.animate", "animate is rosenblatt.plot.animate"),
+    **{f"plot_{name}": (f"rosenblatt.plot.{name}", f"plot_{name} is rosenblatt.plot.{name}") for name in PICTURES},
+    **{
+        f"{name.title()}Display": (
+            f"rosenblatt.plot.{name}",
+            f"{name.title()}Display is what rosenblatt.plot.{name} returns",
+        )
+        for name in PICTURES
+    },
+    **{name: (f"rosenblatt.records.{name}", f"{name} is rosenblatt.records.{name}") for name in RECORDS},
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_name_that_moved_says_where_it_is(name):
+    place, sentence = PLACES[name]
+    with pytest.raises(AttributeError) as told:
+        getattr(rosenblatt, name)
+    assert str(told.value) == sentence
+    assert not hasattr(rosenblatt, name)
+    with pytest.raises(ImportError, match=name):
+        exec(f"from rosenblatt import {name}")
+    room, _, there = place.rpartition(".")
+    found = getattr(importlib.import_module(room), there)
+    if name.endswith("Display"):
+        assert typing.get_type_hints(found)["return"].__name__ == name
+    else:
+        assert found.__name__ == there
 
 
 def test_unknown_name_is_an_attribute_error():
@@ -117,55 +238,345 @@ def test_edit_of_an_inlined_source_is_seen(copied):
     assert back["scores"] == [12.5, 34.5]
 
 
-FINGERPRINTS = """
-import json, sys
-from pathlib import Path
-import rosenblatt
-from rosenblatt.compiling import SOURCES, _fingerprint
+# A kernel, what it inlines, and a constant that reaches it through a second file: one of each kind of import.
+CHAIN = {
+    "learn/chain_kernel.py": """
+from rosenblatt.compiling import compiled
+from rosenblatt.learn import chain_middle
+from .chain_step import step
 
-package, seen = Path(rosenblatt.__file__).parent, {}
-for name in json.loads(sys.argv[1]):
-    source = package / name
-    text = source.read_bytes()
-    source.write_bytes(text + b"\\n# edited\\n")
-    seen[name] = _fingerprint() != SOURCES
-    source.write_bytes(text)
-print(json.dumps({"seen": seen, "back": _fingerprint() == SOURCES}))
+@compiled
+def kernel(x):
+    return step(x) + chain_middle.OFFSET
+""",
+    "learn/chain_step.py": """
+from rosenblatt.compiling import compiled
+import rosenblatt.learn.chain_middle as middle
+
+@compiled
+def step(x):
+    return middle.FACTOR * x
+""",
+    "learn/chain_middle.py": "from rosenblatt.data.chain_constants import (  # (two)\n    FACTOR,\n    OFFSET,\n)\n",
+    "data/chain_constants.py": "FACTOR, OFFSET = 2.0, 1.0\n",
+}
+CHAINED = """
+import json
+from rosenblatt.learn.chain_kernel import kernel
+
+result = kernel(3.0)
+print(json.dumps({"result": result, "hits": sum(kernel.stats.cache_hits.values())}))
 """
 
 
 @pytest.mark.compiled
-def test_every_compiled_source_is_part_of_the_cache_key(copied):
+def test_edit_of_an_imported_constant_is_seen_and_one_elsewhere_is_not(copied):
     path, cache = copied
-    uses = re.compile(r"^\s*(from rosenblatt\.compiling import|from numba\b|import numba\b)", re.MULTILINE)
-    compiled = [source for source in PACKAGE.rglob("*.py") if uses.search(source.read_text(encoding="utf-8"))]
-    names = [source.relative_to(PACKAGE).as_posix() for source in compiled]
-    # What they inline of each other: constants and named tuples stand in sources of the same rooms.
-    names += [source.relative_to(PACKAGE).as_posix() for source in (PACKAGE / "learn").rglob("*.py")]
-    assert {
-        "learn/compiled_loops.py",
-        "learn/rows.py",
-        "learn/online/rules.py",
-        "data/examples.py",
-        "compiling.py",
-    } <= set(names)
-    told = python(FINGERPRINTS, json.dumps(names), path=path, cache=cache)
-    assert told["back"]
-    assert [name for name, seen in told["seen"].items() if not seen] == []
+    for name, text in CHAIN.items():
+        (path / "rosenblatt" / name).write_text(text)
+    assert python(CHAINED, path=path, cache=cache) == {"result": 7.0, "hits": 0}
+    kept = {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in cache.rglob("*.nb*")}
+    assert kept
+    for name in ("estimators/perceptron.py", "plot/verdict.py", "data/formats/svmlight.py", "learn/rows.py"):
+        other = path / "rosenblatt" / name
+        other.write_text(other.read_text().replace('"""', '"""Edited. ', 1) + "\nEDITED = 1\n")
+    assert python(CHAINED, path=path, cache=cache) == {"result": 7.0, "hits": 1}
+    assert {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in cache.rglob("*.nb*")} == kept
+    constants = path / "rosenblatt" / "data" / "chain_constants.py"
+    constants.write_text("FACTOR, OFFSET = 2.0, 5.0\n")
+    assert python(CHAINED, path=path, cache=cache) == {"result": 11.0, "hits": 0}
+    constants.write_text("FACTOR, OFFSET = 4.0, 5.0\n")
+    assert python(CHAINED, path=path, cache=cache) == {"result": 17.0, "hits": 0}
+    step = path / "rosenblatt" / "learn" / "chain_step.py"
+    step.write_text(step.read_text().replace("* x", "* x * x"))
+    assert python(CHAINED, path=path, cache=cache) == {"result": 41.0, "hits": 0}
+
+
+def imports_by_parsing(file):
+    """The oracle: import statements as Python parses them, those for type checkers apart."""
+    found, waiting = set(), [ast.parse(file.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+        elif isinstance(node, ast.Import):
+            found |= {PACKAGE.parent.joinpath(*one.name.split(".")) for one in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            steps = node.module.split(".") if node.module else []
+            origin = (file.parents[node.level - 1] if node.level else PACKAGE.parent).joinpath(*steps)
+            found |= {origin, *(origin / one.name for one in node.names)}
+        else:
+            waiting += ast.iter_child_nodes(node)
+    ends = (".py", "/__init__.py", "/__init__.pyi")
+    return {f"{place}{end}" for place in found if PACKAGE in (place, *place.parents) for end in ends}
+
+
+def test_imports_are_found_as_python_parses_them():
+    files = sorted(file for end in ("py", "pyi") for file in PACKAGE.rglob(f"*.{end}"))
+    assert len(files) > 200
+    for file in files:
+        expected = {one for one in imports_by_parsing(file) if Path(one).is_file()}
+        assert imports(file.read_text(encoding="utf-8"), str(file)) == expected, file
+
+
+def test_the_key_of_a_loop_covers_the_files_it_is_made_of():
+    """Every file that holds compiled code and is loaded by the loop's module takes part in the loop's key."""
+    loops = "import json, sys, rosenblatt.learn.compiled_loops; print(json.dumps(sorted(sys.modules)))"
+    loaded = {name for name in python(loops) if name.startswith("rosenblatt.")}
+    files = {PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in loaded}
+    compiled = {file for file in files if file.is_file() and "rosenblatt.compiling import" in file.read_text()}
+    names = {file.relative_to(PACKAGE).as_posix() for file in compiled}
+    assert {"learn/rows.py", "learn/online/rules.py", "data/examples.py", "learn/linear/stochastic_visits.py"} <= names
+    assert compiled <= {Path(file) for file in imported_files(str(PACKAGE / "learn" / "compiled_loops.py"))}
 
 
 @pytest.mark.compiled
-def test_an_index_that_names_classes_of_another_version_counts_as_empty(copied):
+def test_machine_code_that_names_classes_of_another_version_counts_as_missing(copied):
     path, cache = copied
     first = python(SCORES, path=path, cache=cache)
-    indices = sorted(Path(cache).rglob("*score_one*.nbi"))
-    assert indices
-    for index in indices:
-        written = index.read_bytes()
-        assert b"Dense" in written
-        index.write_bytes(written.replace(b"Dense", b"Sense"))  # as long: only the name is another
+    files = sorted(Path(cache).rglob("*score_one*.nbc"))
+    assert files
+    for file in files:
+        body = file.read_bytes()[32:]
+        assert b"Dense" in body
+        other = body.replace(b"Dense", b"Sense")  # as long: only the name is another
+        file.write_bytes(hashlib.sha256(other).digest() + other)
     again = python(SCORES, path=path, cache=cache)
     assert (again["scores"], again["hits"]) == (first["scores"], 0)
+
+
+KERNELS = """
+from rosenblatt.compiling import compiled
+
+@compiled
+def add(x):
+    return x + 1
+
+@compiled
+def double(x):
+    return 2 * x
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path, monkeypatch):
+    """Loads two functions as a fresh process would, whose machine code is kept in a folder of their own."""
+    source = tmp_path / "kernels.py"
+    source.write_text(KERNELS)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(MachineCode, "told", False)
+
+    def load():
+        spec = importlib.util.spec_from_file_location("kernels", source)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def hits(kernel):
+    return sum(kernel.stats.cache_hits.values())
+
+
+@pytest.mark.compiled
+def test_damaged_machine_code_is_compiled_again(kernels, tmp_path):
+    assert (kernels().add(1), kernels().add(1.5)) == (2, 2.5)
+    files = sorted((tmp_path / "cache").rglob("*.nbc"))
+    assert len(files) == 2
+    sound = [file.read_bytes() for file in files]
+    size, rng = len(sound[0]), random.Random(0)
+    damages = [
+        lambda content, length=length: content[:length]
+        for length in (0, 1, 31, 32, 33, 64, size // 2, size - 1)  # cut off, by a full disk or a loss of power
+    ]
+    damages += [lambda content: content + b"\0", lambda content: b"\0" * len(content), lambda content: content[32:]]
+    damages += [lambda content: sound[1] if content == sound[0] else sound[0]]  # whole, but of the other signature
+    for place in [0, 31, 32, size - 1, *(rng.randrange(size) for _ in range(12))]:
+        flipped = 1 << rng.randrange(8)
+        damages.append(
+            lambda content, place=place, flipped=flipped: (
+                content[:place] + bytes([content[place] ^ flipped]) + content[place + 1 :]
+            )
+        )
+    for damage in damages:
+        for file, content in zip(files, sound, strict=True):
+            file.write_bytes(damage(content))
+        kernel = kernels().add
+        assert (kernel(1), kernel(1.5), hits(kernel)) == (2, 2.5, 0)
+        kernel = kernels().add
+        assert (kernel(1), kernel(1.5), hits(kernel)) == (2, 2.5, 2), "what was damaged has been written anew"
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("step", ["makedirs", "open", "replace"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS, errno.EIO])
+def test_machine_code_that_cannot_be_written_is_done_without(kernels, tmp_path, monkeypatch, step, code):
+    """Simulated: a disk that is full only now and then cannot be had, and permissions do not stop root."""
+    module = kernels()
+    assert module.add.stats.cache_path  # the folder was chosen while it could be written
+
+    def refuse(*arguments, **named):
+        raise OSError(code, os.strerror(code))
+
+    place, name = {"makedirs": (os, "makedirs"), "open": (Path, "write_bytes"), "replace": (os, "replace")}[step]
+    monkeypatch.setattr(place, name, refuse)
+    if step == "makedirs":
+        monkeypatch.setattr(caching.UserProvidedCacheLocator, "ensure_cache_path", lambda self: None)
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR") as told:
+        assert (module.add(1), module.add(1.5), module.double(3)) == (2, 2.5, 6)
+    assert len(told) == 1
+    assert os.strerror(code) in str(told[0].message)
+    assert [file for file in (tmp_path / "cache").rglob("*") if file.is_file()] == []
+
+
+@pytest.mark.compiled
+def test_machine_code_may_vanish_at_any_time(kernels, tmp_path):
+    stop = threading.Event()
+
+    def remove():
+        while not stop.is_set():
+            shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+
+    thread = threading.Thread(target=remove)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for _ in range(10):
+                assert kernels().double(3) == 6
+    finally:
+        stop.set()
+        thread.join()
+
+
+def refuse_writing(monkeypatch, tmp_path, *names):
+    """As on a read-only disk: the folders of these locators can be read, but not written."""
+
+    def refuse(self):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    for name in names:
+        monkeypatch.setattr(getattr(caching, name), "ensure_cache_path", refuse)
+    monkeypatch.setattr(caching, "AppDirs", lambda **names: SimpleNamespace(user_cache_dir=str(tmp_path / "home")))
+    shared = tmp_path / "shared"
+    shared.mkdir(exist_ok=True)
+    shared.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    return shared / f"rosenblatt-{os.geteuid()}"
+
+
+EVERYWHERE = ("UserProvidedCacheLocator", "InTreeCacheLocator", "UserWideCacheLocator")
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(os.name == "nt", reason="users share no temporary folder there")
+def test_where_nothing_can_be_written_a_private_temporary_folder_is_used(kernels, tmp_path, monkeypatch):
+    private = refuse_writing(monkeypatch, tmp_path, *EVERYWHERE)
+    module = kernels()
+    with pytest.warns(RuntimeWarning, match="NUMBA_CACHE_DIR") as told:
+        assert (module.add(1), module.double(3)) == (2, 6)
+    assert len(told) == 1
+    assert str(private) in str(told[0].message)
+    assert private.stat().st_mode & 0o777 == 0o700
+    monkeypatch.setattr(MachineCode, "told", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel = kernels().add
+        assert (kernel(1), hits(kernel)) == (2, 1)
+
+
+def planted_link(private):
+    (private.parent / "elsewhere").mkdir(0o700)
+    private.symlink_to(private.parent / "elsewhere")
+
+
+def planted_by_another(private):
+    if os.geteuid() != 0:
+        pytest.skip("only root gives folders away")
+    private.mkdir(0o700)
+    os.chown(private, 12345, 12345)
+
+
+def planted_around_by_another(private):
+    private.mkdir(0o700)
+    private.parent.chmod(0o1777)
+    if os.geteuid() != 0:
+        pytest.skip("only root gives folders away")
+    os.chown(private.parent, 12345, 12345)
+
+
+PLANTED = {
+    "open to all": lambda private: (private.mkdir(), private.chmod(0o777)),
+    "open to the group": lambda private: (private.mkdir(), private.chmod(0o720)),
+    "readable by all": lambda private: (private.mkdir(), private.chmod(0o755)),
+    "a link": planted_link,
+    "a file": lambda private: private.write_bytes(b""),
+    "of another user": planted_by_another,
+    "in a folder of another user": planted_around_by_another,
+    "where others may rename": lambda private: (private.mkdir(0o700), private.parent.chmod(0o777)),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.skipif(os.name == "nt", reason="users share no temporary folder there")
+@pytest.mark.parametrize("how", PLANTED)
+def test_a_planted_temporary_folder_is_not_used(kernels, tmp_path, monkeypatch, how):
+    private = refuse_writing(monkeypatch, tmp_path, *EVERYWHERE)
+    PLANTED[how](private)
+    assert private_folder() is None
+    assert private not in Path(kernels().add.stats.cache_path).parents
+
+
+@pytest.mark.compiled
+def test_machine_code_compiled_ahead_is_read_where_it_cannot_be_written(kernels, tmp_path, monkeypatch):
+    assert kernels().add(1) == 2
+    refuse_writing(monkeypatch, tmp_path, "UserProvidedCacheLocator")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel = kernels().add
+        assert (kernel(1), hits(kernel)) == (2, 1)
+
+
+READ_ONLY = """
+mount --make-rprivate / || exit 77
+for place in $(awk '{print $2}' /proc/mounts | grep -vE '^/(proc|sys|dev)'); do
+    mount -o remount,ro,bind "$place" 2>/dev/null
+done
+touch "$1" 2>/dev/null && exit 77
+shift
+exec "$@"
+"""
+PREDICTION = """
+import json, sys, warnings
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    from rosenblatt import Perceptron, load
+    labels = load(sys.argv[1]).predict([[3.0, 1.0], [1.0, 3.0]]).tolist()
+print(json.dumps({"labels": labels, "told": [str(one.message) for one in told if "compiled code" in str(one.message)]}))
+"""
+
+
+@pytest.mark.compiled
+def test_a_model_predicts_on_a_read_only_disk_without_a_home(copied, tmp_path):
+    """Every disk is mounted read-only, which only root can do: permissions alone would not stop root."""
+    path, _ = copied
+    model = rosenblatt.Perceptron.from_weights([[1.0, -1.0]], [0.0], classes=["b", "a"])
+    rosenblatt.save(model, tmp_path / "a.model")
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare")
+    words = ["unshare", "-m", "bash", "-c", READ_ONLY, "bash", str(tmp_path / "writable")]
+    command = [*words, sys.executable, "-c", PREDICTION, str(tmp_path / "a.model")]
+    home = {"PATH": os.environ["PATH"], "PYTHONPATH": str(path)}
+    done = subprocess.run(command, env=home, capture_output=True, text=True, check=False)
+    if done.returncode in (1, 77) and "Traceback" not in done.stderr:
+        pytest.skip("needs the right to mount")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["labels"] == ["a", "b"]
+    (told,) = result["told"]
+    assert "Read-only file system" in told
+    assert "NUMBA_CACHE_DIR" in told
 
 
 # -- memory ----------------------------------------------------------------------------------------------------------
