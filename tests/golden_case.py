@@ -50,4 +50,4 @@ def product(A, B):
     return A @ B.T
 
 
-PATIENT = {"tol": 1e-4, "n_iter_no_change": 10}  # of networks, when files of version 0.1 were written
+PATIENT = {"tol": 1e-4, "n_iter_no_change": 10}  # of networks, when their cases were made

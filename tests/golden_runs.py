@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
@@ -22,7 +23,7 @@ import rosenblatt
 from from_files import settled, small_blocks
 
 GOLDEN = Path(__file__).parent / "golden"
-MODELS = GOLDEN / "models-0.1.tar.xz"
+MODELS = GOLDEN / "models-2.tar.xz"  # of format 2
 LEARNED = (
     "classes_",
     "n_iter_",
@@ -37,10 +38,18 @@ LEARNED = (
     "support_vectors_",
     "dual_coef_",
     "distances_",
+    "transitions_",
+    "start_",
+    "features_",
+    "sure_",
+    "alpha_",
+    "setting_",
 )
 RECORD = ("epoch", "updates", "errors", "loss", "converged", "score")
 REPORT = ("outcome", "updates", "errors", "margin", "radius", "bound", "gap", "rows", "objective")
 REPORT = (*REPORT, "tree_distance", "loss")  # of trees and networks
+REPORT = (*REPORT, "tokens", "token_errors", "data_loss", "penalty", "gradient_norm")
+REPORT = (*REPORT, "held_out", "accuracies", "losses", "accuracy", "interval", "scale")  # of probes
 SHARDING = ("mixing", "rows", "mistakes", "weighted")
 ANSWERS = ("decision_function", "predict_proba", "transform")
 MOST = 12  # values of an array that are all written down
@@ -83,9 +92,66 @@ def table(kind, rows, features, clean, fine):
     return X, y
 
 
+@cache
+def columns(kind, rows=120):
+    """A table as people have them: numbers, names, dates, text, missing values; and its target."""
+    rng = random.Random(f"table {kind}")
+    if kind == "checkers":
+        left, right = ([round(6 * rng.random(), 3) for _ in range(rows)] for _ in "xy")
+        colours = ["black" if (int(x) + int(y)) % 2 else "white" for x, y in zip(left, right, strict=True)]
+        return pd.DataFrame({"left": left, "right": right}), np.array(colours)
+    words = ["good", "bad", "late", "early", "box", "broken", "fine", "again", "never", "quick"]
+    size = [int(rng.random() * 50) for _ in range(rows)]
+    frame = {
+        "age": [None if rng.random() < 0.1 else 18 + int(rng.random() * 60) + 0.5 for _ in range(rows)],
+        "size": size,
+        "place": [["Bonn", "Graz", "Lund", None][int(rng.random() * 4)] for _ in range(rows)],
+        "day": [f"2021-{1 + int(rng.random() * 12):02}-{1 + int(rng.random() * 28):02}" for _ in range(rows)],
+        "remark": [" ".join(words[int(rng.random() * 10)] for _ in range(6)) + f" {k}" for k in range(rows)],
+        "member": [rng.random() < 0.5 for _ in range(rows)],
+    }
+    score = [
+        n / 10 - 2 * (p == "Bonn") + ("good" in r) - ("bad" in r) + 3 * rng.random()
+        for n, p, r in zip(size, frame["place"], frame["remark"], strict=True)
+    ]
+    if kind == "numbers":
+        return pd.DataFrame(frame), np.array(score)
+    order = sorted(score)
+    names = ["low", "high"] if kind == "two" else ["low", "middle", "high"]
+    marks = [order[len(order) * k // len(names)] for k in range(1, len(names))]
+    return pd.DataFrame(frame), np.array([names[sum(one >= mark for mark in marks)] for one in score])
+
+
+@cache
+def sentences(kind, count=24):
+    """Sentences of words that nearly tell their tag (of `clean` ones exactly), and their tags in IOB2."""
+    rng = random.Random(f"sentences {kind}")
+    forms = {"B-N": ["Dog", "Cat", "Oak", "Elm"], "I-N": ["tree", "tail"], "O": ["runs", "sleeps", "the", "a"]}
+    X, y = [], []
+    for _ in range(count):
+        tags, words = [], []
+        for _ in range(2 + int(rng.random() * 5)):
+            tag = ["B-N", "O", "I-N"][int(rng.random() * (3 if tags and tags[-1] != "O" else 2))]
+            other = kind != "clean" and rng.random() < 0.15
+            words.append(["tree", "Dog", "runs"][int(rng.random() * 3)] if other else forms[tag][int(rng.random() * 2)])
+            tags.append(tag)
+        X.append(words)
+        y.append(tags)
+    make = {
+        "items": lambda word: [f"w={word}", f"s={word[-1]}", f"u={word[0].isupper()}"],
+        "clean": lambda word: [f"w={word}"],
+        "mappings": lambda word: {"w": word, "length": len(word) / 4, "upper": word[0].isupper()},
+        "columns": lambda word: (word, word[-1]),
+        "words": lambda word: word,
+    }[kind]
+    return [[make(word) for word in words] for words in X], y
+
+
 def rows_of(case):
     """The rows and the target of a data set, e.g. "long four", dense or sparse, of one type or another."""
     size, _, kind = case.data.rpartition(" ")
+    if size in ("table", "sentences"):
+        return (columns if size == "table" else sentences)(kind)
     rows, features = {"long": (150, 6), "few": (7, 2)}.get(size, (40, 5))
     X, y = table("four" if kind == "words" else kind, rows, features, size == "clean", case.kind != "exact")
     if kind == "words":
@@ -100,6 +166,13 @@ def probes(features, form):
     layout, dtype = form.split()
     X = whole(random.Random("probes"), -4, 4, 3, features).astype(dtype)
     return sp.csr_matrix(X) if layout == "sparse" else X
+
+
+def asked(model, case):
+    """Rows to ask a model about: a few of its own, where it does not learn from numbers."""
+    if case.data.startswith(("table", "sentences")):
+        return rows_of(case)[0][:4]
+    return probes(model.n_features_in_, case.form)
 
 
 def weights_of(case, count):
@@ -159,19 +232,32 @@ def records_noted(records):
     return {name: column for name, column in columns.items() if any(one not in (None, False) for one in column)}
 
 
-def model_noted(model, form):
+def report_noted(report):
+    """All that a report says, but for times."""
+    found = {"report": attributes(report, REPORT)}
+    if getattr(report, "witness", None) is not None:
+        found["report"]["witness"] = type(report.witness).__name__
+    if getattr(report, "sharding", None) is not None:
+        found["report"]["sharding"] = attributes(report.sharding, SHARDING)
+    return found | ({"records": records_noted(report.epochs)} if hasattr(report, "epochs") else {})
+
+
+def summary_noted(model):
+    """All that a table model says of itself, but for times."""
+    summary = {name: value for name, value in vars(model.summary_).items() if name != "seconds"}
+    names = model.encoder_.get_feature_names_out().tolist()
+    return {"summary": noted(summary), "features": names, "learner": model_noted(model.learner_, None)}
+
+
+def model_noted(model, case):
     """All that can be seen of a model from outside."""
     found = attributes(model, LEARNED)
     if hasattr(model, "report_"):
-        report = model.report_
-        found["report"] = attributes(report, REPORT)
-        if report.witness is not None:
-            found["report"]["witness"] = type(report.witness).__name__
-        if report.sharding is not None:
-            found["report"]["sharding"] = attributes(report.sharding, SHARDING)
-        found["records"] = records_noted(report.epochs)
-    if hasattr(model, "n_features_in_"):
-        X = probes(model.n_features_in_, form)
+        found |= report_noted(model.report_)
+    if hasattr(model, "summary_"):
+        found |= summary_noted(model)
+    if case is not None and hasattr(model, "n_features_in_"):
+        X = asked(model, case)
         answers = [name for name in ANSWERS if hasattr(model, name)] or ["predict"]
         found |= {name: noted(getattr(model, name)(X)) for name in answers}
     return found
@@ -185,6 +271,8 @@ def went_on(model, X, y, **weights):
         model.set_params(early_stopping=False)
     if callable(getattr(model, "learning_rate", None)):
         model.set_params(learning_rate=1.0)
+    if getattr(model, "min_count", 1) > 1:
+        model.set_params(min_count=1)
     if getattr(model, "class_weight", None) == "balanced":
         model.set_params(class_weight=None)
     model.partial_fit(X, y, **weights)
@@ -196,7 +284,9 @@ def went_on(model, X, y, **weights):
 
 
 def made(case, **more):
-    settings = {"random_state": 7, "max_epochs": 3, **case.settings, **more}
+    # The solver is named, so that a case does not depend on a default.
+    solver = {"solver": "stochastic"} if case.learner in ("LinearClassifier", "LinearRegressor") else {}
+    settings = {"random_state": 7, "max_epochs": 3, **solver, **case.settings, **more}
     kind = getattr(rosenblatt, case.learner)
     known = kind().get_params()
     if settings["random_state"] == "drawn":
@@ -246,7 +336,7 @@ def leave(case, model, X, y, notes, folder):
 
 def fit_again(case, model, X, y, notes, folder):
     model.fit(X, y)
-    notes["first"] = model_noted(model, case.form)
+    notes["first"] = model_noted(model, case)
     model.set_params(max_epochs=2)
     model.fit(X[5:], y[5:])
 
@@ -310,7 +400,7 @@ def fit_resumed(case, model, X, y, notes, folder):
     if not (folder / "point").exists():
         rosenblatt.fit(made(case, max_epochs=2), path, checkpoint=folder / "point", **how)
         shutil.copy(folder / "point", folder / "half")
-    notes["checkpoint"] = model_noted(rosenblatt.load(folder / "point"), case.form)
+    notes["checkpoint"] = model_noted(rosenblatt.load(folder / "point"), case)
     model.set_params(max_epochs=max(model.max_epochs, 4))
     rosenblatt.fit(model, path, checkpoint=folder / "point", resume=True, **how)
     notes["last checkpoint"] = rosenblatt.load(folder / "point").n_iter_
@@ -318,6 +408,35 @@ def fit_resumed(case, model, X, y, notes, folder):
 
 def fit_shards(case, model, X, y, notes, folder):
     rosenblatt.fit(model, (X, y), **case.how)
+
+
+def fit_table_file(case, model, X, y, notes, folder):
+    X.assign(label=y).to_csv(folder / "rows.csv", index=False)
+    rosenblatt.fit(model, folder / "rows.csv", label="label")
+
+
+def fit_sentence_pieces(case, model, X, y, notes, folder):
+    for part in (slice(0, 8), slice(8, 24), slice(0, 8)):
+        model.partial_fit(X[part], y[part])
+
+
+def fit_resumed_sentences(case, model, X, y, notes, folder):
+    lines = [
+        "\n".join("\t".join([*cells, tag]) for cells, tag in zip(*one, strict=True)) for one in zip(X, y, strict=True)
+    ]
+    (folder / "rows.conll").write_text("\n\n".join(lines) + "\n")
+    if not (folder / "point").exists():
+        rosenblatt.fit(made(case, max_epochs=2), folder / "rows.conll", checkpoint=folder / "point")
+        shutil.copy(folder / "point", folder / "half")
+    rosenblatt.fit(model, folder / "rows.conll", checkpoint=folder / "point", resume=True)
+
+
+def search(case, model, X, y, notes, folder):
+    found = rosenblatt.GridSearchCV(model, case.how["grid"], cv=3, return_train_score=True).fit(X, y)
+    names = ("mean_test_score", "std_test_score", "mean_train_score", "rank_test_score")
+    notes["search"] = {name: noted(found.cv_results_[name]) for name in names}
+    notes["search"] |= {"one pass": found.one_pass_, "best": noted(found.best_params_)}
+    notes["best"] = model_noted(found.best_estimator_, case)
 
 
 def follow(case, model, X, y, notes, folder):
@@ -342,8 +461,12 @@ ACTS = {
     "resumed": fit_resumed,
     "shards": fit_shards,
     "trace": follow,
+    "table file": fit_table_file,
+    "sentence pieces": fit_sentence_pieces,
+    "resumed sentences": fit_resumed_sentences,
+    "search": search,
 }
-IN_MEMORY = ("fit", "pieces", "new classes", "again", "stopped", "interrupted", "failed", "watched")
+IN_MEMORY = ("fit", "pieces", "sentence pieces", "new classes", "again", "stopped", "interrupted", "failed", "watched")
 
 
 def shortened(value):
@@ -376,7 +499,7 @@ def run(case, folder, keep=None):
             for one in heard
             if issubclass(one.category, ConvergenceWarning) or one.category is UserWarning
         ]
-        notes["model"] = model_noted(model, case.form)
+        notes["model"] = model_noted(model, case)
         if case.settings.get("random_state") == "drawn":
             notes["next draw"] = int(model.random_state.randint(10**6))
         if keep is not None:
@@ -414,15 +537,15 @@ def run_stored(case, path, folder):
         settled(patch)
         small_blocks(patch)
         warnings.simplefilter("ignore")
-        if case.act == "resumed":
+        if case.act.startswith("resumed"):
             shutil.copy(path, folder / "point")
-            fit_resumed(case, model, X, y, notes, folder)
-            return finished(case, notes | {"model": model_noted(model, case.form)})
+            ACTS[case.act](case, model, X, y, notes, folder)
+            return finished(case, notes | {"model": model_noted(model, case)})
         loaded = rosenblatt.load(path)
         assert type(loaded) is type(model)
         if case.act != "again":  # which changes a parameter
             assert noted(loaded.get_params()) == noted(model.get_params())
-        notes["model"] = model_noted(loaded, case.form)
+        notes["model"] = model_noted(loaded, case)
         if case.act in IN_MEMORY:
             notes |= learned_on(case, loaded, X, y)
     return finished(case, notes)

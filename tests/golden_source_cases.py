@@ -94,7 +94,7 @@ def file_cases():
     for learner in ("Perceptron", "AveragedPerceptron"):
         yield Case(f"file, labels, {learner}", learner, {}, "long labels", act="file")
         yield Case(f"resumed, labels, {learner}", learner, {}, "long labels", act="resumed", stored=True)
-        yield Case(f"file, table, {learner}", learner, {}, "long four", act="file", how={"table": True})
+        yield Case(f"file, table, {learner}", learner, {}, "long four", act="file", how={"table": True}, stored=True)
         yield Case(f"file, several, {learner}", learner, {}, "long four", act="file", how={"files": 3})
         yield Case(
             f"file, classes named, {learner}",

@@ -1,10 +1,9 @@
-"""Write the golden files anew: `python tests/golden/make.py [table | models] [NAME ...]`.
+"""Write the golden files anew: `python tests/golden/make.py [table [NAME ...] | models]`.
 
 - `table` (the default) runs the cases of these names, or every case, with the code as it is and writes table.json. Do
   this only where a result is meant to change, and look at the difference: every line is one case.
-- `models` adds the model files that are missing to models-0.1.tar.xz, and writes models-0.1.json: what a stored model
-  says and how it learns on, where that is not what the table says of the same case. Files of version 0.1 are never
-  made again by a later one.
+- `models` adds the model files that are missing to models-2.tar.xz. What a model says and how it learns on is what the
+  table says of its case. Files of a format are never made again by a later one: it has an archive of its own.
 """
 
 import io
@@ -18,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import rosenblatt
 from golden_cases import CASES
-from golden_runs import GOLDEN, MODELS, run, run_stored, stored_models
+from golden_runs import GOLDEN, MODELS, run, stored_models
+from rosenblatt.persist.model_files import FORMAT
 
 
 def write(name, entries):
@@ -35,13 +35,7 @@ def in_folder(call, *args):
 def model_file(case, folder):
     """The model of a case, or its checkpoint after half of its epochs."""
     run(case, folder, keep=lambda model: rosenblatt.save(model, folder / "model"))
-    return (folder / ("half" if case.act == "resumed" else "model")).read_bytes()
-
-
-def said(case, data, folder):
-    (folder / "model").write_bytes(data)
-    (folder / "run").mkdir()
-    return run_stored(case, folder / "model", folder / "run")
+    return (folder / ("half" if case.act.startswith("resumed") else "model")).read_bytes()
 
 
 def write_archive(models):
@@ -64,26 +58,17 @@ def make_table(names):
     )
 
 
-def make_models(names):
-    table, models = json.loads((GOLDEN / "table.json").read_text()), stored_models()
-    differences = json.loads((GOLDEN / "models-0.1.json").read_text()) if names else {}
-    cases = [case for case in CASES if case.stored]
-    missing = [case for case in cases if case.name not in models]
-    if missing:
-        assert rosenblatt.__version__.startswith("0.1"), "another version has an archive of its own"
-        models |= {case.name: in_folder(model_file, case) for case in missing}
-        write_archive(models)
-    for case in cases:
-        if names and case.name not in names:
-            continue
-        found = in_folder(said, case, models[case.name])
-        differences[case.name] = {name: one for name, one in found.items() if table[case.name].get(name) != one}
-    order = [case.name for case in cases if differences.get(case.name)]
-    write("models-0.1.json", {name: differences[name] for name in order})
+def make_models():
+    assert f"models-{FORMAT}." in MODELS.name, "another format has an archive of its own"
+    kept = stored_models()
+    write_archive({case.name: kept.get(case.name) or in_folder(model_file, case) for case in CASES if case.stored})
 
 
 def main(what="table", *names):
-    {"table": make_table, "models": make_models}[what](names)
+    if what == "models":
+        make_models()
+    else:
+        make_table(names)
 
 
 if __name__ == "__main__":

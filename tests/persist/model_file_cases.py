@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from sklearn.datasets import load_iris
 import rosenblatt
 from rosenblatt.persist.model_files import BLANK
 
-GOLDEN = Path(__file__).parent.parent / "golden"
 OTHERS = {"Tagger", "GridSearchCV"}  # which takes words, not rows; which holds a model
 EVERY = [name for name in rosenblatt.__all__ if hasattr(getattr(rosenblatt, name), "get_params") and name not in OTHERS]
 X, Y = load_iris(return_X_y=True)

@@ -3,7 +3,11 @@
 Compiled code sees a member as its integer. Model files store tallies, so new names go at the end.
 """
 
+import math
 from enum import IntEnum
+from typing import Any
+
+import numpy as np
 
 
 class Count(IntEnum):
@@ -26,3 +30,22 @@ class Count(IntEnum):
     SUPPORT = 14  # support vectors within the budget
     SHRINKAGE = 15  # the cost of shrinking so far, for the Forgetron: Q in its analysis
     MISTAKES = 16  # total weight of the mistakes
+
+
+NEVER_NEGATIVE = [count for count in Count if count not in (Count.LOSS, Count.SHRINKAGE)]
+FLAGS = (Count.WATCHED, Count.HELD, Count.CHECKED)
+
+
+def check_tally(tally: Any) -> None:
+    """Refuse a stored tally that no training leaves: compiled code takes counters as indices, sizes and branches.
+
+    Between calls nothing is left of a row, and the log of updates is empty.
+    """
+    good = isinstance(tally, np.ndarray) and tally.shape == (len(Count),) and tally.dtype == np.float64
+    held = tally.tolist() if good else [math.nan]  # a list, because there is a tally per machine
+    if not all(map(math.isfinite, held)):
+        raise ValueError("expected a tally of finite counters")
+    if min(held[count] for count in NEVER_NEGATIVE) < 0 or held[Count.LEFT] or held[Count.LOGGED]:
+        raise ValueError("expected the counters of a tally between two passes")
+    if not all(held[count] in (0.0, 1.0) for count in FLAGS):
+        raise ValueError("expected the flags of a tally to be 0 or 1")

@@ -1,32 +1,34 @@
 """Models as plain data: a tree for JSON, and a set of numeric arrays.
 
 Only the types listed here can be written or read: numbers, text, lists, mappings, arrays, CSR and CSC matrices, and the
-records (dataclasses and named tuples) and estimators of this package. Reading builds these and runs nothing else.
+records (dataclasses and named tuples) and estimators of `stored_names`. Reading builds these and runs nothing else.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
 from rosenblatt.data.errors import FileError
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import EpochRecords
 from rosenblatt.learn.kernel.functions import GrowingRows
 from rosenblatt.learn.schemes import SCHEMES, Scheme
-from rosenblatt.persist.migrations import MOVED, migrated
+from rosenblatt.persist.stored_names import (
+    estimator_class,
+    is_stored,
+    record_class,
+    record_fields,
+    record_tag,
+)
 
 Array = np.ndarray[Any, Any]
-HOME = re.compile(r"(data|learn|prove|estimators)(\.[a-z_]+){1,2}")
-ATTRIBUTE = re.compile(r"_?[a-z][a-z0-9_]*")
 MACHINERY = {"_skl_callbacks", "_parent_callback_ctx", "_metadata_request", "_sklearn_output_config"}
 COMPRESSED = {"csr": (sp.csr_matrix, sp.csr_array), "csc": (sp.csc_matrix, sp.csc_array)}
 MOST_DEPTH = 200  # of nested lists and mappings, well within Python's recursion limit
@@ -96,13 +98,11 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
         return {"dict": [[encode(key, arrays, name), encode(item, arrays, name)] for key, item in value.items()]}
     if isinstance(value, np.random.RandomState):
         return _encode_random_state(value, arrays, name)
-    if is_ours(value):
-        inside = describe(value, arrays)
-        return {"estimator": inside.pop("class"), **inside}
-    if _is_record(type(value)):
-        home = type(value).__module__.removeprefix("rosenblatt.")
-        inside = {one: encode(getattr(value, one), arrays, name) for one in _fields(type(value))}
-        return {"record": f"{home}.{type(value).__name__}", "fields": inside}
+    if is_stored(value):
+        return describe(value, arrays)
+    if (tag := record_tag(value)) is not None:
+        inside = {one: encode(getattr(value, one), arrays, name) for one in record_fields(type(value))}
+        return {"record": tag, "fields": inside}
     if isinstance(value, tuple | EpochRecords):
         return {"tuple": [encode(item, arrays, name) for item in value]}
     if callable(value):
@@ -187,7 +187,7 @@ def _compressed(value: Any, arrays: Arrays) -> Any:
     numbers = tuple(int(part["object"]) for part in value["parts"])
     if (kind, numbers, rows, columns) not in arrays.matrices:
         matrix = kind(tuple(decode(part, arrays) for part in value["parts"]), shape=(rows, columns))
-        matrix.check_format(full_check=True)
+        well_formed(matrix, "a matrix")  # SciPy checks no index of a matrix whose indptr ends in 0
         arrays.matrices[kind, numbers, rows, columns] = matrix
     return arrays.matrices[kind, numbers, rows, columns]
 
@@ -206,10 +206,10 @@ def _gathered(value: Any, arrays: Arrays) -> GrowingRows:
 
 
 def _record(value: Any, arrays: Arrays) -> Any:
-    path, fields = migrated(value["record"], {name: decode(item, arrays) for name, item in value["fields"].items()})
-    kind = find(path)
-    if not _is_record(kind) or not set(fields) <= set(_fields(kind)):  # fields added later have defaults
-        raise ValueError(f"{path} is not a record with the fields {sorted(fields)}")
+    kind = record_class(value["record"])
+    fields = {name: decode(item, arrays) for name, item in value["fields"].items()}
+    if not set(fields) <= set(record_fields(kind)):  # fields added later have defaults
+        raise ValueError(f"{value['record']} is not a record with the fields {sorted(fields)}")
     if "scheme" in fields:
         fields["scheme"] = SCHEMES[fields["scheme"]]
     return kind(**fields)
@@ -229,71 +229,35 @@ _DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
     "gathered": _gathered,
     "RandomState": _random_state,
     "record": _record,
-    "estimator": lambda value, arrays: build(value["estimator"], value, arrays),
+    "estimator": lambda value, arrays: build(value, arrays),
 }
 
 
 # -- estimators ------------------------------------------------------------------------------------------------------
 
 
-def is_ours(model: Any) -> bool:
-    """Whether this is an estimator of this package."""
-    return isinstance(model, BaseEstimator) and type(model).__module__.startswith("rosenblatt.estimators.")
-
-
 def describe(model: Any, arrays: Arrays) -> dict[str, Any]:
-    """An estimator: its class, its parameters and its attributes."""
+    """An estimator: its public name, its parameters and its attributes."""
     kind, parameters = type(model), model.get_params(deep=False)
-    left_out = {*parameters, *MACHINERY}
-    attributes = {name: value for name, value in vars(model).items() if name not in left_out}
+    attributes = {name: value for name, value in vars(model).items() if name not in {*parameters, *MACHINERY}}
     for name in attributes:
-        if not _may_be_set(kind, name, parameters):
+        if name not in kind.STORED:
             raise FileError(
                 f"{name} is not an attribute of {kind.__name__}: a model file holds only those that `fit` sets"
             )
     return {
-        "class": f"{kind.__module__.removeprefix('rosenblatt.')}.{kind.__name__}",
+        "estimator": kind.__name__,
         "parameters": {name: encode(value, arrays, name) for name, value in parameters.items()},
         "attributes": {name: encode(value, arrays, name) for name, value in attributes.items()},
     }
 
 
-def build(path: str, about: Any, arrays: Arrays) -> Any:
+def build(about: Any, arrays: Arrays) -> Any:
     """The estimator that was passed to `describe`."""
-    kind = find(path)
-    if not issubclass(kind, BaseEstimator):
-        raise ValueError(f"{path} is not an estimator")
-    parameters = {name: decode(value, arrays) for name, value in about["parameters"].items()}
-    attributes = {name: decode(value, arrays) for name, value in about["attributes"].items()}
-    model = kind(**parameters)
-    for name, value in attributes.items():
-        if not _may_be_set(kind, name, parameters):
+    kind = estimator_class(about["estimator"])
+    model = kind(**{name: decode(value, arrays) for name, value in about["parameters"].items()})
+    for name, value in about["attributes"].items():
+        if name not in kind.STORED:
             raise ValueError(f"{name} is not an attribute of {kind.__name__}")
-        vars(model)[name] = value
+        vars(model)[name] = decode(value, arrays)
     return model
-
-
-def _may_be_set(kind: Any, name: str, parameters: dict[str, Any]) -> bool:
-    known = name in parameters or name in MACHINERY or hasattr(kind, name)
-    return ATTRIBUTE.fullmatch(name) is not None and not known
-
-
-def find(path: str) -> Any:
-    """The class of this package with this path, such as learn.online.state.State."""
-    path = MOVED.get(path, path)
-    home, _, name = path.rpartition(".")
-    if not HOME.fullmatch(home) or name.startswith("_"):
-        raise ValueError(f"{path!r} is not a class of rosenblatt")
-    module = import_module(f"rosenblatt.{home}")
-    kind = getattr(module, name)
-    if not isinstance(kind, type) or kind.__module__ != module.__name__:
-        raise ValueError(f"{path!r} is not a class of rosenblatt")
-    return kind
-
-
-def _is_record(kind: Any) -> bool:
-    return kind.__module__.startswith("rosenblatt.") and (is_dataclass(kind) or hasattr(kind, "_fields"))
-
-
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)

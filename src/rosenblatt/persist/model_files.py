@@ -2,8 +2,8 @@
 
 Loading runs no code from the file. The digest covers every byte of the file, with its own 64 digits as zeros, so that
 any damage is detected; it is not a signature, and does not prevent forgery. A forged file can therefore hold any
-numbers, but only in arrays of consistent shapes (`estimators.base.state_checks`), so that compiled code never reads
-outside them.
+numbers, but only in arrays of consistent shapes, and only counters, flags and indices that training leaves
+(`estimators.base.state_checks`), so that compiled code never reads or writes outside them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import safetensors.numpy
 from rosenblatt._version import __version__
 from rosenblatt.data.errors import FileError, NewerFormatError
 from rosenblatt.data.safe_writing import os_error_message, replace_atomically
-from rosenblatt.persist.encoding import Arrays, build, check_depth, describe, is_ours
-from rosenblatt.persist.migrations import rename_outcome
+from rosenblatt.persist.encoding import Arrays, build, check_depth, describe
+from rosenblatt.persist.stored_names import UNSTORED, is_stored
 
-FORMAT = 1
+FORMAT = 2  # format 1 was never released
 BLANK = "0" * 64
 LONGEST_HEADER = 100_000_000  # safetensors' own limit
 
@@ -59,14 +59,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 def to_bytes(model: Any) -> bytes:
     """The model file, as bytes."""
-    if not is_ours(model):
-        raise FileError(f"only estimators of rosenblatt can be saved, got {type(model).__name__}")
-    if not hasattr(model, "_check_whole"):
-        raise FileError(f"a {type(model).__name__} is not stored: save the model that it found, its best_estimator_")
+    kind = type(model).__name__
+    if not is_stored(model):
+        if kind == UNSTORED:
+            raise FileError(f"a {kind} is not stored: save the model that it found, its best_estimator_")
+        raise FileError(f"only estimators of rosenblatt can be saved, got {kind}")
     try:
         model._check_whole()  # a file that could not be loaded is not written
     except Exception as error:
-        raise FileError(f"this {type(model).__name__} is not in a state that `fit` can produce: {error}") from error
+        raise FileError(f"this {kind} is not in a state that `fit` can produce: {error}") from error
     arrays = Arrays()
     try:
         header = {"sha256": BLANK, "format": FORMAT, "library": __version__, **describe(model, arrays)}
@@ -74,7 +75,7 @@ def to_bytes(model: Any) -> bytes:
     except (RecursionError, ValueError) as error:
         if isinstance(error, FileError):
             raise
-        raise FileError(f"this {type(model).__name__} is nested too deeply: {error}") from error
+        raise FileError(f"this {kind} is nested too deeply: {error}") from error
     text = json.dumps(header, allow_nan=False, separators=(",", ":"))
     blank = bytes(safetensors.numpy.save(arrays.stored, metadata={"rosenblatt": text}))
     at = _digest_place(blank, BLANK)
@@ -152,15 +153,16 @@ def from_bytes(data: bytes) -> Any:
             f"written in format {version} by rosenblatt {about.get('library')}; "
             f"this is rosenblatt {__version__}, which reads formats up to {FORMAT}: update it"
         )
+    if version < FORMAT:
+        raise FileError("written by a rosenblatt from before its first release: train the model again")
     at = _digest_place(data, digest)
     if hashlib.sha256(data[:at] + BLANK.encode() + data[at + 64 :]).hexdigest() != digest:
         raise FileError("altered or damaged: its SHA-256 does not match")
     try:
         check_depth(about)
         arrays = Arrays(safetensors.numpy.load(data))
-        model = build(about["class"], about, arrays)
+        model = build(about, arrays)
         model._renew()
-        rename_outcome(model)
         model._check_whole()
         return model
     except FileError:

@@ -17,7 +17,7 @@ from rosenblatt.estimators.base.state_checks import (
     is_number,
     must,
 )
-from rosenblatt.learn.counters import Count
+from rosenblatt.learn.counters import Count, check_tally
 from rosenblatt.learn.kernel.budgets import BudgetState
 from rosenblatt.learn.kernel.functions import GrowingRows, Kernel
 from rosenblatt.learn.kernel.perceptron import KernelModel, KernelState
@@ -45,7 +45,8 @@ def check_kernel_model(model: Any) -> None:
         state = model._state
         must(isinstance(state, KernelState | BudgetState), "a state")
         must(state.scheme == kept.scheme and state.classes == classes, "its own scheme")
-        must(is_count(state.epoch) and isinstance(state.seed, int) and is_number(state.reach2), "a seed and a radius")
+        must(is_count(state.epoch) and is_count(state.seed) and is_number(state.reach2), "a seed and a radius")
+        must(isinstance(state.whole, bool), "whether weights were whole numbers")
         must(state.dtype in (np.float32, np.float64), "rows of float32 or float64")
         _check_kernel(state.kernel)
         (_check_machines if isinstance(state, KernelState) else _check_budgeted)(state, d, K)
@@ -63,7 +64,7 @@ def _check_machines(state: KernelState, d: int, K: int) -> None:
     )
     check_rows(state.support.rows, d)
     S = state.support.size
-    must(state.keep in ("last", "average", "vote") and isinstance(state.whole, bool), "what is kept")
+    must(state.keep in ("last", "average", "vote"), "what is kept")
     must(is_array(state.rows, (S,), "i"), "the numbers of support rows")
     for array in (state.beta, state.total):
         must(is_array(array, (S, K)) and array.dtype == np.float64, f"coefficients of shape {(S, K)}")
@@ -79,12 +80,14 @@ def _check_machines(state: KernelState, d: int, K: int) -> None:
 def _check_budgeted(state: BudgetState, d: int, K: int) -> None:
     must(state.rule in ("forgetron", "projectron++") and state.keep == "last", "a rule of the budget")
     must(is_count(state.budget, 1) and is_number(state.eta) and state.reach2 > 0, "a budget")
-    must(len(state.machines) == K and not state.scheme.joint, f"{K} machines")
+    must(isinstance(state.machines, list) and len(state.machines) == K, f"{K} machines")
+    must(not state.scheme.joint, "machines of two classes")
     for one in state.machines:
         check_rows(one.support, d)
         m = one.support.shape[0]
         inner = (m, m) if state.rule == "projectron++" else (0, 0)
-        for array, shape in ((one.beta, (m,)), (one.gram, (m, m)), (one.inverse, inner), (one.tally, (len(Count),))):
+        check_tally(one.tally)
+        for array, shape in ((one.beta, (m,)), (one.gram, (m, m)), (one.inverse, inner)):
             must(is_array(array, shape) and array.dtype == np.float64, f"an array of shape {shape}")
         must(is_array(one.rows, (m,), "i"), "the numbers of support rows")
         must(m <= state.budget and one.tally[Count.SUPPORT] == m, "a support within its budget")

@@ -15,7 +15,7 @@ from rosenblatt.estimators.base.state_checks import (
     is_number,
     must,
 )
-from rosenblatt.learn.counters import Count
+from rosenblatt.learn.counters import check_tally
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.network.backpropagation import ACTIVATIONS, Architecture, Layer, NetworkModel, NetworkState
 from rosenblatt.learn.online.hierarchy import Tree, TreeState
@@ -37,9 +37,10 @@ def check_tree_model(model: Any) -> None:
     must(
         isinstance(state, TreeState) and isinstance(state.tree, Tree) and isinstance(state.by_feature, bool), "a state"
     )
-    must(is_count(state.epoch) and isinstance(state.seed, int), "an epoch and a seed")
+    must(is_count(state.epoch) and is_count(state.seed), "an epoch and a seed")
     on, V = state.tree.on, state.intercept.size
     must(is_array(on, (classes, V), "u") and on.dtype == np.uint8, "a path for each class")
+    must(on.max(initial=0) <= 1 and len(np.unique(on, axis=0)) == classes, "a path of its own for each class")
     shape = (d, V) if state.by_feature else (V, d)
     must(is_array(state.coef, shape) and is_array(state.intercept, (V,)), f"weights of shape {shape}")
     must(state.coef.dtype == state.intercept.dtype and state.dtype.name in ("float32", "float64"), "one dtype")
@@ -47,7 +48,7 @@ def check_tree_model(model: Any) -> None:
     must(is_array(state.total, shape if average else (0, 0)), "sums of an average")
     must(is_array(state.total_b, (V if average else 0,)), "sums of an average")
     must(state.total.dtype == state.total_b.dtype == np.float64, "sums of float64")
-    must(is_array(state.tally, (len(Count),)) and state.tally.dtype == np.float64, "a tally")
+    check_tally(state.tally)
 
 
 def check_network(model: Any) -> None:
@@ -59,7 +60,7 @@ def check_network(model: Any) -> None:
         return
     state = model._state
     must(isinstance(state, NetworkState) and state.net == kept.net, "a state")
-    must(is_count(state.epoch) and is_count(state.steps) and isinstance(state.seed, int), "epochs, steps and a seed")
+    must(is_count(state.epoch) and is_count(state.steps) and is_count(state.seed), "epochs, steps and a seed")
     for array in (state.flat, state.first, state.second):
         must(is_array(array, kept.flat.shape) and array.dtype == kept.flat.dtype, "as many numbers as weights")
 

@@ -74,7 +74,7 @@ def _check_weights(held: Any, d: int, tags: int, width: int) -> None:
 def _check_state(state: Any, d: int, tags: int, width: int) -> None:
     must(isinstance(state, SequenceState) and state.keep in ("average", "last"), "a state")
     _check_weights(state, d, tags, width)
-    must(is_count(state.epoch) and isinstance(state.seed, int), "a seed and an epoch")
+    must(is_count(state.epoch) and is_count(state.seed), "a seed and an epoch")
     must(is_array(state.tally, (len(SequenceCount),)) and state.tally.dtype == np.float64, "a tally")
     must(np.isfinite(state.tally).all() and (state.tally >= 0).all(), "a tally of counts")
     rows = state.rows.shape[0]

@@ -13,9 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.examples import read_only
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.probe_report import ProbeReport
 from rosenblatt.estimators.base.report import Report
-from rosenblatt.learn.counters import Count
+from rosenblatt.learn.counters import check_tally
 from rosenblatt.learn.models import Planes, UpdateHistory, VotedPlanes
 from rosenblatt.learn.online.average import Average
 from rosenblatt.learn.online.covariance import Covariance
@@ -27,6 +28,9 @@ from rosenblatt.learn.schemes import REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]
 KEEPS = ("last", "average", "pocket", "vote")
+# Attributes that `check_attributes` checks; each estimator adds its own in `STORED`, which is all that a file may set.
+SHARED = {"n_features_in_", "feature_names_in_", "classes_", "_by_labels", "report_", "n_iter_", "reading_"}
+MOST_COUNT = 1 << 63  # compiled code takes counts as 64-bit integers
 
 
 def must(holds: Any, what: str) -> None:
@@ -36,8 +40,8 @@ def must(holds: Any, what: str) -> None:
 
 
 def is_count(value: Any, least: int = 0) -> bool:
-    """Whether this is a whole number of at least `least`."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+    """Whether this is a whole number of at least `least` that fits into 64 bits."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= int(value) < MOST_COUNT
 
 
 def is_number(value: Any) -> bool:
@@ -72,6 +76,11 @@ def check_attributes(model: Any) -> None:
         must(report is None or (isinstance(report, Report | ProbeReport) and str(report)), "a report")
     if "n_iter_" in held:
         must(is_count(held["n_iter_"]), "a number of epochs")
+    if "reading_" in held:
+        from rosenblatt.data.formats.reading import Reading  # imports compiled code that rows in memory never need
+
+        must(isinstance(held["reading_"], Reading), "how a file is read")
+        held["reading_"].check()
 
 
 def check_planes(coef: Any, intercept: Any, planes: int, d: int, kinds: str = "f") -> None:
@@ -84,7 +93,9 @@ def check_rows(rows: Any, d: int) -> None:
     """An array or a CSR matrix of rows of d features."""
     sparse = sp.issparse(rows) and rows.format == "csr"
     must(sparse or isinstance(rows, np.ndarray), "rows in an array or a CSR matrix")
-    must(rows.ndim == 2 and rows.shape[1] == d and rows.dtype.kind == "f", f"rows of {d} features")
+    must(rows.ndim == 2 and rows.shape[1] == d, f"rows of {d} features")
+    must(rows.dtype in (np.float32, np.float64), "rows of float32 or float64")
+    well_formed(rows, "rows")
 
 
 def class_count(model: Any) -> int:
@@ -185,10 +196,11 @@ def check_online(model: Any, d: int, second: bool) -> None:
 
 def _check_state(state: Any, kept: Any, K: int, count: int, d: int, second: bool) -> None:
     must(state.scheme == kept.scheme and state.classes == kept.classes and state.keep in KEEPS, "its own scheme")
-    must(is_count(state.epoch) and isinstance(state.seed, int), "an epoch and a seed")
+    must(is_count(state.epoch) and is_count(state.seed), "an epoch and a seed")
+    must(isinstance(state.from_zero, bool) and isinstance(state.whole, bool), "flags")
     must(is_number(state.radius2) and is_number(state.bias), "a radius and a bias")
     must(isinstance(kept, VotedPlanes) == (state.keep == "vote"), "votes where they are kept")
-    must(len(state.machines) == count, f"{count} machines")
+    must(isinstance(state.machines, list) and len(state.machines) == count, f"{count} machines")
     for machine in state.machines:
         must(isinstance(machine, Machine), "machines")
         check_machine(machine, K, d, second)
@@ -203,18 +215,21 @@ def check_machine(machine: Machine, K: int, d: int, second: bool) -> None:
     must((machine.covariance is not None) == second, "a covariance where the rule learns one")
     must(all(isinstance(array, np.ndarray) for array in (*machine.arrays, machine.tally, machine.moves)), "arrays")
     turned, dtype = machine.by_feature, machine.coef.dtype
+    must(not (machine.full and turned), "full covariances by class")
     shape = (K, d + 1) if machine.full else (d, K) if turned else (K, d)
     must(isinstance(turned, bool) and dtype.name in ("float32", "float64"), "weights of float32 or float64")
     must(machine.coef.shape == shape and machine.intercept.shape == (K,), f"weights of shape {shape}")
     must(machine.intercept.dtype == dtype, "one dtype")
     must(machine.moves.shape == (K,) and machine.moves.dtype == np.float64, "updates of each plane")
-    must(machine.tally.shape == (len(Count),) and machine.tally.dtype == np.float64, "a tally")
+    check_tally(machine.tally)
     for part in (machine.average, machine.debt, machine.covariance):
         wrong = None if part is None else part.wrong(K, d, shape, dtype)
         must(wrong is None, str(wrong))
     for kept in (machine.votes, machine.pocket):
         if kept is not None:
             check_planes(kept.coef, kept.intercept, K, d)
+    if machine.pocket is not None:
+        must(isinstance(machine.pocket.errors, float) and machine.pocket.errors >= 0, "the errors of a pocket")
     for support, log, bias in machine.votes.log if machine.votes is not None else ():
         check_rows(support, d)
         must(isinstance(bias, float), "a log with its bias")
