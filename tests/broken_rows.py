@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import rosenblatt
+from rosenblatt import plot, records
 
 X = np.random.default_rng(5).normal(size=(12, 2))
 y = (X[:, 0] > 0).astype(int)
@@ -54,6 +55,7 @@ BROKEN = {
     "CSR: start negative": changed(sp.csr_array, "indptr", 5, -FAR),
     "CSR: start beyond": changed(sp.csr_array, "indptr", 5, FAR),
     "CSR: end beyond": changed(sp.csr_array, "indptr", 12, FAR),
+    "CSR: end 0": changed(sp.csr_array, "indptr", 12, 0),  # SciPy's own check ends there
     "CSR: first start": changed(sp.csr_array, "indptr", 0, 1),
     "CSR: few starts": replaced(sp.csr_array, "indptr", lambda old: old[:3]),
     "CSR: many starts": replaced(sp.csr_array, "indptr", lambda old: np.append(old, FAR)),
@@ -66,6 +68,7 @@ BROKEN = {
     "CSC: index beyond": changed(sp.csc_array, "indices", 3, FAR),
     "CSC: index negative": changed(sp.csc_array, "indices", 3, -FAR),
     "CSC: end beyond": changed(sp.csc_matrix, "indptr", 2, FAR),
+    "CSC: end 0": changed(sp.csc_array, "indptr", 2, 0),
     "CSC: starts fall": changed(sp.csc_array, "indptr", 1, FAR),
     "BSR: index beyond": changed(sp.bsr_array, "indices", 3, FAR),
     "BSR: end beyond": changed(sp.bsr_array, "indptr", -1, FAR),
@@ -147,26 +150,22 @@ CALLS |= {
     "WidestPlane.verify": lambda bad: rosenblatt.max_margin(X, y).verify(bad, y),
     "trace": lambda bad: rosenblatt.trace(bad, y),
     "trace, exact": lambda bad: rosenblatt.trace(bad, y, exact=True),
-    "plot_regions": lambda bad: rosenblatt.plot_regions(fitted("Perceptron"), bad, y),
-    "plot_margins": lambda bad: rosenblatt.plot_margins(fitted("Perceptron"), bad, y),
-    "plot_margins, kernel": lambda bad: rosenblatt.plot_margins(fitted("KernelSVM"), bad, y),
-    "plot_hulls": lambda bad: rosenblatt.plot_hulls(bad, y),
-    "plot_normalised": lambda bad: rosenblatt.plot_normalised(bad, y),
-    "plot_logistic": lambda bad: rosenblatt.plot_logistic(fitted("LinearClassifier"), bad, y),
-    "plot_surface": lambda bad: rosenblatt.plot_surface(bad, y),
-    "RegionsDisplay.from_estimator": lambda bad: rosenblatt.RegionsDisplay.from_estimator(fitted("Perceptron"), bad, y),
-    "MarginsDisplay.from_estimator": lambda bad: rosenblatt.MarginsDisplay.from_estimator(fitted("Perceptron"), bad, y),
-    "HullsDisplay.from_data": lambda bad: rosenblatt.HullsDisplay.from_data(bad, y),
-    "NormalisedDisplay.from_data": lambda bad: rosenblatt.NormalisedDisplay.from_data(bad, y),
-    "NormalisedDisplay.from_estimator": lambda bad: rosenblatt.NormalisedDisplay.from_estimator(
-        rosenblatt.Perceptron(fit_intercept=False, max_epochs=2).fit(X, y), bad, y
+    "plot.regions": lambda bad: plot.regions(fitted("Perceptron"), bad, y),
+    "plot.margins": lambda bad: plot.margins(fitted("Perceptron"), bad, y),
+    "plot.margins, kernel": lambda bad: plot.margins(fitted("KernelSVM"), bad, y),
+    "plot.hulls": lambda bad: plot.hulls(bad, y),
+    "plot.normalised": lambda bad: plot.normalised(bad, y),
+    "plot.normalised, model": lambda bad: plot.normalised(
+        bad, y, model=rosenblatt.Perceptron(fit_intercept=False, max_epochs=2).fit(X, y)
     ),
-    "LossesDisplay.from_estimator": lambda bad: rosenblatt.LossesDisplay.from_estimator(fitted("Perceptron"), bad, y),
-    "LogisticDisplay.from_estimator": lambda bad: rosenblatt.LogisticDisplay.from_estimator(
-        fitted("LinearClassifier"), bad, y
-    ),
-    "SurfaceDisplay.from_data": lambda bad: rosenblatt.SurfaceDisplay.from_data(bad, y),
+    "plot.logistic": lambda bad: plot.logistic(fitted("LinearClassifier"), bad, y),
+    "plot.losses": lambda bad: plot.losses(model=fitted("Perceptron"), X=bad, y=y),
+    "plot.surface": lambda bad: plot.surface(bad, y),
     "Layer.forward": lambda bad: rosenblatt.Layer(2).forward(bad, np.ones((X.shape[1], 2))),
+    "teaching.augment": lambda bad: rosenblatt.teaching.augment(bad),
+    "teaching.normalise_labels": lambda bad: rosenblatt.teaching.normalise_labels(bad, y),
+    "teaching.qp": lambda bad: rosenblatt.teaching.qp(bad, y, C=1.0),
+    "losses.objective": lambda bad: rosenblatt.losses.objective(fitted("LinearClassifier"), bad, y),
     "GridSearchCV.fit": lambda bad: rosenblatt.GridSearchCV(
         rosenblatt.Perceptron(max_epochs=2), {"margin": [0.0, 1.0]}, cv=2, error_score="raise"
     ).fit(bad, y),
@@ -176,8 +175,10 @@ CALLS |= {
 def takers():
     """The public functions, and methods of public classes, with a parameter X or a source of rows."""
     found = set()
-    for name in set(rosenblatt.__all__) - OTHERS:
-        thing = getattr(rosenblatt, name)
+    public = {name: getattr(rosenblatt, name) for name in set(rosenblatt.__all__) - OTHERS}
+    public |= {name: getattr(records, name) for name in records.__all__}
+    public |= {f"plot.{name}": getattr(plot, name) for name in plot.__all__}
+    for name, thing in public.items():
         if isinstance(thing, type):
             shown = fitted(name) if name in ESTIMATORS else thing
             ways = {f"{name}.{each}": getattr(shown, each, None) for each in dir(thing) if not each.startswith("_")}

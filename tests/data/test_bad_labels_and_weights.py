@@ -1,6 +1,9 @@
 """Labels and weights that nothing can be learned from are refused in one sentence."""
 
+from decimal import Decimal
+
 import numpy as np
+import polars as pl
 import pytest
 from bad_input_cases import X, each_way, every_classifier, every_estimator, refused, three, y
 
@@ -32,6 +35,10 @@ def with_value(value, at=11, dtype=object):
         (with_value(0.5, dtype=float), ["continuous", "0.5", "row 11"]),
         (with_value(None), ["None", "row 11"]),
         (with_value(np.nan), ["NaN", "row 11"]),
+        (with_value(np.datetime64("NaT"), dtype="M8[D]"), ["NaT", "row 11"]),
+        (with_value(np.timedelta64("NaT"), dtype="m8[s]"), ["NaT", "row 11"]),
+        (with_value(Decimal("NaN"), dtype=object), ["NaN", "row 11"]),
+        (with_value(Decimal("sNaN"), dtype=object), ["NaN", "row 11"]),
         (with_value("one"), ["one kind"]),
         (["a", *y[1:].tolist()], ["one kind"]),
         (["a\0" if label else "a" for label in y], ["NUL", r"'a\x00'"]),
@@ -50,6 +57,10 @@ def with_value(value, at=11, dtype=object):
             "fraction",
             "None",
             "NaN among objects",
+            "NaT",
+            "NaT of durations",
+            "Decimal NaN",
+            "signalling NaN",
             "mixed",
             "mixed list",
             "NUL",
@@ -77,7 +88,7 @@ def test_labels_that_are_none(estimator, bad, words):
 def test_names_that_numpy_would_make_one(learn):
     for end in ("\0", "\0\0"):
         names = [f"a{end}" if label else "a" for label in y]
-        for bad in (names, np.array(names, dtype=object), [name.encode() for name in names]):
+        for bad in (names, np.array(names, dtype=object), [name.encode() for name in names], pl.Series(names)):
             with pytest.raises(ValueError, match="must not end with NUL"):
                 learn(X, bad)
 
@@ -87,6 +98,7 @@ def test_names_that_numpy_would_make_one(learn):
     [
         (with_value(np.nan, dtype=float), ["row 11"]),
         (with_value(-np.inf, dtype=float), ["row 11"]),
+        (with_value(np.datetime64("NaT"), dtype="M8[D]"), ["NaT", "row 11"]),
         (with_value("one"), ["numbers"]),
         (with_value(None), ["row 11"]),
         (y.astype(complex), ["Complex"]),
@@ -94,7 +106,7 @@ def test_names_that_numpy_would_make_one(learn):
         (np.column_stack([y, y]), ["1d array"]),
         (None, ["None"]),
     ],
-    ids=["NaN", "infinity", "word", "None", "complex", "length", "2-D", "none"],
+    ids=["NaN", "infinity", "NaT", "word", "None", "complex", "length", "2-D", "none"],
 )
 def test_numbers_that_are_none(bad, words):
     call = (lambda m: m.fit(X, bad), lambda m: m.partial_fit(X, bad))

@@ -277,7 +277,8 @@ def test_no_thread_that_reads_outlives_python(tmp_path):
     path = written(tmp_path, b"a,label\n1,2\n3\n" + b"1,2\n" * 6_000_000, "t.csv")
     script = """
 import sys, time
-from rosenblatt import Reading, read
+from rosenblatt import read
+from rosenblatt.records import Reading
 from rosenblatt.data.formats import table_batches, table_layout
 
 def slow(self, size=-1, read=table_batches._FeedHandle.read):

@@ -35,11 +35,14 @@ def in_blocks(path):
         TEXT.removesuffix("\n"),
         "\n\n" + TEXT.replace("\n\n", "\n\n\n \t\n") + "\n\n",
         TEXT.replace("\n", "\r\n"),
+        TEXT.replace("\n", "\r\r\n"),
+        TEXT.replace("\n", "\r"),
+        "\r" + TEXT.replace("\n", "\r"),
         TEXT.replace(" ", "\t"),
         TEXT.replace(" ", "  \t ").replace("it", " it"),
         "\ufeff" + TEXT,
     ],
-    ids=["plain", "no end", "blank lines", "CRLF", "tabs", "wide", "byte order mark"],
+    ids=["plain", "no end", "blank lines", "CRLF", "CRCRLF", "CR", "CR at first", "tabs", "wide", "byte order mark"],
 )
 def test_sentences_are_read(text, tmp_path):
     path = written(tmp_path, text)

@@ -35,7 +35,7 @@ BEYOND = """
 import sys
 import numpy as np, pandas as pd, pyarrow as pa
 import rosenblatt
-from rosenblatt import Reading
+from rosenblatt.records import Reading
 from rosenblatt.scale.shards import HeldShard, Store
 
 offsets = np.arange(0, 42, 2, dtype=np.int32)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.data.examples import FEW_LABELS, MOST_HASHED, coded_labels
+from rosenblatt.data.examples import FEW_LABELS, MOST_HASHED, coded_labels, encode_labels
 
 DTYPES = ["f8", "f4", "f2", ">f8", "i8", "i1", "u8", "U3", "U1", "S4", "S3", "?"]
 
@@ -77,3 +77,11 @@ def test_padding_of_wide_numbers_is_no_part_of_a_label():
     y[:] = np.tile([0.0, 1.0, 2.0], 100)  # leaves the padding as it was
     found = coded_labels(y)
     assert found is None or found[0].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("n", [1, FEW_LABELS + 1, 5000])
+def test_codes_into_classes_out_of_order_stay_below_their_number(n):
+    """Classes that were assigned or forged: their first and last look as if they were consecutive."""
+    classes = np.array([0, 7, 2])
+    assert encode_labels(np.full(n, 7), classes).max() < classes.size
+    np.testing.assert_array_equal(encode_labels(np.full(n, 7), np.arange(5, 9)), np.full(n, 2))

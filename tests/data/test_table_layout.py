@@ -197,6 +197,8 @@ def test_whole_numbers_that_no_double_is(tmp_path):
         assert y.tolist() == [str(large), str(large - 1), str(-large)]
     X, y = read(written(tmp_path, f"a,y\n1,{large}\n2,{large - 1}\n", "t.csv"))
     assert y.tolist() == [str(large), str(large - 1)]
+    X, y = read(written(tmp_path, f"a,y\n1,{large}.0\n2,{large - 1}.\n", "t.csv"))
+    assert y.tolist() == [f"{large}.0", f"{large - 1}."]
     assert read(written(tmp_path, "a,y\n1,1e20\n2,3\n", "t.csv"))[1].tolist() == [1e20, 3]
 
 
@@ -230,3 +232,15 @@ def test_the_separator_of_a_csv_file_is_told_by_its_first_line(separator, tmp_pa
     X, y = read(tmp_path / "t.csv")
     assert X.toarray().tolist() == [[1.0, 1.0, 0.0], [2.5, 0.0, 1.0]]
     assert y.tolist() == ["yes", "no"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_first_line_longer_than_is_read_at_first(end, tmp_path):
+    columns = 11_500
+    names = [f"c{k:05}" for k in range(columns - 1)]
+    assert len(",".join(names)) > 1 << 16
+    rows = [",".join(str((i * k) % 7) for k in range(columns - 1)) for i in range(3)]
+    text = end.join([",".join([*names, "label"]), *(f"{row},{'ab'[i % 2]}" for i, row in enumerate(rows))]) + end
+    X, y = read(written(tmp_path, text, "wide.csv"))
+    assert X.tolist() == [[(i * k) % 7 for k in range(columns - 1)] for i in range(3)]
+    assert y.tolist() == ["a", "b", "a"]

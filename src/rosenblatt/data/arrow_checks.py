@@ -9,6 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 
+def check_collected(frame: Any, what: str) -> None:
+    """Refuse a frame that is only a plan of a computation."""
+    if type(frame).__name__ == "LazyFrame":
+        raise ValueError(f"{what} is a LazyFrame, which has no rows yet: collect() it first.")
+
+
 def check_buffers(table: Any, what: str) -> None:
     """Refuse a PyArrow table or column with damaged buffers, or a pandas one that is backed by them."""
     for part in _arrow_parts(table):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import InvalidOperation
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -262,7 +263,7 @@ def distinct(y: Array) -> Array:
         for begin in range(0, y.shape[0], LABELS_AT_ONCE):
             pieces.append(_distinct_in_chunk(y[begin : begin + LABELS_AT_ONCE]))
         return pieces[0] if len(pieces) == 1 else np.unique(np.concatenate(pieces))
-    except TypeError as error:
+    except (TypeError, InvalidOperation) as error:  # a Decimal that is NaN has no order
         row = next((i for i, label in enumerate(y) if is_missing(label)), None)
         if row is not None:
             raise ValueError(f"Input y contains NaN or None at row {row}: every row needs a label.") from None
@@ -270,10 +271,10 @@ def distinct(y: Array) -> Array:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether the label is None, NaN or pandas' NA, which cannot even be compared with itself."""
+    """Whether the label is None, NaN, NaT or pandas' NA, which cannot even be compared with itself."""
     try:
         return label is None or bool(label != label)
-    except TypeError:
+    except (TypeError, InvalidOperation):  # NA; a signalling NaN
         return True
 
 
@@ -286,19 +287,41 @@ def merge_labels(known: Array, more: Array) -> Array:
         places = np.minimum(np.searchsorted(known, more), known.size - 1)
         if (known[places] == more).all():
             return known
-    return distinct(np.concatenate([known, more]))
+    return distinct(_joined(known, more))
+
+
+def _joined(known: Array, more: Array) -> Array:
+    """Both as one array, of objects if its common type would round integers."""
+    both = np.concatenate([known, more])
+    if both.dtype.kind != "f":
+        return both
+    exact: Array = np.concatenate([known.astype(object), more.astype(object)])
+    return both if (both == exact).all() else exact
 
 
 def as_labels(y: Any) -> Array:
     """Labels as an array; refuses a list of both text and numbers, all of which NumPy would convert to text."""
     labels = np.asarray(y)
+    if isinstance(y, list | tuple):
+        labels = unrounded(y, labels)
     if labels.dtype.kind == "U" and labels.ndim == 1 and isinstance(y, list | tuple):
         for row, label in enumerate(y):
             if not isinstance(label, str):
                 raise ValueError(f"Labels y must all be of one kind: row {row} has {label!r}, other rows have text.")
-    if labels.dtype.kind in "US" and isinstance(y, list | tuple):
+    if (
+        labels.dtype.kind in "US" and labels.ndim == 1 and not isinstance(y, np.ndarray)
+    ):  # a list, or a column of polars
         check_no_trailing_nul(y)
     return labels
+
+
+def unrounded(given: Any, labels: Array) -> Array:
+    """The labels as objects if NumPy has rounded large integers to floats, as it does with 2**63 beside −1 or 1.0."""
+    if labels.dtype.kind != "f" or labels.ndim != 1 or (np.abs(labels) < 2**53).all():
+        return labels
+    pairs = zip(given, labels.tolist(), strict=True)  # Python compares its numbers exactly
+    rounded = any(isinstance(one, int | np.integer) and int(one) != value for one, value in pairs)
+    return np.array(given, dtype=object) if rounded else labels
 
 
 def check_no_trailing_nul(names: Any) -> None:
@@ -340,6 +363,9 @@ def check_labels(y: Array, classes: Array) -> None:
             raise ValueError(
                 f"Unknown label type: continuous. y has {fraction[0]} at row {row}; classes must be integers or text."
             )
+    elif classes.dtype.kind in "mM":
+        if np.isnat(classes).any():
+            raise ValueError(f"Input y contains NaT at row {int(np.argmax(np.isnat(y)))}: every row needs a label.")
     elif classes.dtype.kind == "O":
         for label in classes:
             if is_missing(label):
@@ -351,8 +377,10 @@ def check_labels(y: Array, classes: Array) -> None:
 def encode_labels(y: Array, classes: Array) -> Array:
     """Codes of y into the sorted classes, which must contain every label of y."""
     codes = np.empty(y.shape[0], dtype=np.int32)
-    # If the classes are consecutive integers, the difference to the first is the code.
-    plain = y.dtype.kind == classes.dtype.kind == "i" and int(classes[-1]) - int(classes[0]) == classes.size - 1
+    # If the classes are consecutive integers, the difference to the first is the code. They may have been assigned by a
+    # user, or forged: out of order, they would give codes that are out of range.
+    plain = y.dtype.kind == classes.dtype.kind == "i" and y.shape[0] > FEW_LABELS
+    plain = plain and int(classes[-1]) - int(classes[0]) == classes.size - 1 and bool((np.diff(classes) == 1).all())
     for begin in range(0, y.shape[0], LABELS_AT_ONCE):
         part = y[begin : begin + LABELS_AT_ONCE]
         if plain and classes[0] != 0:

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.arrow_checks import check_buffers, check_collected
+from rosenblatt.data.arrow_layouts import plain_layout
 from rosenblatt.data.columns.values import MISSING, ColumnValues, column_values
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import is_missing
@@ -44,6 +45,14 @@ class Table:
                 raise FileError(what, self.path, None, name) from error
             raise ValueError(f"column {name!r}: {what}") from error
 
+    def labels(self, name: str) -> ColumnValues:
+        """The values of the label column; decimals as text, which keeps all of their digits."""
+        column = self.columns[name]
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not pa.types.is_decimal(kind):
+            return self.values(name)
+        return replace(self, columns={name: column.cast(kind).cast(pa.large_string())}).values(name)
+
     def take(self, rows: Any) -> Table:
         """Some of the rows."""
         kept = pa.array(rows)
@@ -71,6 +80,7 @@ def as_table(X: Any) -> Table:
     """
     if isinstance(X, Table):
         return X
+    check_collected(X, "X")
     check_buffers(X, "X")
     if isinstance(X, pa.RecordBatch):
         X = pa.Table.from_batches([X])
@@ -106,7 +116,7 @@ def _from_frame(X: Any) -> Table:
 
 def _from_series(series: Any) -> Any:
     try:
-        return series.to_arrow()
+        return plain_layout(series.to_arrow())
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # objects of several types
         return _from_objects(series.to_list())
 

@@ -19,7 +19,12 @@ def transformer_input(column: ColumnValues, kind: str) -> Array:
     if kind in ("numbers", "splines", "booleans"):
         return as_numbers(column).reshape(-1, 1)
     absent = "" if kind == "text" else np.nan
-    values = np.array([absent if one is None else one for one in column.values.to_pylist()], dtype=object)
+    try:
+        given = column.values.to_pylist()
+    except (OverflowError, ValueError) as error:
+        what = "its transformer gets datetimes, which hold the years 1 to 9999, and it has dates beyond them"
+        raise ValueError(f"column {column.name!r}: {what}.") from error
+    values = np.array([absent if one is None else one for one in given], dtype=object)
     return values if kind == "text" else values.reshape(-1, 1)
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 Array = np.ndarray[Any, Any]
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "?", "null", "NULL", "None")
-TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string)
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 INTEGER = r"^[+-]?[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -26,8 +26,9 @@ NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 class ColumnValues:
     """A column: its name, its values without blanks around text, and whether its type says that it has categories.
 
-    Values are an Arrow array of large_string, float64, int64, bool or timestamp; or, for text, the code of each value,
-    −1 where it is missing, and the different values that codes stand for.
+    Values are an Arrow array of large_string, float64, int64, uint64 (of integers that int64 cannot hold), bool or
+    timestamp; or, for text, the code of each value, −1 where it is missing, and the different values that codes stand
+    for.
     """
 
     name: str
@@ -102,9 +103,7 @@ def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) ->
         counts = column.cast(pa.int64()).cast(pa.float64(), safe=False)
         return ColumnValues(name, pc.divide(counts, PER_SECOND[kind.unit]))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        if pa.types.is_timestamp(kind) and kind.tz is not None:
-            column = pc.local_timestamp(column)
-        return ColumnValues(name, column.cast(pa.timestamp("us"), safe=False))
+        return ColumnValues(name, _microseconds(column))
     if not (pa.types.is_time(kind) or any(is_text(kind) for is_text in TEXT_TYPES)):
         raise ValueError(f"expected numbers, text, booleans or dates, found values of type {kind}")
     return _text_column(name, column, missing)
@@ -127,7 +126,7 @@ def _as_written(column: Any) -> Any:
 
 def _text_column(name: str, column: Any, missing: tuple[str, ...]) -> ColumnValues:
     """A column of text; each distinct value is processed once."""
-    coded = (column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column).dictionary_encode()
+    coded = column.dictionary_encode()
     words = _text(coded.dictionary.cast(pa.large_string()), missing).dictionary_encode()
     indices = words.indices.take(coded.indices)
     codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
@@ -135,15 +134,36 @@ def _text_column(name: str, column: Any, missing: tuple[str, ...]) -> ColumnValu
 
 
 def _numbers(column: Any) -> Any:
-    """Integers as int64 if they fit, other numbers as float64 with null for values that are not finite."""
-    if pa.types.is_integer(column.type):
-        try:
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            pass
+    """Integers as int64 or uint64 if they fit, other numbers as float64 with null for values that are not finite."""
+    if pa.types.is_integer(column.type) or (pa.types.is_decimal(column.type) and column.type.scale <= 0):
+        whole = as_integers(column)
+        if whole is not None:
+            return whole
     values = column.cast(pa.float64(), safe=False)
     finite = pc.is_finite(values)
     return values if pc.all(finite, min_count=0).as_py() else pc.if_else(finite, values, None)
+
+
+def as_integers(values: Any) -> Any:
+    """Whole numbers, or text that is written as some, as int64 or uint64; None if neither holds all of them."""
+    for kind in (pa.int64(), pa.uint64()):
+        try:
+            return values.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _microseconds(column: Any) -> Any:
+    """Dates and times as microseconds, without a time zone; refuses those that int64 cannot count."""
+    kind = column.type
+    timed = pa.types.is_timestamp(kind)
+    try:  # a safe cast would refuse nanoseconds, which are rounded
+        found = column.cast(pa.timestamp("us", kind.tz if timed else None), safe=not (timed and kind.unit == "ns"))
+    except pa.ArrowInvalid as error:
+        value = str(error).rpartition(" ")[2]
+        raise ValueError(f"expected dates within 290,000 years of 1970, found {value} in {kind}") from error
+    return pc.local_timestamp(found) if timed and kind.tz is not None else found
 
 
 def _text(column: Any, missing: tuple[str, ...]) -> Any:
@@ -211,6 +231,9 @@ def as_codes(column: ColumnValues) -> tuple[Array, Any]:
 
 def written(words: Any) -> list[str]:
     """Arrow values as names."""
+    if pa.types.is_timestamp(words.type):  # as `str` of a datetime, which ends with the year 9999
+        texts = np.datetime_as_string(words.to_numpy(zero_copy_only=False)).tolist()
+        return [one.replace("T", " ").removesuffix(".000000") for one in texts]
     names = words.to_pylist()
     if pa.types.is_floating(words.type):  # 7.0 as 7: a missing value makes integers floats in pandas
         return [str(int(one)) if one.is_integer() and abs(one) < 1e16 else repr(one) for one in names]

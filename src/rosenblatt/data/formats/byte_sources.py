@@ -138,21 +138,27 @@ MORE_MEMORY = "is longer than memory allows: allow more memory"
 
 
 def line_chunks(
-    path: str, size: int = CHUNK_BYTES, longest: int | None = None, why: str = MORE_MEMORY
+    path: str, size: int = CHUNK_BYTES, longest: int | None = None, why: str = MORE_MEMORY, returns: bool = False
 ) -> Iterator[LineChunk]:
     """Read a file in chunks of complete lines, about `size` bytes each; every line ends with a line feed.
 
-    A line of more than `longest` bytes is refused; `why` ends the message.
+    A line of more than `longest` bytes is refused; `why` ends the message. With `returns`, carriage returns become line
+    feeds in a file whose first line ends with one alone.
     """
     with open_bytes(path) as file:
         kept, line, last = _skip_byte_order_mark(file), 1, False
+        alone = None if returns else False  # whether carriage returns end lines, once it is known
         while not last:
             buffer, used, cut, seen = _enlarged(kept, kept.size + size), kept.size, 0, 0
             while not (cut or last):
                 if used + size + 1 + PADDING > buffer.size:
                     buffer = _enlarged(buffer[:used], 2 * used + size)  # doubled, to copy in linear time
                 count = _fill(file, buffer.data[used : used + size])
-                used, last = used + count, count < size
+                begin, used, last = used, used + count, count < size
+                if alone is None:
+                    begin, alone = 0, _returns_alone(buffer[:used])
+                if alone:
+                    buffer[begin:used][buffer[begin:used] == 13] = 10
                 if last and used and buffer[used - 1] != 10:
                     buffer[used], used = 10, used + 1
                 cut, seen = _last_line_end(buffer, used, seen), used
@@ -163,6 +169,14 @@ def line_chunks(
             if cut:
                 yield LineChunk(buffer, cut, line)
                 line += count_line_feeds(buffer[:cut])
+
+
+def _returns_alone(data: Array) -> bool | None:
+    """Whether the first line ends with a carriage return without a line feed; None if no line ends in the data."""
+    ends = np.flatnonzero((data == 10) | (data == 13))[:1]
+    rest = data[ends[0] :] if ends.size else data[:0]
+    after = rest[rest != 13][:1]  # several carriage returns may stand before a line feed
+    return bool(rest[0] == 13 and after[0] != 10) if after.size else None
 
 
 def _enlarged(data: Array, room: int) -> Array:

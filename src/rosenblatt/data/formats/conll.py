@@ -187,7 +187,7 @@ def sentence_blocks(source: Any) -> Iterator[ColumnSentences]:
 
 
 def _chunks(path: str) -> Iterator[LineChunk]:
-    return line_chunks(path, CHUNK, LONGEST_LINE, "is not a token")
+    return line_chunks(path, CHUNK, LONGEST_LINE, "is not a token", returns=True)
 
 
 def _joined(parts: list[Array]) -> Array:

@@ -6,6 +6,7 @@ columns of a table mean. It is stored with a model, so that new files are read a
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -70,7 +71,8 @@ class Reading:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from rosenblatt import Perceptron, Reading, fit
+    >>> from rosenblatt import Perceptron, fit
+    >>> from rosenblatt.records import Reading
     >>> path = pathlib.Path(tempfile.mkdtemp(), "rows.svm")
     >>> _ = path.write_text("+1 1:2 2:1\n-1 1:-1 2:1\n+1 1:3\n-1 2:4\n")
     >>> reading = fit(Perceptron(random_state=0), path).reading_
@@ -96,6 +98,22 @@ class Reading:
         if self.format in ("svmlight", "text"):
             return self.n_features is not None and self.zero_based != "auto"
         return self.layout is not None
+
+    def check(self) -> None:
+        """Refuse a reading from a model file that no scan can have found."""
+        table = format_family(self.format) == "table"
+        bare = table and self.layout is None and self.n_features is not None  # a table model encodes columns itself
+        if self.format not in FORMATS or bare:
+            raise ValueError(f"expected how a file is read, found {self.format!r}")
+        _check_settings(replace(self, n_features=None) if table else self)
+        labels = () if self.labels is None else self.labels
+        good = isinstance(labels, tuple) and all(isinstance(one, int | float) for one in labels)
+        if not good or any(b <= a for a, b in itertools.pairwise(labels)):
+            raise ValueError("expected distinct labels in order")
+        if self.layout is not None:
+            self.layout.check()
+            if self.n_features != self.layout.n_features:
+                raise ValueError("expected as many features as the columns have")
 
 
 def format_family(format: str) -> str:

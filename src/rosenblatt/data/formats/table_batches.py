@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from rosenblatt.data.arrow_layouts import plain_layout
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import STDIN, open_bytes
 
@@ -78,7 +79,8 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
             if len(set(names)) != len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise FileError(f"expected distinct column names, found two columns named {twice!r}", path, 1)
-            yield Batch(path, record, dict(zip(names, batch.columns, strict=True)), batch.num_rows, written)
+            columns = dict(zip(names, map(plain_layout, batch.columns), strict=True))
+            yield Batch(path, record, columns, batch.num_rows, written)
             record += batch.num_rows
 
 
@@ -141,9 +143,9 @@ def _csv_column_names(pa: Any, path: str, read: Any, parse: Any) -> list[str]:
             with open_bytes(path) as file, _ArrowFeed(file) as feed:
                 return list(pa.csv.open_csv(feed.handle(pa), first, parse).schema.names)
         except pa.ArrowInvalid as error:
-            if "straddling" not in str(error):
-                raise
-            failed = error
+            failed = error  # the names may be longer than the first lines that were read
+    if "straddling" not in str(failed):
+        raise failed
     raise _record_too_long(read.block_size, path, None) from failed
 
 

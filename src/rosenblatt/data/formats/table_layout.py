@@ -53,6 +53,16 @@ class Layout:
         plain = [name for c in self.columns for name in _column_feature_names(c)]
         return (*plain, *(f"hash {k}" for k in range(self.hashed)))
 
+    def check(self) -> None:
+        """Refuse a layout from a model file whose parts are not of their kinds."""
+        good = isinstance(self.columns, tuple) and all(isinstance(one, Column) for one in self.columns)
+        for one in self.columns if good else ():
+            names = () if one.names is None else one.names
+            good &= isinstance(names, tuple) and all(isinstance(name, str) for name in (one.name, *names))
+        good &= isinstance(self.label, str | None) and self.label_kind in ("int", "float", "name", "")
+        if not (good and type(self.hashed) is int and 0 <= self.hashed <= 1 << 31):
+            raise ValueError("expected the columns of a table")
+
 
 def _column_feature_names(column: Column) -> list[str]:
     return [column.name] if column.names is None else [f"{column.name}={name}" for name in column.names]
@@ -74,7 +84,7 @@ def _text_or_numbers(pa: Any, column: Any, batch: Batch, name: str) -> Any:
         return column
     if pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return column.cast(pa.float64())
-    if pa.types.is_string_view(kind) or pa.types.is_decimal(kind):  # decimals are rounded like text
+    if pa.types.is_decimal(kind):  # decimals are rounded like text
         return column.cast(pa.large_string())
     raise FileError(f"expected numbers or text, found values of type {kind}", batch.path, None, name)
 
@@ -96,7 +106,7 @@ def _to_floats(pa: Any, column: Any) -> tuple[Array, Array]:
 
 
 POSITION = re.compile(r"-?\d{1,9}", re.ASCII)
-INTEGER = re.compile(r"\s*[-+]?\d{1,400}\s*", re.ASCII)
+INTEGER = re.compile(r"\s*([-+]?\d{1,400})(\.0*)?\s*", re.ASCII)
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|[-+]?(nan|inf|infinity)", re.IGNORECASE | re.ASCII)
 
 
@@ -116,7 +126,8 @@ def _first_inexact(values: Array, column: Any) -> int | None:
     for i in np.flatnonzero(np.isfinite(values) & (np.abs(values) >= 2**53)).tolist():
         given = column[i].as_py()
         if isinstance(given, str):
-            given = int(given) if INTEGER.fullmatch(given) else None
+            whole = INTEGER.fullmatch(given)
+            given = int(whole[1]) if whole else None
         if isinstance(given, int) and given != int(values[i]):
             return i
     return None
