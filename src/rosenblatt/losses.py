@@ -22,7 +22,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
-from rosenblatt.learn.linear.losses import LOSSES, curve
+from rosenblatt.learn.linear.compiled_losses import curve
+from rosenblatt.learn.linear.losses import LOSSES
 from rosenblatt.learn.linear.penalties import PENALTIES
 
 __all__ = ["Objective", "gradient", "objective", "value"]

@@ -2,7 +2,10 @@
 
 import _thread
 import contextlib
+import copy
+import dataclasses
 import json
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,15 +19,27 @@ import scipy.sparse as sp
 from numba.extending import overload
 
 from family import ESTIMATORS, answers, contents, same_model, target_for
+from from_files import dump_svmlight_file
 from rosenblatt import (
     AROW,
     AveragedPerceptron,
+    HierarchicalPerceptron,
+    KernelPerceptron,
+    KernelSVM,
+    LinearClassifier,
+    LinearSVM,
+    MultilayerPerceptron,
     PassiveAggressive,
+    Pegasos,
     Perceptron,
     SecondOrderPerceptron,
+    SequencePerceptron,
+    Tagger,
     VotedPerceptron,
+    fit,
 )
-from rosenblatt.estimators.base import online_learner
+from rosenblatt.estimators.base import fitting, online_learner
+from rosenblatt.learn import epochs
 from rosenblatt.learn.online import solver as training
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -346,3 +361,227 @@ def test_while_rows_are_encoded_nothing_has_happened(small, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(2 * X[:, :3], y)
     assert contents(model) == before
+
+
+# -- before every instruction ----------------------------------------------------------------------------------------
+
+TRAINED = [fitting.train, fitting.publish, fitting.one_epoch, *(vars(epochs.Training)[name] for name in (
+    "__post_init__", "__iter__", "_epoch"
+))]  # fmt: skip
+
+
+class Instructions:
+    """Raises KeyboardInterrupt before the instruction `at` of those that our functions execute; counts them.
+
+    Signals are handled between two instructions. `places` has the place of each in its function.
+    """
+
+    def __init__(self, at=None, everywhere=False):
+        self.at, self.everywhere, self.places, self.raised = at, everywhere, [], False
+        self.codes = {one.__code__ for one in TRAINED}
+
+    def __enter__(self):
+        self.before = sys.gettrace()
+        sys.settrace(self.call)
+        return self
+
+    def __exit__(self, *error):
+        sys.settrace(self.before)
+
+    def call(self, frame, event, _):
+        code = frame.f_code
+        ours = "/rosenblatt/" in code.co_filename.replace("\\", "/") and "/tests/" not in code.co_filename
+        if ours if self.everywhere else code in self.codes:
+            frame.f_trace_lines, frame.f_trace_opcodes = False, True
+            return self.instruction
+        return None
+
+    def instruction(self, frame, event, _):
+        if event == "opcode":
+            if len(self.places) == self.at:
+                self.raised = True
+                raise KeyboardInterrupt
+            self.places.append((frame.f_code, frame.f_lasti))
+        return self.instruction
+
+
+SHAPES = np.random.default_rng(0).normal(size=(24, 3))
+LABELS = np.random.default_rng(1).integers(0, 2, size=24)
+CLASSES = np.random.default_rng(1).integers(0, 3, size=24)
+WORDS = [[f"w{int(3 * abs(x))}" for x in row] for row in SHAPES]
+TAGS = [[f"t{int(5 * abs(x)) % 3}" for x in row] for row in SHAPES]
+FEATURES = [[[word] for word in row] for row in WORDS]
+
+TRAINABLE = {
+    "last": (Perceptron, {}, SHAPES, LABELS),
+    "many": (Perceptron, {}, SHAPES, CLASSES),
+    "ovr": (Perceptron, {"multiclass": "ovr"}, SHAPES, CLASSES),
+    "ovo": (Perceptron, {"multiclass": "ovo"}, SHAPES, CLASSES),
+    "pocket": (Perceptron, {"keep": "pocket"}, SHAPES, LABELS),
+    "average": (AveragedPerceptron, {}, SHAPES, LABELS),
+    "vote": (VotedPerceptron, {}, SHAPES, LABELS),
+    "PA": (PassiveAggressive, {}, SHAPES, LABELS),
+    "AROW": (AROW, {}, SHAPES, LABELS),
+    "AROW, full": (AROW, {"covariance": "full", "multiclass": "ovr"}, SHAPES, CLASSES),
+    "kernel": (KernelPerceptron, {"gamma": 1.0}, SHAPES, LABELS),
+    "kernel, average": (KernelPerceptron, {"gamma": 1.0, "keep": "average"}, SHAPES, CLASSES),
+    "budget": (KernelPerceptron, {"budget": 6, "gamma": 1.0}, SHAPES, LABELS),
+    "KernelSVM": (KernelSVM, {"C": 1e5, "tol": 1e-13, "kernel": "linear"}, SHAPES, LABELS),
+    "LinearSVM": (LinearSVM, {"C": 10.0, "tol": 1e-12}, SHAPES, LABELS),
+    "LinearSVM, ovr": (LinearSVM, {"C": 10.0, "tol": 1e-12}, SHAPES, CLASSES),
+    "LinearSVM, together": (LinearSVM, {"multiclass": "crammer_singer", "C": 10.0, "tol": 1e-12}, SHAPES, CLASSES),
+    "Pegasos": (Pegasos, {"tol": 0.0}, SHAPES, LABELS),
+    "stochastic": (LinearClassifier, {"solver": "stochastic", "penalty": "l1", "tol": 0.0}, SHAPES, LABELS),
+    "batch": (LinearClassifier, {"solver": "batch", "tol": 1e-12}, SHAPES, CLASSES),
+    "gradient": (LinearClassifier, {"solver": "gradient", "tol": 1e-12}, SHAPES, CLASSES),
+    "network": (MultilayerPerceptron, {"hidden_layer_sizes": (3,), "tol": 0.0}, SHAPES, LABELS),
+    "tree": (HierarchicalPerceptron, {"tree": [[0, 1], 2]}, SHAPES, CLASSES),
+    "sequence": (SequencePerceptron, {}, FEATURES, TAGS),
+    "tagger": (Tagger, {}, WORDS, TAGS),
+}
+EPOCHS = 4
+
+
+def learned(model):
+    """What training made, as bytes: without times, and what says how it ended."""
+    found, report = dict(vars(model)), model.report_
+    del found["report_"]
+    for setting in ("max_epochs", "early_stopping"):
+        found.pop(setting, None)
+    found["records"] = [dataclasses.replace(one, seconds=0.0, converged=False, score=None) for one in report.epochs]
+    found["updates"], found["shards"] = report.updates, report.sharding and report.sharding.mistakes
+    return {name: pickle.dumps(value) for name, value in found.items()}
+
+
+def sites(places, few, seed):
+    """One instruction for each place in a function, at any of the times that it was executed; `few` of them."""
+    times = {}
+    for at, place in enumerate(places):
+        times.setdefault(place, []).append(at)
+    rng = np.random.default_rng(seed)
+    found = [int(rng.choice(each)) for each in times.values()]
+    return found if few is None else rng.permutation(found)[:few].tolist()
+
+
+def check_at(train, make, whole, places, few, everywhere=False):
+    """Interrupt training at these places: the model is that of the whole epochs that its report has."""
+    kept = []
+    for at in sites(places, few, len(places)):
+        model, interrupt = make(EPOCHS), Instructions(at, everywhere)
+        try:
+            with interrupt:
+                train(model)
+            assert not interrupt.raised, (at, places[at])
+            continue  # what is done once, such as an import, is not done again
+        except KeyboardInterrupt:
+            pass
+        if not hasattr(model, "report_"):
+            assert set(vars(model)) == set(vars(make(EPOCHS))), at
+            kept.append(0)
+            continue
+        count = len(model.report_.epochs)
+        assert model.n_iter_ == count >= 1
+        assert model.report_.outcome == "interrupted" or (count == EPOCHS and model.report_.errors is not None)
+        assert learned(model) == whole[count], (at, places[at])
+        kept.append(count)
+    return kept
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", TRAINABLE)
+def test_before_any_instruction_weights_and_records_are_of_the_same_epoch(name):
+    """All of them for one learner, and for the others some at random."""
+    estimator, knobs, X, y = TRAINABLE[name]
+
+    def make(most):
+        model = estimator(max_epochs=most, **knobs)
+        return model.set_params(random_state=0)
+
+    whole = {count: learned(make(count).fit(X, y)) for count in range(1, EPOCHS + 1)}
+    with Instructions() as counted:
+        make(EPOCHS).fit(X, y)
+    kept = check_at(lambda model: model.fit(X, y), make, whole, counted.places, None if name == "last" else 12)
+    assert name != "last" or set(kept) == set(range(EPOCHS + 1))
+    with Instructions(everywhere=True) as counted:
+        make(EPOCHS).fit(X, y)
+    check_at(lambda model: model.fit(X, y), make, whole, counted.places, 5, everywhere=True)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["last", "stochastic", "network"])
+def test_before_any_instruction_the_best_epoch_is_not_mistaken_for_the_last(name):
+    """With rows to score, every epoch is the plain fit's; once all is reported, the best is the model."""
+    estimator, knobs, X, y = TRAINABLE[name]
+    X_val, y_val = SHAPES[::-1] + 0.5, LABELS
+
+    def make(most, early=True):
+        return estimator(max_epochs=most, n_iter_no_change=99, early_stopping=early, random_state=0, **knobs)
+
+    whole = {count: learned(make(count, early=False).fit(X, y)) for count in range(1, EPOCHS + 1)}
+    ended = make(EPOCHS).fit(X, y, X_val=X_val, y_val=y_val)
+    with Instructions() as counted:
+        make(EPOCHS).fit(X, y, X_val=X_val, y_val=y_val)
+    for at in sites(counted.places, 20, 0):
+        model = make(EPOCHS)
+        with Instructions(at), pytest.raises(KeyboardInterrupt):
+            model.fit(X, y, X_val=X_val, y_val=y_val)
+        if hasattr(model, "report_"):
+            expected = whole[model.n_iter_]
+            if model.report_.outcome != "interrupted":
+                expected = learned(ended)
+            assert learned(model) == expected, (at, counted.places[at])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["last", "average", "AROW", "kernel", "stochastic", "network", "tree", "sequence"])
+def test_before_any_instruction_of_a_piece_the_model_has_it_or_not(name):
+    estimator, knobs, X, y = TRAINABLE[name]
+    # A copy, as those to be compared are: which objects two attributes share is written to a pickle.
+    before = copy.deepcopy(estimator(max_epochs=2, random_state=0, **knobs).fit(X, y))
+    after = copy.deepcopy(before).partial_fit(X, y)
+    with Instructions() as counted:
+        copy.deepcopy(before).partial_fit(X, y)
+    seen = set()
+    for at in sites(counted.places, 20, 0):
+        model = copy.deepcopy(before)
+        with Instructions(at), pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, y)
+        seen.add(model.n_iter_)
+        assert learned(model) == learned(before if model.n_iter_ == before.n_iter_ else after), (at, counted.places[at])
+    assert seen <= {before.n_iter_, after.n_iter_}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("shards", [None, 2])
+def test_before_any_instruction_of_a_fit_from_files_too(shards, tmp_path):
+    path = tmp_path / "rows.svm"
+    dump_svmlight_file(SHAPES, LABELS, path)
+
+    def make(most):
+        return AveragedPerceptron(max_epochs=most, random_state=0)
+
+    def train(model):
+        fit(model, path, shards=shards, checkpoint=tmp_path / "point")
+
+    whole = {}
+    for count in range(1, EPOCHS + 1):
+        whole[count] = learned(fit(make(count), path, shards=shards))
+    with Instructions(everywhere=True) as counted:
+        train(make(EPOCHS))
+    trained = [at for at, (code, _) in enumerate(counted.places) if code.co_filename.endswith(FOLLOWED)]
+    kept = []
+    for at in np.random.default_rng(0).permutation(trained)[:12].tolist():
+        model = make(EPOCHS)
+        try:
+            with Instructions(at, everywhere=True):
+                train(model)
+        except KeyboardInterrupt:  # holds the frames, and with them what iterates over the steps of training
+            if hasattr(model, "report_"):
+                assert learned(model) == whole[model.n_iter_], (at, counted.places[at])
+            else:
+                assert not hasattr(model, "coef_"), (at, counted.places[at])
+            kept.append(model.n_iter_ if hasattr(model, "report_") else 0)
+    assert len(set(kept)) > 1
+
+
+FOLLOWED = ("epochs.py", "fitting.py", "progress.py", "mixing.py", "fit_from_files.py")

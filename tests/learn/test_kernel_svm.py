@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
-from sklearn.datasets import load_iris, make_moons
+from sklearn.datasets import load_iris, load_wine, make_moons
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -135,6 +135,52 @@ def test_svm_leaves_out_rows_without_weight(cache_size):
         assert np.allclose(weighed.decision_function(X), plain.decision_function(X), atol=1e-2)
 
 
+@pytest.mark.parametrize("cache_size", [0, 200])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_equal_rows_of_two_classes_end_at_their_box_at_once(kernel, cache_size):
+    """The optimum of contradictory rows is α = C for both: a single step, as in SVC."""
+    model = KernelSVM(1e7, kernel=kernel, cache_size=cache_size).fit([[0.0], [0.0]], [0, 1])
+    assert (model.report_.outcome, model.report_.updates) == ("solved", 1)
+    assert model.dual_coef_.tolist() == [[-1e7, 1e7]]
+    many = np.repeat(np.random.default_rng(0).normal(size=(20, 3)), 2, axis=0)
+    model = KernelSVM(1e7, kernel=kernel, cache_size=cache_size).fit(many, np.arange(40) % 2)
+    assert (model.report_.outcome, model.report_.n_epochs) == ("solved", 1)
+
+
+def test_svm_that_cannot_close_its_gap_says_so_with_the_gap():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.warns(ConvergenceWarning, match="stalled with a relative duality gap"):
+        model = KernelSVM(1e7, kernel="linear").fit(X, np.arange(40) % 2)
+    assert model.report_.outcome == "stalled"
+    assert model.report_.gap > 0.9
+    assert model.report_.n_epochs < 100
+
+
+@pytest.mark.parametrize("cache_size", [0.01, 200])
+@pytest.mark.parametrize("C", [1.0, 1e7])
+@pytest.mark.parametrize("kernel", [lambda A, B: -(A @ B.T), lambda A, B: np.tanh(A @ B.T - 1)])
+def test_a_kernel_that_is_not_semidefinite_is_never_solved(kernel, C, cache_size):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.warns(ConvergenceWarning, match="not positive semidefinite"):
+        model = KernelSVM(C, kernel=kernel, cache_size=cache_size).fit(X, np.arange(40) % 2)
+    assert model.report_.outcome == "stalled"
+    assert model.report_.gap == np.inf
+    for fine in (lambda A, B: A @ B.T, lambda A, B: np.zeros((len(A), len(B)))):
+        assert KernelSVM(kernel=fine).fit(X, np.arange(40) % 2).report_.outcome == "solved"
+
+
+def test_a_polynomial_that_is_not_semidefinite_is_not_solved():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = KernelSVM(kernel="poly", degree=2, gamma=1.0, coef0=-2.0).fit(X, np.arange(40) % 2)
+    assert (model.report_.outcome, model.report_.gap) == ("stalled", np.inf)
+
+
+@pytest.mark.parametrize("kind", [KernelSVM, KernelPerceptron])
+def test_a_complex_kernel_is_refused(kind):
+    with pytest.raises(ValueError, match="kernel returned complex numbers"):
+        kind(kernel=lambda A, B: (A @ B.T).astype(complex)).fit([[0.0], [1.0]], [0, 1])
+
+
 def test_svm_that_ran_out_of_rounds_says_so():
     X, y = make_moons(90, noise=0.3, random_state=0)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
@@ -230,3 +276,9 @@ def test_a_step_of_a_pair_is_the_best_in_its_box(seed):
     U, V = np.meshgrid(np.linspace(low, high, 201), np.linspace(down, up, 201))
     values = r * U + s * V - 0.5 * (a * U**2 + 2 * c * U * V + b * V**2)
     assert r * u + s * v - 0.5 * (a * u**2 + 2 * c * u * v + b * v**2) >= values.max() - 1e-12
+
+
+def test_a_gap_that_closes_slowly_is_not_given_up():
+    """Features of unequal scales and a large C: in the end the gap closes because the primal falls."""
+    model = KernelSVM(kernel="linear", C=1000.0, max_epochs=3000).fit(*load_wine(return_X_y=True))
+    assert model.report_.outcome == "solved"

@@ -65,10 +65,10 @@ def naive_ascent(G, y, alpha, limit, f, slack, most):
         i = int(np.argmax(violation))
         if violation[i] <= slack:
             return step
-        regular = G[i, i] * np.diag(G) - G[i] ** 2 > 1e-12 * G[i, i] * np.diag(G)
         gains = np.zeros(n)
-        for k in np.flatnonzero(regular):
-            u, v = np.linalg.solve(G[np.ix_([i, k], [i, k])], r[[i, k]])
+        for k in range(n):
+            a, b, c = G[i, i], G[k, k], G[i, k]
+            u, v = np.array([b * r[i] - c * r[k], a * r[k] - c * r[i]]) / max(a * b - c * c, 1e-12 * a * b)
             if r[i] * u > 0 and ((v > 0 and free[k][0]) or (v < 0 and free[k][1])):
                 gains[k] = r[i] * u + r[k] * v
         j = int(np.argmax(gains))

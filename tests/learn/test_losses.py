@@ -6,7 +6,8 @@ from scipy.optimize import minimize_scalar
 from sklearn._loss import loss as theirs
 from sklearn.linear_model import _sgd_fast as sgd
 
-from rosenblatt.learn.linear.losses import CODES, LOSSES, curve, names, near
+from rosenblatt.learn.linear.compiled_losses import curve, near
+from rosenblatt.learn.linear.losses import CODES, LOSSES, names
 from rosenblatt.learn.linear.penalties import PENALTIES
 
 WIDTH = 0.4
@@ -133,3 +134,20 @@ def test_shrinking_is_the_proximal_map(name):
 
             found = float(penalty.shrink(np.array([w]), step, 0.5, 0.4)[0])
             assert above(found) <= minimize_scalar(above, bracket=(w - 1, w + 1), tol=1e-12).fun + 1e-12
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "zero_one"])
+def test_conjugate_is_the_largest_distance_to_a_line(name):
+    """ℓ*(u) = max_m um − ℓ(m), on a grid; it is never below, for any m, and is reached."""
+    loss, m = LOSSES[name], np.linspace(-60, 60, 240_001)
+    low, high = loss.slopes(WIDTH)
+    u = np.linspace(max(low, -5.0), min(high, 5.0), 41)
+    of_m = curve(name, m, WIDTH)
+    most = np.array([np.max(one * m - of_m) for one in u])
+    found = loss.conjugate(u, WIDTH)
+    assert (found >= most - 1e-12).all()
+    inner = slice(1, -1) if name in ("log", "exponential", "log_cosh") else slice(None)
+    assert np.allclose(found[inner], most[inner], atol=1e-6)
+    slopes = curve(name, m, WIDTH, slopes=True)
+    assert (slopes >= low).all()
+    assert (slopes <= high).all()

@@ -5,27 +5,25 @@ import pytest
 from array_api_compat import array_namespace
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
-from rosenblatt.learn.linear.losses import LOSSES, curve
+from rosenblatt.learn.linear.compiled_losses import curve
+from rosenblatt.learn.linear.losses import LOSSES
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import wide_product
+from rosenblatt.learn.linear.softmax import softmax
 
 NUMPY = array_namespace(np.empty(0))
 
 
-def test_every_loss_that_can_be_learned_has_its_form_on_arrays():
-    assert set(ARRAY_LOSSES) == {name for name, loss in LOSSES.items() if not loss.refusal}
+LEARNED = {name: loss for name, loss in LOSSES.items() if not loss.refusal}
 
 
-@pytest.mark.parametrize("name", sorted(ARRAY_LOSSES))
+@pytest.mark.parametrize("name", sorted(LEARNED))
 def test_losses_on_arrays_are_those_of_the_online_learners_kinks_too(name):
     m = np.concatenate([np.linspace(-3, 3, 61), [0.0, 1.0, -1.0, 0.1, -0.1, 20.0, -20.0]])
-    value, slope = ARRAY_LOSSES[name].both(NUMPY, m, 0.1)
+    value, slope = LEARNED[name].arrays(NUMPY, m, 0.1)
     np.testing.assert_allclose(value, curve(name, m), rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(slope, curve(name, m, slopes=True), rtol=1e-13, atol=1e-13)
-    assert ARRAY_LOSSES[name].of == LOSSES[name].of
-    assert ARRAY_LOSSES[name].smooth is not LOSSES[name].kinked
 
 
 def test_softmax_does_not_depend_on_the_level_of_the_scores():
@@ -56,7 +54,7 @@ PROBLEMS = [
     ("log", "codes"),
     ("log", "labels"),
     *((name, "signs") for name in ("log", "squared_hinge", "hinge", "perceptron", "modified_huber", "exponential")),
-    *((name, "numbers") for name, loss in ARRAY_LOSSES.items() if loss.of == "residual"),
+    *((name, "numbers") for name, loss in LEARNED.items() if loss.of == "residual"),
 ]
 
 

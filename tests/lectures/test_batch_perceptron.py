@@ -111,7 +111,7 @@ def test_the_trace_of_a_batch_names_the_rows_that_were_wrong(exact):
     assert [step.row for step in run] == [None, None, None]
     assert "0, 1, 2, 3, 4, 5" in str(run)
     assert "rows that move w" in str(run)
-    assert rosenblatt.Trace.from_json(run.to_json()) == run
+    assert rosenblatt.records.Trace.from_json(run.to_json()) == run
     weighted = trace(X, y, update="batch", exact=exact, sample_weight=[2, 1, 1, 1, 1, 1])
     assert weighted.steps[0].rows == (0, 1, 2, 3, 4, 5)
 

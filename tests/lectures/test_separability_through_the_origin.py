@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 import rosenblatt
-from rosenblatt import CertificateError, InseparableError, Separability, max_margin, separability
+from rosenblatt import CertificateError, InseparableError, max_margin, separability
+from rosenblatt.plot.verdict import separability_verdict
 from rosenblatt.prove.exact.records import document_digest
-from rosenblatt.show.verdict import separability_verdict
+from rosenblatt.records import Separability
 
 CASE_8 = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
 

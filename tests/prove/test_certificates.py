@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exact
-from rosenblatt import CertificateError, Separability, SeparabilityByClass, separability
+from rosenblatt import CertificateError, separability
+from rosenblatt.records import Separability, SeparabilityByClass
 from verdicts import APART, QUASI, XOR, checked, refused, rows_and_labels
 
 

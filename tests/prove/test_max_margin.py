@@ -22,12 +22,11 @@ from rosenblatt import (
     CertificateError,
     InseparableError,
     MaxMargin,
-    Separability,
     UndecidedError,
-    WidestPlane,
     max_margin,
     separability,
 )
+from rosenblatt.records import Separability, WidestPlane
 
 APART = ([[0.0, 1.0], [1.0, 0.0], [3.0, 3.0], [4.0, 2.0]], [0, 0, 1, 1])
 

@@ -1,7 +1,9 @@
 """Complete, quasi-complete or overlap: against the slow twin, known cases, bad scales and very many columns."""
 
+import itertools
 import math
 import os
+from contextlib import contextmanager
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -206,6 +208,147 @@ def test_rows_of_every_scale():
     grown = X * (10.0 ** rng.integers(-12, 13, 14))[:, None]
     z = exact.verdict(X.tolist(), y.tolist(), fit_intercept=False)
     assert checked(grown, y, fit_intercept=False).verdict == z
+
+
+@contextmanager
+def few_steps():
+    """Refuse a search that takes far more steps than any of these small sets needs."""
+    from rosenblatt.prove.exact.arithmetic import SignedRows
+    from rosenblatt.prove.separation.simplex import ExactSimplex
+
+    def counted(step):
+        steps = itertools.count()
+
+        def count(*given, **options):
+            assert next(steps) < 3_000, "the search does not end"
+            return step(*given, **options)
+
+        return count
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SignedRows, "signs", counted(SignedRows.signs))
+        patch.setattr(ExactSimplex, "run", counted(ExactSimplex.run))
+        yield
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-180, 1e-200])
+def test_rows_whose_squares_underflow(scale):
+    for seed in range(12):
+        X = np.random.default_rng(seed).integers(-3, 4, (5, 5)) * scale
+        y = np.arange(5) % 3
+        with few_steps():
+            verdicts = checked(X, y, fit_intercept=False)
+        for k, found in verdicts.items():
+            assert found.verdict == exact.verdict(X.tolist(), (y == k).astype(int).tolist(), False), (seed, k)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows_and_labels(), st.booleans(), st.data())
+def test_powers_of_two_change_no_verdict(data, fit_intercept, draws):
+    # Multiplied by powers of two, columns and without an intercept rows stay as separable as they were.
+    X, y = np.array(data[0]), data[1]
+    X /= 2.0 ** np.frexp(np.abs(X).max(axis=0, initial=0.0))[1]
+    columns = draws.draw(st.lists(st.integers(-900, 900), min_size=X.shape[1], max_size=X.shape[1]))
+    rows = [0] * len(X)
+    if not fit_intercept:
+        columns = [columns[0]] * X.shape[1] if draws.draw(st.booleans()) else [int(c / 9) for c in columns]
+        rows = draws.draw(st.lists(st.integers(-100, 100), min_size=len(X), max_size=len(X)))
+    scaled = np.ldexp(np.ldexp(X, columns), np.array(rows)[:, None])
+    with few_steps():
+        verdict = checked(scaled, y, fit_intercept=fit_intercept)
+    assert verdict.verdict == exact.verdict(X.tolist(), y, fit_intercept)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows_and_labels(), st.booleans(), st.integers(-300, 300))
+def test_every_power_of_ten(data, fit_intercept, power):
+    X, y = np.array(data[0]), data[1]
+    X = X / np.abs(X).max(initial=1.0) * float(f"1e{power}")
+    with few_steps():
+        verdict = checked(X, y, fit_intercept=fit_intercept)
+    assert verdict.verdict == exact.verdict(X.tolist(), y, fit_intercept)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10_000), st.integers(-300, 300), st.integers(-300, 300), st.booleans())
+def test_signs_are_those_of_fractions_at_every_scale(seed, of_rows, of_plane, sparse):
+    # Sums that cancel up to a rounding error, at scales where squares of rows or of w underflow or overflow.
+    from rosenblatt.prove.exact.claims import signed_rows
+    from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
+
+    rng = np.random.default_rng(seed)
+    w = rng.integers(-9, 10, 3) * float(f"1e{of_plane}") / 10
+    X = rng.integers(-9, 10, (8, 3)) / 10
+    X[:, 2] = -(X[:, :2] @ w[:2]) / w[2] if w[2] else X[:, 2]
+    X *= float(f"1e{of_rows}")
+    y = [0, 1] * 4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rosenblatt.prove.exact.labelled_rows.DENSE_VALUES", 0)
+        z = signed_rows(read_labelled_rows(sp.csr_matrix(X) if sparse else X, y), 1, False)
+    for plane in (w, [Fraction(value) for value in w]):
+        values = [sum(Fraction(a) * Fraction(b) for a, b in zip(row, w, strict=True)) for row in X]
+        assert z.signs(plane).tolist() == [
+            int(np.sign(value)) * (1 if label else -1) for value, label in zip(values, y, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("scale", [2.0**-700, 2.0**-520, 1.0])
+def test_a_plane_that_only_rounding_puts_on_the_right_side_is_refused(scale):
+    rng, false = np.random.default_rng(0), 0
+    w = np.ones(9)
+    for _ in range(300):
+        x = rng.standard_normal(9)
+        x[8] = -x[:8].sum()
+        x *= scale
+        if float(x @ w) > 0 > sum(map(Fraction, x)):
+            verdict = checked([x, -x], [1, 0], fit_intercept=False)
+            refused(verdict, [x, -x], [1, 0], "coef", coef=w)
+            false += 1
+    assert false > 5
+
+
+def test_a_plane_that_overflowed_separates_nothing():
+    from rosenblatt.prove.exact.claims import signed_rows
+    from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
+
+    z = signed_rows(read_labelled_rows([[-1.0], [1.0]], [0, 1]), 1, False)
+    for value in (math.inf, -math.inf, math.nan):
+        assert z.signs(np.array([value])).tolist() == [0, 0]
+    X = np.zeros((4, 1600))
+    X[:, :4] = [[1e-200, 0, 0, 0], [-1e-200, 1e-160, 0, 0], [0, -1e-160, 1e-320, 0], [0, 0, -1e-320, 5e-324]]
+    checked(sp.csr_matrix(X), [0, 1, 0, 1], fit_intercept=False)
+
+
+def test_a_search_that_takes_too_long_is_undecided(monkeypatch):
+    from rosenblatt.prove.separation import search, simplex
+
+    monkeypatch.setattr(simplex.FloatSimplex, "run", lambda self, most, tolerance=1e-9: False)
+    monkeypatch.setattr(search, "MAX_EXACT_WORK", 0)
+    for X, y in (APART, QUASI, XOR):
+        verdict = checked(X, y)
+        assert (verdict.verdict, verdict.separable, verdict.rows) == ("undecided", None, None)
+    monkeypatch.setattr(search, "MAX_EXACT_WORK", 1e11)
+    steps, decide = itertools.count(), search.find_plane_or_witness
+    monkeypatch.setattr(search, "find_plane_or_witness", lambda q: None if next(steps) else decide(q))
+    verdict = checked(*QUASI)
+    assert (verdict.verdict, verdict.separable, verdict.rows) == ("undecided", False, (1, 2))
+
+
+def test_a_direction_that_three_perturbations_leave_at_zero():
+    # (x − 3)(x − 9)(x − 27) = x³ − 39x² + 351x − 729 is 0 wherever the perturbations began again.
+    from rosenblatt.prove.exact.claims import signed_rows
+    from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
+    from rosenblatt.prove.separation.projected_rows import project_rows
+    from rosenblatt.prove.separation.quasi_complete import full_support_direction
+
+    z = signed_rows(read_labelled_rows([[1.0, 1.0, 0.0, 0.0, 0.0]], [1]), 1, False)
+    vectors = [(*(Fraction(int(i == k)) for i in range(4)), Fraction(c)) for k, c in enumerate((-729, 351, -39, 1))]
+    w = tuple(351 * a + 729 * b for a, b in zip(vectors[0], vectors[1], strict=True))
+    assert w[4] == 0
+    with few_steps():
+        found = full_support_direction(project_rows(z, vectors, [0, 1, 2, 3], False), w, None)
+    assert all(found)
+    assert z.signs(found).tolist() == [1]
 
 
 @pytest.mark.parametrize("gap", [1e-6, 1e-12, 2.0**-45, 2.0**-52])

@@ -2,7 +2,8 @@
 
 A `Solver` learns, a `Source` provides the examples, and `Training` runs the solver over the source: in memory, from
 files, in threads and on a cluster. It counts and times epochs, undoes an interrupted epoch, scores held-out rows,
-restores the best epoch and decides when to stop.
+restores the best epoch and decides when to stop. An epoch is made, for its weights and for its record, by one
+assignment: Ctrl-C comes before it or after it.
 """
 
 from __future__ import annotations
@@ -191,7 +192,8 @@ class Solver:
     """A learning algorithm: a state, and what an epoch does to it.
 
     `begin` is called once per run, `epoch` and `ending` once per epoch. If an epoch is interrupted, `state` is
-    replaced by what `copy` returned before it.
+    replaced by what `copy` returned before it; what a solver stores elsewhere must not be part of the model, or
+    depend on which of the two `state` is.
     """
 
     state: Any  # with seed, epoch, updates and copy(): everything that a later epoch needs
@@ -221,6 +223,11 @@ class Solver:
     def model(self) -> Any:
         """The model that predicts: planes, votes, support rows or layers."""
         return self.state.kept()
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The fitted attributes of an estimator that describe the solution, in addition to the model."""
+        return {}
 
     def radius(self, facts: Facts) -> float:
         """R = max‖x‖, for the report."""
@@ -279,6 +286,11 @@ class Training:
     rollback: bool = True
     outcome: str = "budget"
     asked: bool = False
+    # The state at the end of the last whole epoch, or a copy of it, and the number of records at that time.
+    _whole: tuple[Any, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._whole = self.solver.state, len(self.records)
 
     def __iter__(self) -> Iterator[PartOfEpoch | EpochRecord]:
         """Train; yields each finished part of an epoch, and the record at its end."""
@@ -303,23 +315,24 @@ class Training:
             self.outcome, solver.state = "early", best[1]
 
     def _epoch(self) -> Iterator[PartOfEpoch]:
-        solver, began = self.solver, time.perf_counter()
-        # Before the first complete epoch there is no state worth restoring.
-        before = solver.copy() if self.rollback and solver.state.epoch else None
+        solver, records, began = self.solver, self.records, time.perf_counter()
+        if self.rollback and solver.state.epoch:  # before the first whole epoch there is no state worth restoring
+            self._whole = solver.copy(), len(records)
         updates = solver.state.updates
-        try:
-            yield from solver.epoch(self.source)
-            ending = solver.ending(self.source)
-            if not math.isfinite(ending.loss):
-                raise NotFiniteError(f"The loss overflowed in epoch {solver.state.epoch + 1}")
-        except BaseException:
-            if before is not None:
-                solver.state = before
-            raise
+        yield from solver.epoch(self.source)
+        ending = solver.ending(self.source)
+        if not math.isfinite(ending.loss):
+            raise NotFiniteError(f"The loss overflowed in epoch {solver.state.epoch + 1}")
         state = solver.state
         state.epoch += 1
         seconds = time.perf_counter() - began
-        # Immediately: whatever is interrupted from here on, this epoch is complete.
-        self.records.append(
+        records.append(
             EpochRecord(state.epoch, state.updates - updates, ending.errors, ending.loss, seconds, ending.converged)
         )
+        # A signal is handled before this assignment, and the epoch is undone, or after it, and the epoch is whole.
+        self._whole = state, len(records)
+
+    def undo(self) -> None:
+        """Go back to the end of the last whole epoch, from wherever the run was interrupted."""
+        self.solver.state, count = self._whole
+        del self.records[count:]

@@ -356,7 +356,8 @@ class MixedSolver(Solver):
     """Runs a linear solver on every shard of a source, and mixes the results."""
 
     def __init__(self, inner: OnlineSolver | StochasticSolver, sharding: Sharding) -> None:
-        self.inner, self.sharding = inner, sharding
+        self.inner = inner
+        self._before = self._after = inner.state, sharding  # the states at the start and at the end of an epoch
 
     @property
     def state(self) -> State:
@@ -366,6 +367,11 @@ class MixedSolver(Solver):
     @state.setter
     def state(self, state: State) -> None:
         self.inner.state = state
+
+    @property
+    def sharding(self) -> Sharding:
+        """How training went up to the state, which may be that before an interrupted epoch."""
+        return self._after[1] if self.state is self._after[0] else self._before[1]
 
     @property
     def finished(self) -> str:  # type: ignore[override]
@@ -388,12 +394,10 @@ class MixedSolver(Solver):
             mistakes.append(part.updates)
             computing += part.seconds
             yield PartOfEpoch(part.rows, part.updates)
-        self.state = mixer.mixed()
-        self.inner.take(mixer.losses, mixer.violations, sum(mistakes))
-        after = source.spent()
+        mixed, after = mixer.mixed(), source.spent()
         reading = after.reading - before.reading
         wall = (time.perf_counter() - began) * max(before.slots, after.slots)
-        self.now = replace(
+        now = replace(
             record,
             mistakes=(*record.mistakes, tuple(mistakes)),
             weighted=record.weighted + mixer.weighted,
@@ -403,12 +407,13 @@ class MixedSolver(Solver):
             reading=record.reading + reading,
             waiting=record.waiting + max(wall - computing - reading, 0.0),
         )
+        self._before, self._after = (self.state, record), (mixed, now)
+        self.state = mixed
+        self.inner.take(mixer.losses, mixer.violations, sum(mistakes))
 
     def ending(self, source: Source) -> Ending:
         """Delegates to the inner solver."""
-        ending = self.inner.ending(source)
-        self.sharding = self.now  # of complete epochs only
-        return ending
+        return self.inner.ending(source)
 
     def copy(self) -> State:
         """The state itself, because an epoch replaces it."""

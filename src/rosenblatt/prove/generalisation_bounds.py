@@ -33,7 +33,7 @@ class GeneralisationBound:
 
     Examples
     --------
-    >>> from rosenblatt import GeneralisationBound
+    >>> from rosenblatt.records import GeneralisationBound
     >>> bound = GeneralisationBound(name="held out", value=0.05, basis="3 errors on 100 rows")
     >>> bound.vacuous
     False

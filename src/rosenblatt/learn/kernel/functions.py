@@ -48,9 +48,12 @@ class Kernel:
         assert callable(self.kind)
         returned = self.kind(A, B)
         try:
-            values = np.array(returned, dtype=A.dtype, order="C")
+            found = np.asarray(returned)
+            values = None if np.iscomplexobj(found) else np.array(found, dtype=A.dtype, order="C")
         except (TypeError, ValueError):
             raise ValueError(f"kernel must return a matrix of numbers, got {returned!r:.200}.") from None
+        if values is None:
+            raise ValueError("kernel returned complex numbers: a kernel is real, so return the real part if it is one.")
         if values.shape != (A.shape[0], B.shape[0]):
             raise ValueError(f"kernel returned shape {values.shape} for {A.shape[0]} and {B.shape[0]} rows.")
         if not np.isfinite(values).all():
@@ -61,7 +64,7 @@ class Kernel:
 
     def squares(self, A: Any) -> Array:
         """‖x‖² of every row of A, if the kernel depends on it."""
-        return _squares(A) if self.kind == "rbf" else np.zeros(A.shape[0])
+        return squared_lengths(A) if self.kind == "rbf" else np.zeros(A.shape[0])
 
     def _apply(self, values: Array, squares: tuple[Array, Array]) -> None:
         """Turn dot products x·x′ into kernel values, in place (RBF: with the shift)."""
@@ -85,10 +88,38 @@ class Kernel:
             return np.array([self.block(A[i : i + 1], A[i : i + 1])[0, 0] for i in range(A.shape[0])], np.float64)
         if self.kind == "rbf":
             return np.full(A.shape[0], 1.0 + self.shift)
-        squares = _squares(A)
+        squares = squared_lengths(A)
         if self.kind == "poly":
             squares = np.asarray((self.gamma * squares + self.coef0) ** self.degree)
         return np.asarray(squares + self.shift)
+
+    @property
+    def definite(self) -> bool:
+        """Whether every matrix of values is known to be positive semidefinite, whatever the rows."""
+        if self.kind == "poly":
+            return self.coef0 >= 0.0 and self.degree == int(self.degree)
+        return not callable(self.kind)
+
+    def rounding(self, lengths2: Array, weights: Array, width: int, eps: float) -> Array:
+        """A bound on the rounding of Σ_j weights_j K(x_i, x_j) for every row i, where weights_j ≥ 0.
+
+        `lengths2` are ‖x‖², or K(x, x) of a callable, whose values count as exact; `width` is the number of features.
+        With K(x, x′) ≤ κκ′ a dot product, a power or a sum of m terms has an error of at most a multiple of m·eps·κκ′;
+        the exponent of the RBF is rounded in units of ‖x‖² + ‖x′‖², however near the rows are.
+        """
+        terms, exponent = 4.0 + np.count_nonzero(weights), np.zeros(lengths2.size)
+        size2 = np.abs(lengths2)
+        if self.kind == "linear":
+            terms += width + 4.0
+        elif self.kind == "poly":
+            size2 = (self.gamma * size2 + abs(self.coef0)) ** self.degree
+            each = (width + 4.0) * eps
+            terms += (self.degree * each if self.degree >= 1 else each**self.degree) / eps
+        elif self.kind == "rbf":
+            exponent = (2.0 * width + 8.0) * self.gamma * (lengths2 * weights.sum() + lengths2 @ weights)
+            size2 = np.ones(lengths2.size)
+        size = np.sqrt(size2 + self.shift)
+        return np.asarray(eps * (terms * size * float(size @ weights) + exponent))
 
     def score(self, A: Any, support: Any, coef: Array) -> Array:
         """Σ_j coef_jk K(x, s_j) for every row of A, (a, K), in double; a block of support rows at a time."""
@@ -100,7 +131,8 @@ class Kernel:
         return out
 
 
-def _squares(A: Any) -> Array:
+def squared_lengths(A: Any) -> Array:
+    """‖x‖² of every row of A, in double precision."""
     if sp.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", A, A, dtype=np.float64))

@@ -7,12 +7,14 @@ columns that take part only; the rows that were used least recently make room.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Dense, Examples, widened
+from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, Kernel
 from rosenblatt.learn.kernel.pair_ascent import AscentRows, CachedKernelRows
 from rosenblatt.learn.kernel.perceptron import BLOCK, kernel_overflow
@@ -20,6 +22,7 @@ from rosenblatt.learn.models import copy_rows
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 64  # at most: one matrix product is faster than its rows one by one
+ROUNDING = 10.0  # times n units in the last place of the largest value: a negative eigenvalue that may be 0
 
 
 @compiled
@@ -47,7 +50,12 @@ class KernelRowCache:
     cached: CachedKernelRows
     index = np.zeros(0, np.int64)
 
-    def __init__(self, examples: Examples, kernel: Kernel, limit: float, largest_part: int, dtype: Any) -> None:
+    def __init__(
+        self, examples: Examples, kernel: Kernel, limit: float, largest_part: int, dtype: Any, precision: Any = None
+    ) -> None:
+        self.precision = np.dtype(
+            precision or examples.dtype
+        )  # in which kernel values are computed; `dtype`: in which they are kept
         self.examples, self.kernel, self.n = examples, kernel, examples.target.shape[0]
         self.sparse = not isinstance(examples.rows, Dense) and not callable(kernel.kind)  # products need columns of B
         self.squares = np.concatenate([kernel.squares(self._rows(part)) for part in _blocks(np.arange(self.n))])
@@ -60,8 +68,13 @@ class KernelRowCache:
 
     @property
     def exact(self) -> bool:
-        """Whether the kernel values are those of double precision."""
+        """Whether the kernel values are kept in double precision."""
         return bool(self.dtype == np.float64)
+
+    @property
+    def precise(self) -> bool:
+        """Whether they are computed in it, too."""
+        return self.exact and bool(self.precision == np.float64)
 
     def fits(self, m: int) -> bool:
         """Whether m rows may be chosen: the whole matrix may leave no room for them."""
@@ -134,8 +147,8 @@ class KernelRowCache:
         """These rows; neighbours are not copied if they are dense."""
         rows = self.examples.rows
         if isinstance(rows, Dense) and index[-1] - index[0] == index.size - 1 and (np.diff(index) == 1).all():
-            return rows.values[index[0] : index[-1] + 1].astype(widened(rows.values.dtype), copy=False)
-        return copy_rows(rows, index, self.examples.n_features)
+            return rows.values[index[0] : index[-1] + 1].astype(self.precision, copy=False)
+        return copy_rows(rows, index, self.examples.n_features).astype(self.precision, copy=False)
 
     def _all(self) -> Array:
         """The whole matrix, which is symmetric: each block is computed once."""
@@ -152,19 +165,46 @@ class KernelRowCache:
             raise kernel_overflow()
         return out
 
-    def scores(self, beta: Array) -> Array:
-        """Σ_j β_jk K̂(x, x_j) for every row x, (n, K), from kernel values in the precision of the rows."""
-        if self.whole is not None:
+    def scores(self, beta: Array, precision: Any = None) -> Array:
+        """Σ_j β_jk K̂(x, x_j) for every row x, (n, K), from kernel values in this precision, or in that of the cache."""
+        precision = np.dtype(precision or self.precision)
+        if self.whole is not None and precision == self.precision:
             return np.asarray(self.whole @ beta)
-        out = np.zeros(beta.shape)
+        out = np.zeros(beta.shape, np.promote_types(precision, np.float64))
         moved = np.flatnonzero(beta.any(axis=1))
         for some in _blocks(moved, COLUMNS_AT_ONCE):
-            B = self._rows(some)
+            B = self._rows(some).astype(precision, copy=False)
             B = B.tocsc() if self.sparse else B
             for part in _blocks(np.arange(self.n)):
-                block = self.kernel.block(self._rows(part), B, (self.squares[part], self.squares[some]))
-                out[part] += block.astype(np.float64, copy=False) @ beta[some]
+                A = self._rows(part).astype(precision, copy=False)
+                block = self.kernel.block(A, B, (self.squares[part], self.squares[some]))
+                out[part] += block.astype(out.dtype, copy=False) @ beta[some]
         return out
+
+    def definite(self, first: Array) -> bool:
+        """Whether K̂ has no negative eigenvalue beyond rounding; of as many rows as fit, `first` before others.
+
+        A Cholesky decomposition exists if and only if the matrix is positive definite.
+        """
+        if self.kernel.definite:
+            return True
+        if self.whole is not None:
+            values = self.whole.copy()
+        else:
+            present = np.arange(self.n) if self.examples.present is None else self.examples.present
+            order = np.concatenate([first, np.setdiff1d(present, first)])
+            chosen = np.sort(order[: max(2, math.isqrt(self.memory.size))])
+            values = self.kernel.block(self._rows(chosen), self._rows(chosen)).astype(np.float64)
+            values = np.tril(values) + np.tril(values, -1).T
+        size = float(np.abs(values).max(initial=0.0))
+        if size == 0.0:
+            return True
+        values.flat[:: values.shape[0] + 1] += ROUNDING * values.shape[0] * np.finfo(self.precision).eps * size
+        try:
+            scipy.linalg.cholesky(values, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return False
+        return True
 
 
 def _blocks(index: Array, size: int = BLOCK) -> list[Array]:

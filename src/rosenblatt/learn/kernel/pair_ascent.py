@@ -20,7 +20,7 @@ from rosenblatt.compiling import OPTIONS, compiled, vectorised
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # rows among which the place of a maximum is searched
 NEARLY = 0.7  # part of a violation, or of a gain, for which a row in memory is taken instead of a missing one
-SINGULAR = 1e-12  # a determinant below this part of the product of its diagonal is rounding
+SINGULAR = 1e-12  # a determinant below this part of the product of its diagonal is rounding, and counts as this part
 
 
 @compiled
@@ -122,9 +122,10 @@ def _gains(r: Array, up: Array, down: Array, gains: Array, p: Array, diagonal: A
         b, c, s = diagonal[k], p[k], r[k]
         det = a * b - c * c
         u, v = (b * t - c * s) * t, a * s - c * t  # the step of the other row times t, of this row; both times det
-        regular, allowed = det > SINGULAR * a * b, (v * up[k] > 0.0) | (v * down[k] > 0.0)
-        gain = (u + v * s) / (det if regular else 1.0)
-        gain = gain if regular & allowed & (u > 0.0) & (gain > 0.0) else 0.0
+        least, allowed = SINGULAR * a * b, (v * up[k] > 0.0) | (v * down[k] > 0.0)
+        det = det if det > least else least  # of equal rows that disagree: the step ends at their box
+        gain = (u + v * s) / (det if det > 0.0 else 1.0)
+        gain = gain if (det > 0.0) & allowed & (u > 0.0) & (gain > 0.0) else 0.0
         gains[k] = gain
         most = max(most, ordered(gain))
     return most

@@ -14,6 +14,13 @@ optimum; with g = 1 − yf it is
 
 so that rows that are rightly left out add nothing to it, and the gap is known from the working set while f of other
 rows is out of date.
+
+A round updates f step by step, and its rounding adds up. So a gap is believed only after a check: f is computed again
+from the rows and α in double precision (where that does not suffice for a dot product, in extended), with a bound
+e_i ≥ |f_i − K̂β_i| on its own rounding. No term of the gap changes by more than max(α_i, C s_i − α_i)·e_i, or by more
+than one of the two where the sign of g is certain; their sum is added to the gap. If it is still above `tol`, training
+goes on from the new f. A plane is given up when checks no longer lower its gap, when a round makes no step or hardly
+raises the dual, and when the kernel is not positive semidefinite: then the gap bounds nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +33,7 @@ import numpy as np
 
 from rosenblatt.data.examples import VALUES_AT_ONCE, Examples
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.kernel.functions import Kernel
+from rosenblatt.learn.kernel.functions import Kernel, squared_lengths
 from rosenblatt.learn.kernel.kernel_row_cache import KernelRowCache
 from rosenblatt.learn.kernel.pair_ascent import AscentRows, ascend_in_pairs, gap_of
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
@@ -42,6 +49,10 @@ SHRINK_STEPS = 1000  # between two searches for rows to leave out
 FEWER = 0.8  # rows are left out if at most this share of the working set remains
 CLOSED = 0.9  # part of the tolerance at which the gap of the working set counts as closed
 LARGEST_SINGLE = 1e30  # kernel values above this are kept in double precision
+CHECKS = 5  # in a row that do not halve the gap of a plane, before it is given up
+SLOW_ROUNDS = 50  # over which the rise of a dual is measured
+MOST_ROUNDS = 10_000  # in which such a rise must be able to close the gap
+MOST_EXTENDED = 100_000_000  # products of two values in extended precision per check, which has no fast ones
 
 
 @dataclass
@@ -56,18 +67,37 @@ class BinaryDual:
     primal: float = np.inf
     dual: float = 0.0
     steps: int = 0
-
-    @property
-    def gap(self) -> float:
-        """(primal − dual)/primal; 0 at the optimum."""
-        return (self.primal - self.dual) / max(self.primal, 1e-300) if np.isfinite(self.primal) else np.inf
+    gap: float = np.inf  # (primal − dual)/primal; 0 at the optimum
+    checked: bool = False  # whether the gap includes a bound on its rounding
+    given_up: bool = False
+    lowest: float = np.inf  # gap of a check that halved the one before
+    checks: int = 0  # since then
+    earlier: tuple[int, float, float] = (0, -np.inf, np.inf)  # a round, and the dual and the gap after it
 
     def evaluate(self) -> None:
-        """Compute the primal and dual objectives at α."""
+        """Compute the primal and dual objectives at α, and the gap."""
         square = float(self.alpha * self.y @ self.f)
         slacks = np.maximum(0.0, 1.0 - self.y * self.f)
         self.primal = 0.5 * square + float(self.limit @ slacks)
         self.dual = float(self.alpha.sum()) - 0.5 * square
+        self.gap, self.checked = (self.primal - self.dual) / max(self.primal, 1e-300), False
+
+    def check(self, f: Array, error: Array) -> float:
+        """Take over f, whose rounding is at most `error`, and bound the gap; the part of it that is due to rounding."""
+        alpha, limit, y = self.alpha, self.limit, self.y
+        self.f = f.astype(np.float64)
+        self.evaluate()
+        g, eps = 1.0 - y * f, float(np.finfo(f.dtype).eps)
+        error = error + 2.0 * eps * (1.0 + np.abs(f))
+        room = np.where(g > error, limit - alpha, np.where(g < -error, alpha, np.maximum(alpha, limit - alpha)))
+        slacks = limit * np.maximum(0.0, g)
+        rounding = float(room @ error) + (y.size + 8.0) * eps * float((slacks + alpha * np.abs(g)).sum())
+        primal = 0.5 * float(alpha * y @ f) + float(slacks.sum())
+        primal -= float((0.5 * alpha + np.where(g > -error, limit, 0.0)) @ error) + (y.size + 8.0) * eps * self.primal
+        primal = max(primal, 1e-300)
+        gap = float((slacks - alpha * g).sum())
+        self.gap, self.checked = (max(gap, 0.0) + rounding) / primal, True
+        return rounding / primal
 
     def at_work(self, index: Array, diagonal: Array) -> AscentRows:
         """These rows, for an ascent."""
@@ -140,10 +170,11 @@ def new_kernel_dual_state(
 
 
 class KernelDualSolver(KernelSolver):
-    """Makes rounds until the relative duality gap of every plane is at most `tol`."""
+    """Makes rounds until the relative duality gap of every plane is at most `tol`, or can no longer be lowered."""
 
     finished = "solved"
     iterates = True
+    definite = False  # whether the kernel has been found to be positive semidefinite
     state: KernelDualState
 
     def __init__(self, state: KernelDualState, tol: float, memory: float) -> None:
@@ -155,39 +186,105 @@ class KernelDualSolver(KernelSolver):
         examples, kernel, state = self.examples, self.state.kernel, self.state
         every = np.arange(examples.target.shape[0])
         blocks = (copy_rows(examples.rows, every[at : at + BLOCK], examples.n_features) for at in every[::BLOCK])
-        self.diagonal = np.concatenate([kernel.diagonal(one) for one in blocks])
-        state.reach2 = float(self.diagonal[every if examples.present is None else examples.present].max())
+        both = [(kernel.diagonal(one), squared_lengths(one)) for one in blocks]
+        self.diagonal, lengths2 = (np.concatenate(one) for one in zip(*both, strict=True))
+        present = every if examples.present is None else examples.present
+        state.reach2 = float(self.diagonal[present].max())
+        self.lengths2 = np.zeros(every.size)  # rows without weight may overflow
+        self.lengths2[present] = (self.diagonal if callable(kernel.kind) else lengths2)[present]
         if not np.isfinite(state.reach2):
             raise kernel_overflow()
-        self._new_cache(np.float32 if state.reach2 < LARGEST_SINGLE else np.float64)
+        self._new_cache(np.float32 if state.reach2 < LARGEST_SINGLE else np.float64, examples.dtype)
 
-    def _new_cache(self, dtype: Any) -> None:
+    def _new_cache(self, dtype: Any, precision: Any) -> None:
         n = self.diagonal.size
         largest_part = max((one.rows.size for one in self.state.planes if one.rows.size < n), default=0)
-        self.cache = KernelRowCache(self.examples, self.state.kernel, self.memory, largest_part, dtype)
+        self.cache = KernelRowCache(self.examples, self.state.kernel, self.memory, largest_part, dtype, precision)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One round of each plane that is not solved yet."""
         state, before, gap = self.state, self.state.updates, self.state.gap
         moved = np.zeros((self.diagonal.size, len(state.planes)))
-        for k, plane in enumerate(state.planes):
-            if plane.rows.size and plane.gap > self.tol:  # two classes without weight leave no rows
-                shared = len(state.planes) > 1 and plane.rows.size == self.diagonal.size
+        open_planes = [k for k, plane in enumerate(state.planes) if plane.gap > self.tol and not plane.given_up]
+        idle = []
+        for k in open_planes:
+            plane = state.planes[k]
+            if plane.rows.size:  # two classes without weight leave no rows
+                shared, steps = len(state.planes) > 1 and plane.rows.size == self.diagonal.size, plane.steps
                 moved[plane.rows, k] = _round(plane, self.cache, self.diagonal, self.tol, shared)
+                if plane.steps == steps:
+                    idle.append(plane)
+                    plane.given_up = plane.checked
         old = np.flatnonzero(moved.any(axis=0))
         if old.size:
             change = self.cache.scores(np.ascontiguousarray(moved[:, old]))
             for k, column in zip(old.tolist(), change.T, strict=True):
                 state.planes[k].f += column[state.planes[k].rows]
-        for plane in state.planes:
-            plane.evaluate()
-        if not self.cache.exact and state.gap > max(self.tol, 0.5 * gap):
-            self._new_cache(np.float64)  # rounded kernel values may be why the gap does not close
+        changed = [state.planes[k] for k in open_planes]
+        for plane in changed:
+            if not plane.given_up:
+                plane.evaluate()
+        unchecked = [one for one in changed if not one.checked and (one.gap <= self.tol or one in idle)]
+        self._check(unchecked)
+        for plane in changed:
+            self._give_up_if_slow(plane)
+        # Rounded kernel values may be why the gap does not close.
+        if not self.cache.precise and any(one.gap > self.tol for one in unchecked):
+            self._new_cache(np.float64, np.float64)
+        elif not self.cache.exact and state.gap > max(self.tol, 0.5 * gap):
+            self._new_cache(np.float64, self.examples.dtype)
         yield PartOfEpoch(self.examples.size, state.updates - before)
 
+    def check_all(self) -> None:
+        """Make every gap include a bound on its rounding."""
+        self._check([one for one in self.state.planes if not one.checked])
+
+    def _check(self, planes: list[BinaryDual]) -> None:
+        """Compute f of these planes again, and their gaps; give up those that checks no longer improve."""
+        rounding = self._checked(planes, np.float64)
+        unclear = [plane for plane, part in zip(planes, rounding, strict=True) if plane.gap > self.tol < 10.0 * part]
+        support = np.concatenate([np.zeros(0, np.int64), *(one.rows[one.alpha > 0] for one in unclear)])
+        products = float(self.diagonal.size) * np.unique(support).size * self.examples.n_features
+        if self.state.kernel.kind in ("linear", "poly") and not self.cache.sparse and products <= MOST_EXTENDED:
+            self._checked(unclear, np.longdouble)
+        if not self.definite and any(one.gap <= self.tol and one.rows.size for one in planes):
+            self.definite = self.cache.definite(self.state.support_rows())
+            if not self.definite:
+                for plane in self.state.planes:
+                    plane.gap, plane.checked, plane.given_up = np.inf, True, True
+        for plane in planes:
+            halved = plane.gap <= 0.5 * plane.lowest
+            plane.lowest, plane.checks = (plane.gap, 0) if halved else (plane.lowest, plane.checks + 1)
+            plane.given_up = plane.given_up or (plane.gap > self.tol and plane.checks >= CHECKS)
+
+    def _checked(self, planes: list[BinaryDual], precision: Any) -> list[float]:
+        """Compute f of these planes in this precision; the parts of their gaps that are due to rounding."""
+        if not planes:
+            return []
+        beta = np.zeros((self.diagonal.size, len(planes)))
+        for k, plane in enumerate(planes):
+            beta[plane.rows, k] = plane.alpha * plane.y
+        kernel, eps, width = self.state.kernel, float(np.finfo(precision).eps), self.examples.n_features
+        found = []
+        for plane, column, f in zip(planes, np.abs(beta).T, self.cache.scores(beta, precision).T, strict=True):
+            error = kernel.rounding(self.lengths2, column, width, eps)
+            found.append(plane.check(f[plane.rows], error[plane.rows]))
+        return found
+
+    def _give_up_if_slow(self, plane: BinaryDual) -> None:
+        """Give up a plane whose gap no longer halves, if `MOST_ROUNDS` such rises of its dual would not close it."""
+        begun, dual, gap = plane.earlier
+        if self.state.epoch - begun >= SLOW_ROUNDS or not np.isfinite(dual):
+            rise = (plane.dual - dual) * MOST_ROUNDS / SLOW_ROUNDS
+            slow = plane.gap > 0.5 * gap and rise < plane.primal - plane.dual
+            plane.given_up = plane.given_up or (plane.gap > self.tol and slow)
+            plane.earlier = self.state.epoch, plane.dual, plane.gap
+
     def ending(self, source: Source) -> Ending:
-        """The sum of the primal objectives, and whether all duality gaps are closed."""
-        return Ending(sum(one.primal for one in self.state.planes), self.state.gap <= self.tol)
+        """The sum of the primal objectives, and whether all duality gaps are closed or planes given up."""
+        planes = self.state.planes
+        self.finished = "solved" if self.state.gap <= self.tol else "stalled"
+        return Ending(sum(one.primal for one in planes), all(one.gap <= self.tol or one.given_up for one in planes))
 
 
 def _open_rows(y: Array, limit: Array, alpha: Array, r: Array) -> tuple[Array, float]:

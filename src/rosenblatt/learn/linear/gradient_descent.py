@@ -14,17 +14,13 @@ import numpy as np
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective, store_point
-from rosenblatt.learn.linear.stochastic import ObjectivePlan
-from rosenblatt.learn.online.solver import LinearSolver, problems
+from rosenblatt.learn.linear.proximal_gradient import CertifiedSolver, SmoothedObjective, store_point
+from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.overflow import all_finite
 
 
-class GradientSolver(LinearSolver):
-    """Steps of the given rate, until one could not lower J by tol² of itself."""
-
-    finished = "solved"
-    plan: ObjectivePlan
+class GradientSolver(CertifiedSolver):
+    """Steps of the given rate, until one could not lower J by tol² of itself and `duality_gap` proves the minimum."""
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Score the rows by the weights at the start."""
@@ -68,5 +64,7 @@ class GradientSolver(LinearSolver):
         """J before the step, and whether the step was too small to matter."""
         (machine,) = self.state.machines
         store_point(machine, self.objective, self.here)
-        plan = self.plan
-        return Ending(self.loss, self.fall <= plan.tol**2 * max(abs(self.loss), plan.tol * self.objective.unit))
+        done, scale = self.fall <= self.plan.tol**2 * self.scale(self.loss), self.scale(self.loss)
+        if done:
+            done, _ = self.check(self.here, 0.0, self.loss, bool(self.fall <= np.finfo(np.float64).eps * scale))
+        return Ending(self.loss, done)

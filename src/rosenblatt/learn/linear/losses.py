@@ -1,10 +1,13 @@
-"""Losses: their values and derivatives.
+"""Losses: their values and derivatives, for compiled loops and for whole arrays.
 
 A loss is a function of the margin m = y·f or of the residual r = f − y. It is a small class: the formula as its
-docstring, `value`, `slope` (the derivative; at a kink, a subgradient) and, if it has kinks, `near`, its proximal map
-argmin_p ℓ(p) + (p − m)²/2t, with which the batch solver smooths the kinks (Moreau's envelope). `width` is the only
-parameter a loss may have: the point where Huber's loss becomes linear, or half the width of the tube. To add a loss,
-add a class here and a line in `LOSSES` (CONTRIBUTING.md); compiled code identifies it by its index in that table.
+docstring; `value` and `slope` (the derivative; at a kink, a subgradient) of one number; `arrays`, both on whole arrays
+of any library that follows the array API standard; `slopes` and `conjugate`, which prove a minimum; and, if it has
+kinks, `near`, its proximal map argmin_p ℓ(p) + (p − m)²/2t, with which the batch solver smooths the kinks (Moreau's
+envelope). `width` is the only parameter a loss may have: the point where Huber's loss becomes linear, or half the width
+of the tube. To add a loss, add a class here and a line in `LOSSES` (CONTRIBUTING.md); compiled code
+(`compiled_losses`) identifies it by its index in that table. This module needs no compiler: mini-batches on a GPU run
+without one.
 """
 
 from __future__ import annotations
@@ -12,22 +15,21 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
-from numba.extending import overload
-
-from rosenblatt.compiling import OPTIONS, compiled
+from scipy.special import xlogy
 
 Array = np.ndarray[Any, Any]
+LARGEST_EXPONENT = 80.0  # e^80 is nearly the largest float32
+LN2 = math.log(2.0)
 
 
 class Loss:
     """Base class of the losses.
 
     of : "margin" (classification) or "residual" (regression).
-    steep : the largest second derivative, which limits the first step sizes; 1 if there is a kink.
+    steep : the largest second derivative, which limits step sizes; 1 if there is a kink, infinite if there is none.
     kinked : whether it defines `near`.
-    refusal : why it cannot be minimised, if it cannot.
+    refusal : why it cannot be minimised, if it cannot; such a loss needs no `arrays`.
     """
 
     of: ClassVar[str] = "margin"
@@ -46,9 +48,24 @@ class Loss:
         raise NotImplementedError
 
     @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        """The losses and the slopes at each element of an array of the namespace xp."""
+        raise NotImplementedError
+
+    @staticmethod
     def near(m: float, step: float, width: float) -> float:
         """The proximal map; a smooth loss needs none."""
         return m
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        """The lowest and the highest slope."""
+        return -math.inf, math.inf
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        """ℓ*(u) = max_m um − ℓ(m) of slopes u; where it is unknown, infinity, no minimum can be certified."""
+        return np.full(u.shape, math.inf)
 
 
 # -- of the margin ---------------------------------------------------------------------------------------------------
@@ -88,6 +105,19 @@ class PerceptronLoss(Loss):
     def near(m: float, step: float, width: float) -> float:
         return max(min(0.0, m + step), m)
 
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        wrong = xp.astype(m <= 0.0, m.dtype)
+        return -m * wrong, -wrong
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -1.0, 0.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return np.zeros_like(u)
+
 
 class Hinge(Loss):
     """max(0, 1 − m), the loss of the support vector machine."""
@@ -106,6 +136,19 @@ class Hinge(Loss):
     def near(m: float, step: float, width: float) -> float:
         return max(min(1.0, m + step), m)
 
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        short = xp.astype(m < 1.0, m.dtype)
+        return (1.0 - m) * short, -short
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -1.0, 0.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return u
+
 
 class SquaredHinge(Loss):
     """max(0, 1 − m)²: smooth, and large for rows far on the wrong side."""
@@ -119,6 +162,19 @@ class SquaredHinge(Loss):
     @staticmethod
     def slope(m: float, width: float) -> float:
         return -2.0 * max(0.0, 1.0 - m)
+
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        lacking = (1.0 - m) * xp.astype(m < 1.0, m.dtype)
+        return lacking * lacking, -2.0 * lacking
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -math.inf, 0.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return u + 0.25 * u * u
 
 
 class LogLoss(Loss):
@@ -135,6 +191,20 @@ class LogLoss(Loss):
         e = math.exp(-abs(m))
         return -e / (1.0 + e) if m > 0.0 else -1.0 / (1.0 + e)
 
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        e = xp.exp(-xp.abs(m))
+        wrong = xp.astype(m <= 0.0, m.dtype)
+        return xp.log1p(e) - m * wrong, -(e + wrong * (1.0 - e)) / (1.0 + e)
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -1.0, 0.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return np.asarray(xlogy(-u, -u) + xlogy(1.0 + u, 1.0 + u))
+
 
 class Exponential(Loss):
     """e^−m, the loss of AdaBoost; a row far on the wrong side outweighs all others."""
@@ -149,6 +219,19 @@ class Exponential(Loss):
     def slope(m: float, width: float) -> float:
         return -math.exp(min(-m, 700.0))
 
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        e = xp.exp(xp.clip(-m, None, LARGEST_EXPONENT))
+        return e, -e
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -math.inf, 0.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return np.asarray(xlogy(-u, -u) + u)
+
 
 class ModifiedHuber(Loss):
     """max(0, 1 − m)² if m ≥ −1, else −4m: smooth, and linear for outliers."""
@@ -162,6 +245,20 @@ class ModifiedHuber(Loss):
     @staticmethod
     def slope(m: float, width: float) -> float:
         return -4.0 if m < -1.0 else -2.0 * max(0.0, 1.0 - m)
+
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        far = xp.astype(m < -1.0, m.dtype)
+        value, slope = SquaredHinge.arrays(xp, m, width)
+        return value + far * (-4.0 * m - value), slope + far * (-4.0 - slope)
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -4.0, 0.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return u + 0.25 * u * u
 
 
 # -- of the residual -------------------------------------------------------------------------------------------------
@@ -179,6 +276,14 @@ class Squared(Loss):
     @staticmethod
     def slope(m: float, width: float) -> float:
         return m
+
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        return 0.5 * m * m, m
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return 0.5 * u * u
 
 
 class Absolute(Loss):
@@ -199,6 +304,18 @@ class Absolute(Loss):
     def near(m: float, step: float, width: float) -> float:
         return m - min(max(m, -step), step)
 
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        return xp.abs(m), xp.sign(m)
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return np.zeros_like(u)
+
 
 class Huber(Loss):
     """½r² if |r| ≤ ε, else ε|r| − ½ε²: quadratic for small residuals, linear for outliers."""
@@ -213,6 +330,19 @@ class Huber(Loss):
     def slope(m: float, width: float) -> float:
         return min(max(m, -width), width)
 
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        slope = xp.clip(m, -width, width)
+        return slope * (m - 0.5 * slope), slope
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -width, width
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return 0.5 * u * u
+
 
 class LogCosh(Loss):
     """ln cosh r: approximately ½r² for small residuals, |r| − ln 2 for large ones."""
@@ -221,11 +351,24 @@ class LogCosh(Loss):
 
     @staticmethod
     def value(m: float, width: float) -> float:
-        return abs(m) + math.log1p(math.exp(-2.0 * abs(m))) - math.log(2.0)
+        return abs(m) + math.log1p(math.exp(-2.0 * abs(m))) - LN2
 
     @staticmethod
     def slope(m: float, width: float) -> float:
         return math.tanh(m)
+
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        size = xp.abs(m)
+        return size + xp.log1p(xp.exp(-2.0 * size)) - LN2, xp.tanh(m)
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return np.asarray(0.5 * (xlogy(1.0 + u, 1.0 + u) + xlogy(1.0 - u, 1.0 - u)))
 
 
 class EpsilonInsensitive(Loss):
@@ -247,6 +390,19 @@ class EpsilonInsensitive(Loss):
         beyond = max(abs(m) - width, 0.0)
         return m - math.copysign(min(beyond, step), m)
 
+    @staticmethod
+    def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
+        out = xp.astype(xp.abs(m) > width, m.dtype)
+        return (xp.abs(m) - width) * out, xp.sign(m) * out
+
+    @staticmethod
+    def slopes(width: float) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    @staticmethod
+    def conjugate(u: Array, width: float) -> Array:
+        return width * np.abs(u)
+
 
 LOSSES: dict[str, type[Loss]] = {
     "zero_one": ZeroOne,
@@ -263,69 +419,8 @@ LOSSES: dict[str, type[Loss]] = {
     "epsilon_insensitive": EpsilonInsensitive,
 }
 CODES = {name: code for code, name in enumerate(LOSSES)}
-_BY_CODE = list(LOSSES.values())
 
 
 def names(of: str) -> set[str]:
     """The losses of the margin, or those of the residual."""
     return {name for name, loss in LOSSES.items() if loss.of == of}
-
-
-# -- by code, for compiled loops -------------------------------------------------------------------------------------
-
-
-def loss_value(code: Any, m: Any, width: Any) -> Any:
-    """The loss of this code at m."""
-    return _BY_CODE[code].value(m, width)
-
-
-def loss_slope(code: Any, m: Any, width: Any) -> Any:
-    """The slope of the loss of this code at m."""
-    return _BY_CODE[code].slope(m, width)
-
-
-def near(code: Any, m: Any, step: Any, width: Any) -> Any:
-    """The proximal map of the loss of this code."""
-    return _BY_CODE[code].near(m, step, width)
-
-
-def _branches(verb: str, arguments: str) -> Any:  # pragma: no cover
-    """The table as a compiled chain of `if code == …: return …`, because compiled code cannot index functions."""
-    scope: dict[str, Any] = {
-        f"_{code}": numba.njit(**OPTIONS)(getattr(loss, verb)) for code, loss in enumerate(_BY_CODE)
-    }
-    lines = [f"    if code == {code}: return _{code}({arguments})" for code in range(1, len(_BY_CODE))]
-    exec("\n".join([f"def body(code, {arguments}):", *lines, f"    return _0({arguments})"]), scope)
-    return scope["body"]
-
-
-@overload(loss_value, strict=False, jit_options=OPTIONS)
-def _value(code: Any, m: Any, width: Any) -> Any:  # pragma: no cover
-    return _branches("value", "m, width")
-
-
-@overload(loss_slope, strict=False, jit_options=OPTIONS)
-def _slope(code: Any, m: Any, width: Any) -> Any:  # pragma: no cover
-    return _branches("slope", "m, width")
-
-
-@overload(near, strict=False, jit_options=OPTIONS)
-def _near(code: Any, m: Any, step: Any, width: Any) -> Any:  # pragma: no cover
-    return _branches("near", "m, step, width")
-
-
-# -- on arrays -------------------------------------------------------------------------------------------------------
-
-
-@compiled
-def _curve(code: int, width: float, of_slope: bool, m: Array, out: Array) -> None:
-    for i in range(m.size):
-        out[i] = loss_slope(code, m[i], width) if of_slope else loss_value(code, m[i], width)
-
-
-def curve(name: str, m: Any, width: float = 0.1, slopes: bool = False) -> Array:
-    """A loss, or its slope, at each of many margins or residuals."""
-    at = np.asarray(m, dtype=np.float64)
-    out = np.empty(at.size)
-    _curve(CODES[name], float(width), slopes, at.reshape(-1), out)
-    return out.reshape(at.shape)

@@ -12,7 +12,7 @@ class Settings:
     Attributes
     ----------
     loss : str
-        A name of `ARRAY_LOSSES`; "softmax" is the log loss of several classes.
+        A name of `LOSSES`; "softmax" is the log loss of several classes.
     columns : int
         K: one per class, or 1 for two classes and for numbers.
     alphas : tuple of float

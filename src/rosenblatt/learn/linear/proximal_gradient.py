@@ -34,7 +34,8 @@ from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.linear.losses import loss_slope, loss_value, near
+from rosenblatt.learn.linear.compiled_losses import loss_slope, loss_value, near
+from rosenblatt.learn.linear.duality_gap import GapBound
 from rosenblatt.learn.linear.stochastic import ObjectivePlan
 from rosenblatt.learn.linear.stochastic_visits import (
     RESIDUAL,
@@ -53,6 +54,9 @@ from rosenblatt.learn.rows import ONE, add
 from rosenblatt.learn.schemes import Scheme
 
 Array = np.ndarray[Any, Any]
+CHECKS = 5  # in a row that do not halve the gap, before a fit is given up as stalled
+WAIT = 0.2  # part of the epochs so far until the next check
+MOST_HALVINGS = 10
 MU_DECREASE = 0.25  # the factor by which μ decreases
 SMALLEST_METRIC = 1e-10  # as a fraction of the largest h
 
@@ -241,7 +245,7 @@ class AcceleratedDescent:
             most = loss + float((by_W * dW).sum() + by_c @ dc) + 0.5 * self.L * square
             # If differences of D are lost in rounding, those of its gradient still decide: ⟨∇D⁺ − ∇D, Δ⟩ ≤ L‖Δ‖²_h.
             bend = float(np.vdot(slopes_there - slopes, new.scores - Y.scores)) / objective.problem.total
-            if all_finite(new.scores) and (there <= most or bend <= self.L * square):
+            if all_finite(new.scores) and (there <= most or bend <= self.L * square or square == 0.0):
                 break
             self.L *= 2.0
         else:
@@ -257,14 +261,62 @@ class AcceleratedDescent:
         return there + objective.penalty(W), move
 
 
-class BatchSolver(LinearSolver):
-    """Iterates until a step can no longer decrease F by the fraction tol² of it.
+class CertifiedSolver(LinearSolver):
+    """A solver that has solved its problem only if a duality gap proves that F is within tol·F of the minimum.
 
     F is replaced by tol times the loss's unit where that is larger, because no fraction is small if the minimum is 0.
     """
 
     finished = "solved"
     plan: ObjectivePlan
+    objective: SmoothedObjective
+    lowest, checks, next_check = math.inf, 0, 0
+
+    def scale(self, F: float) -> float:
+        """F, or what replaces it."""
+        return max(abs(F), self.plan.tol * self.objective.unit)
+
+    def check(self, at: Iterate, mu: float, F: float, resting: bool) -> tuple[bool, Iterate | None]:
+        """Whether to end: solved, or stalled if `resting` or checks no longer halve the gap; else the Newton point.
+
+        A check costs as much as several iterations: after one that fails, the next waits.
+        """
+        if self.state.epoch < self.next_check and not resting:
+            return False, None
+        enough, (machine,) = self.plan.tol * self.scale(F), self.state.machines
+        W, b = at.W, at.c - at.W @ self.objective.mean
+        if machine.coef.dtype != np.float64:  # the weights of the model are rounded
+            W, b = (each.astype(machine.coef.dtype).astype(np.float64) for each in (W, b))
+            at = self.objective.point(W, b + W @ self.objective.mean)
+        bound, newton = GapBound(self.objective, at, mu), None
+        gap = bound.at_point()
+        if gap > enough:
+            found, P, c = bound.newton(enough)
+            gap, newton = min(gap, found), (P, c)
+        self.finished = "solved" if gap <= enough else "stalled"
+        self.lowest, self.checks = (gap, 0) if gap <= 0.5 * self.lowest else (self.lowest, self.checks + 1)
+        self.next_check = self.state.epoch + max(1, int(WAIT * self.state.epoch))
+        if gap <= enough or self.checks >= CHECKS or newton is None:
+            return True, None
+        point = self._lower(at, *newton, mu)
+        return point is None and resting, point
+
+    def _lower(self, at: Iterate, P: Array, c: Array, mu: float) -> Iterate | None:
+        """The point after the Newton step, or after a part of it that lowers F."""
+        before, step = self.objective.loss(at.scores, mu)[0] + self.objective.penalty(at.W), 1.0
+        for _ in range(MOST_HALVINGS):
+            point = self.objective.point(at.W + step * P, at.c + step * c)
+            if self.objective.loss(point.scores, mu)[0] + self.objective.penalty(point.W) < before:
+                return point
+            step *= 0.5
+        return None
+
+
+class BatchSolver(CertifiedSolver):
+    """Iterates until a step can no longer decrease F by the fraction tol² of it, and `duality_gap` proves the minimum.
+
+    Where it does not, it goes on, from the point of the Newton step that the proof took if F is lower there.
+    """
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Compute the moments of the features, and the scores by the initial weights."""
@@ -292,13 +344,18 @@ class BatchSolver(LinearSolver):
 
     def ending(self, source: Source) -> Ending:
         """F, and whether another step could decrease it; if not, a smoothed loss is smoothed less until μ is small."""
-        plan, unit = self.plan, self.objective.unit
-        scale = max(abs(self.F), plan.tol * unit)
+        plan, unit, scale = self.plan, self.objective.unit, self.scale(self.F)
         solved, finest = self.move <= plan.tol**2 * scale, 0.5 * plan.tol * scale
         done = solved and self.mu <= finest
         if solved and not done:
             self.mu = max(MU_DECREASE * self.mu, finest, 1e-15 * unit)
             self.descent = AcceleratedDescent(self.descent.here, self.descent.here, self.descent.L / MU_DECREASE)
+        elif done:
+            resting = bool(self.move <= np.finfo(np.float64).eps * scale)
+            done, point = self.check(self.descent.here, self.mu, self.F, resting)
+            if point is not None:
+                self.descent = AcceleratedDescent(point, point, self.descent.L)
+                self.F = self.objective.loss(point.scores, self.mu)[0] + self.objective.penalty(point.W)
         (machine,) = self.state.machines
         store_point(machine, self.objective, self.descent.here)
         return Ending(self.F, done)

@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.learn.linear.array_losses import ARRAY_LOSSES, softmax
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions, moments, shift_and_unit
+from rosenblatt.learn.linear.losses import LOSSES
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import (
     Array,
@@ -45,6 +45,7 @@ from rosenblatt.learn.linear.row_reader import (
     to_host,
     wide_product,
 )
+from rosenblatt.learn.linear.softmax import softmax
 
 SAMPLE = 2048  # rows from which the directions and the step size are computed
 DIRECTIONS = 128  # of the features' correlations that M divides at most, where they come from a sample
@@ -98,8 +99,8 @@ class ScaledObjective:
         self.xp = xp = rows.xp
         self.K, self.P = settings.columns, len(settings.alphas)
         self.softmax = settings.loss == "softmax"
-        self.loss = ARRAY_LOSSES["log" if self.softmax else settings.loss]
-        self.damped = settings.loss == "exponential"
+        self.loss = LOSSES["log" if self.softmax else settings.loss]
+        self.damped = not math.isfinite(self.loss.steep)
         self.mass, self.weights, self.y = 1.0, None, rows.used(y)
         if weights is not None:
             self.weights = xp.astype(rows.used(weights), rows.dtype, copy=False)
@@ -122,9 +123,7 @@ class ScaledObjective:
             self.middle = float(np.average(y, weights=mass)) if self.settings.intercept else 0.0
             self.s = math.sqrt(float(np.average((y - self.middle) ** 2, weights=mass))) or 1.0
             self.kappa = self.s**2
-            if self.loss.steepest:
-                steepest = self.loss.steepest * (self.settings.width if self.loss.by_width else 1.0)
-                self.kappa = min(self.kappa, self.s * steepest) or self.kappa
+            self.kappa = min(self.kappa, self.s * self.loss.slopes(self.settings.width)[1]) or self.kappa
 
     def _scale(self) -> Array:
         """μ, t, the directions and the step sizes; returns the gradient in V, (K, d), where all scores are 0."""
@@ -199,7 +198,7 @@ class ScaledObjective:
             return 1.0, 0.0
         if self.softmax:
             return -1.0, 1.0 / self.K
-        slope = float(self.loss.both(self.xp, self.xp.zeros((1,)), self.settings.width)[1][0])
+        slope = float(self.loss.arrays(self.xp, self.xp.zeros((1,)), self.settings.width)[1][0])
         return 2.0 * slope, -slope
 
     def _sums(self, begin: int, end: int, block: Array) -> list[Array]:
@@ -252,7 +251,7 @@ class ScaledObjective:
 
     @property
     def _curvature(self) -> float:
-        return 0.5 if self.softmax else self.loss.curvature
+        return 0.5 if self.softmax else self.loss.steep if math.isfinite(self.loss.steep) else 1.0
 
     def _place(self) -> None:
         """Put what the steps need where the rows are."""
@@ -362,9 +361,9 @@ class ScaledObjective:
         if self.softmax:
             return softmax(xp, f, target, self.classes)
         if self.loss.of == "residual":
-            value, slope = self.loss.both(xp, self.s * f + (self.middle - target), width)
+            value, slope = self.loss.arrays(xp, self.s * f + (self.middle - target), width)
             return value[:, :, 0] / self.kappa, slope * (self.s / self.kappa)
-        value, slope = self.loss.both(xp, target * f, width)
+        value, slope = self.loss.arrays(xp, target * f, width)
         return xp.sum(value, axis=-1), target * slope
 
     def gradient(

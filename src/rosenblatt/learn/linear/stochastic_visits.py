@@ -29,7 +29,7 @@ from numba.extending import overload
 from rosenblatt.compiling import compiled, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.linear.losses import loss_slope, loss_value
+from rosenblatt.learn.linear.compiled_losses import loss_slope, loss_value
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.rows import ONE, add, dot, dots, norm
 

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Dense, spans
+from rosenblatt.data.examples import Dense, read_only, spans
 from rosenblatt.data.prefetching import prefetch
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
@@ -382,9 +382,9 @@ class DualAscent:
         w = self.duals.w.astype(dtype)
         return (w[None, :], False) if w.ndim == 1 else (w, not isinstance(self.problem.rows, Dense))
 
-    def signed(self) -> Array:
+    def signed(self, alpha: Array) -> Array:
         """(n, K): the coefficient of each x̂_i in w_k."""
-        alpha, truth = self.duals.alpha, self.problem.truth
+        truth = self.problem.truth
         if self.scheme.joint:
             return alpha
         if self.scheme.single:
@@ -408,6 +408,7 @@ class DualSolver(LinearSolver):
         (problem,) = problems(examples, state.scheme, state.classes)
         K = state.machines[0].intercept.size
         self.ascent = DualAscent(problem, self.plan, state.scheme, examples.n_features, K)
+        self.before: tuple[State | None, Array, Array] = None, self.ascent.active, self.ascent.duals.alpha[:0]
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass over the active rows."""
@@ -427,5 +428,22 @@ class DualSolver(LinearSolver):
         return Ending(self.ascent.dual() + max(float(self.ascent.duals.sums[ESTIMATE]), 0.0), self.closed)
 
     def copy(self) -> State:
-        """A copy that shares the weights, which are replaced and never written to; α cannot be restored."""
-        return self.state.shallow()
+        """A copy that shares the weights, which are replaced, never written to; the α of active rows are kept aside."""
+        kept, active = self.state.shallow(), self.ascent.active
+        self.before = kept, active, self.ascent.duals.alpha[active]
+        return kept
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The rows that w is made of, and their coefficients."""
+        before, active, were = self.before
+        alpha = self.ascent.duals.alpha
+        if self.state is before:
+            alpha = alpha.copy()
+            alpha[active] = were
+        shares = self.ascent.signed(alpha)
+        support = np.flatnonzero(shares.any(axis=1))
+        return {
+            "support_": read_only(support),
+            "dual_coef_": read_only(np.ascontiguousarray(shares[support].T)),
+        }

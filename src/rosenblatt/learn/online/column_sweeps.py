@@ -179,15 +179,16 @@ class Settings(NamedTuple):
     code: Array
     low: Array
     high: Array
-    C: Array
+    cap: Array  # without weights and decay a step is fixed + min(cap, ℓ/(‖x‖² + extra + bias))
+    extra: Array
+    tube: Array
     eta: Array
     decay: Array
     bias: Array
     asked: Array  # (2, machines): low, high
     enough: Array  # (2, machines): a larger margin violates nothing
-    cap: Array  # without weights and decay a step is fixed + min(cap, ℓ/(‖x‖² + extra))
     fixed: Array
-    extra: Array
+    extra_with_bias: Array
     class_weight: Array  # (machines, classes)
 
 
@@ -277,7 +278,7 @@ def _second_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any,
             + state.q[begin + wrong]
             + state.sb[begin + wrong]
         )
-        beta = share / (share * q + rule.C)
+        beta = share / (share * q + rule.extra)
         state.steps[begin + true], state.steps[begin + wrong] = (1.0 - margin) * beta, -(1.0 - margin) * beta
         state.shrinks[begin + true] = state.shrinks[begin + wrong] = beta
         state.updates[m] += 1.0
@@ -292,7 +293,7 @@ def _second_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any,
             continue
         if violates(rule, margin, lack):
             state.violations[m] += 1.0
-        beta = share / (share * (np.float64(state.q[c]) + state.sb[c]) + rule.C)
+        beta = share / (share * (np.float64(state.q[c]) + state.sb[c]) + rule.extra)
         state.steps[c], state.shrinks[c] = side * (1.0 - margin) * beta, beta
         state.updates[m] += 1.0
         changed = True
@@ -314,7 +315,7 @@ def sweep_single(state: Columns, settings: Settings, task: VisitTask, pattern: A
         state.violations,
         state.updates,
     )
-    bias, cap, fixed, extra = settings.bias, settings.cap, settings.fixed, settings.extra
+    bias, cap, fixed, extra = settings.bias, settings.cap, settings.fixed, settings.extra_with_bias
     n, M = np.uint64(order.size), settings.code.size
     lines = usual_lines(rows)
     for t in range(n):
@@ -384,8 +385,8 @@ def sweep_columns(state: Columns, settings: Settings, task: VisitTask, pattern: 
                 if not state.left[m] > 0.0:
                     continue
                 rule = Encoded(
-                    settings.code[m], settings.low[m], settings.high[m], settings.C[m], -1.0, settings.eta[m],
-                    settings.decay[m], settings.bias[m],
+                    settings.code[m], settings.low[m], settings.high[m], settings.cap[m], settings.extra[m],
+                    settings.tube[m], settings.eta[m], settings.decay[m], settings.bias[m],
                 )  # fmt: skip
                 if second:
                     moved = _second_order_step(rule, state, m, K, mode, y, i)

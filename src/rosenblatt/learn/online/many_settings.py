@@ -26,7 +26,7 @@ from rosenblatt.learn.online.column_sweeps import (
     sweep_columns,
     sweep_single,
 )
-from rosenblatt.learn.online.rules import AROW, CONSTANT, PA1, PA2, PERCEPTRON, Encoded
+from rosenblatt.learn.online.rules import AROW, CONSTANT, PERCEPTRON, Encoded
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.simd_lanes import WIDTH
@@ -95,12 +95,15 @@ class ManySettings:
         rules = [one.rule for one in settings]
         asked = np.array([[rule.low for rule in rules], [rule.high for rule in rules]])
         self.encoded = Settings(
-            **{name: np.array([getattr(rule, name) for rule in rules]) for name in Settings._fields[:7]},
+            **{
+                name: np.array([getattr(rule, name) for rule in rules])
+                for name in Encoded._fields
+                if name in Settings._fields
+            },
             asked=asked,
             enough=np.where([rule.code == PERCEPTRON for rule in rules], asked, 0.0),
-            cap=np.array([{PERCEPTRON: 0.0, PA1: rule.C}.get(rule.code, np.inf) for rule in rules]),
             fixed=np.array([rule.eta if rule.code == PERCEPTRON else 0.0 for rule in rules]),
-            extra=np.array([rule.bias + (0.5 / rule.C if rule.code == PA2 else 0.0) for rule in rules]),
+            extra_with_bias=np.array([rule.bias + rule.extra for rule in rules]),
             class_weight=np.array([one.class_weight for one in settings]),
         )
         plain = data.weights.size == 0 and bool((self.encoded.class_weight == 1).all())

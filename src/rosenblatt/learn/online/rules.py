@@ -12,14 +12,15 @@ line in `step_size` (CONTRIBUTING.md).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
+from rosenblatt.compiling import compiled, exactly
 
-PERCEPTRON, PA, PA1, PA2, AROW, SECOND_ORDER = range(6)
+PERCEPTRON, PASSIVE_AGGRESSIVE, AROW, SECOND_ORDER = range(4)
 CONSTANT, HARMONIC, ROOT = range(3)  # the rate at update t: η, 1/t, 1/√t
 
 
@@ -29,7 +30,8 @@ class Encoded(NamedTuple):
     code: int
     low: float  # τ of the negative class
     high: float  # τ of the positive class
-    C: float  # aggressiveness C, or r of AROW
+    cap: float  # the largest passive-aggressive step
+    extra: float  # added to ‖x̂‖² (PA-II) or to xᵀΣx (r of AROW)
     tube: float  # ε of regression, below 0 for classification
     eta: float
     decay: int
@@ -49,15 +51,15 @@ class PerceptronRule:
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
-        return Encoded(PERCEPTRON, float(self.low), float(self.high), 0.0, -1.0, float(eta), decay, float(bias))
+        return Encoded(PERCEPTRON, float(self.low), float(self.high), 0.0, 0.0, -1.0, float(eta), decay, float(bias))
 
 
 @dataclass(frozen=True)
 class PassiveAggressiveRule:
     """size = ℓ/‖x̂‖² (PA), min(C, ℓ/‖x̂‖²) (PA-I) or ℓ/(‖x̂‖² + 1/(2C)) (PA-II), ℓ = 1 − y·f or |y − f| − ε.
 
-    x̂ is x with the bias as a feature, so that an unclipped step ends at a margin of exactly 1. With many classes the
-    weights of two change by x each, and ‖x̂‖² counts twice.
+    All three are `passive_aggressive_step`. x̂ is x with the bias as a feature, so that an unclipped step ends at a
+    margin of exactly 1. With many classes the weights of two change by x each, and ‖x̂‖² counts twice.
 
     Reference: K. Crammer et al., "Online passive-aggressive algorithms", JMLR 7, 2006.
     """
@@ -68,10 +70,15 @@ class PassiveAggressiveRule:
     tie_is_mistake: bool = True  # False for learners that minimise an objective: f = 0 counts as in `predict`
     order = 1
 
+    def cap_and_extra(self, C: Any) -> tuple[Any, Any]:
+        """The two numbers of the step; C is a float or, for exact arithmetic, a fraction."""
+        return {"PA": (math.inf, 0), "PA-I": (C, 0), "PA-II": (math.inf, 1 / (2 * C))}[self.variant]
+
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
-        code = {"PA": PA, "PA-I": PA1, "PA-II": PA2}[self.variant]
-        return Encoded(code, 1.0, 1.0, float(self.C), float(self.epsilon), 1.0, CONSTANT, float(bias))
+        cap, extra = map(float, self.cap_and_extra(float(self.C)))
+        epsilon = float(self.epsilon)
+        return Encoded(PASSIVE_AGGRESSIVE, 1.0, 1.0, cap, extra, epsilon, 1.0, CONSTANT, float(bias))
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class AROWRule:
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
-        return Encoded(AROW, 1.0, 1.0, float(self.r), -1.0, 1.0, CONSTANT, float(bias > 0))
+        return Encoded(AROW, 1.0, 1.0, math.inf, float(self.r), -1.0, 1.0, CONSTANT, float(bias > 0))
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ class SecondOrderRule:
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
-        return Encoded(SECOND_ORDER, 0.0, 0.0, 1.0, -1.0, 1.0, CONSTANT, float(bias > 0))
+        return Encoded(SECOND_ORDER, 0.0, 0.0, math.inf, 1.0, -1.0, 1.0, CONSTANT, float(bias > 0))
 
 
 Rule = PerceptronRule | PassiveAggressiveRule | AROWRule | SecondOrderRule
@@ -124,7 +131,17 @@ def squared_bias_feature(bias: Any, radius2: Any) -> Any:
     return {"none": 0, "unit": 1, "radius": radius2}[bias] if isinstance(bias, str) else bias
 
 
+def passive_aggressive_step(lack: Any, q: Any, cap: Any, extra: Any) -> Any:
+    """min(cap, ℓ/(q + extra)), in floats or fractions; an empty row makes no step, because none changes its score."""
+    if q + extra == 0:
+        return q  # 0 of the same type
+    size = lack / (q + extra)
+    return cap if size > cap else size  # NaN stays NaN
+
+
 # -- the rule in compiled code -------------------------------------------------------------------------------------
+
+aggressive_step = exactly(passive_aggressive_step)
 
 
 @compiled
@@ -136,13 +153,7 @@ def step_size(rule: Encoded, lack: float, q: float, updates: float) -> float:
         if rule.decay == ROOT:
             return float(1.0 / np.sqrt(updates + 1.0))
         return rule.eta
-    if q == 0.0 and rule.code != PA2:
-        return 0.0  # an empty row: no step changes its score
-    if rule.code == PA:
-        return lack / q
-    if rule.code == PA1:
-        return min(rule.C, lack / q)
-    return lack / (q + 0.5 / rule.C)
+    return aggressive_step(lack, q, rule.cap, rule.extra)  # type: ignore[no-any-return]
 
 
 @compiled

@@ -416,7 +416,7 @@ def visit_second_order(
         margin = np.float64(scores[true]) - np.float64(scores[wrong])
         if tie_stands(rule, rule.high - margin, true, wrong) or _lack(rule, margin, share, tally) < 0.0:
             return False
-        beta = share / (share * q_pair(learner, rows, i, true, wrong, rule) + rule.C)
+        beta = share / (share * q_pair(learner, rows, i, true, wrong, rule) + rule.extra)
         change_pair(learner, rows, i, true, wrong, (1.0 - margin) * beta, beta, share, rule)
         tally[Count.UPDATES] += 1.0
         return True
@@ -425,7 +425,7 @@ def visit_second_order(
         margin = side * np.float64(scores[k])
         if _lack(rule, margin, share, tally) < 0.0:
             continue
-        beta = share / (share * q_of(learner, rows, i, k, rule) + rule.C)
+        beta = share / (share * q_of(learner, rows, i, k, rule) + rule.extra)
         change(learner, rows, i, k, side * (1.0 - margin) * beta, beta, share, rule)
         tally[Count.UPDATES] += 1.0
         changed = True
@@ -440,7 +440,7 @@ def visit_arow_plane(
     margin = side * np.float64(dot(rows, i, learner.w) + learner.b[0])
     if _lack(rule, margin, share, tally) < 0.0:
         return False
-    beta = share / (share * (np.float64(variance(rows, i, learner.s)) + rule.bias * learner.sb[0]) + rule.C)
+    beta = share / (share * (np.float64(variance(rows, i, learner.s)) + rule.bias * learner.sb[0]) + rule.extra)
     alpha = side * (1.0 - margin) * beta
     arow_step(rows, i, alpha, beta, learner.w, learner.s)
     g = learner.sb[0] * rule.bias

@@ -34,7 +34,7 @@ class ChunkCounts:
 
     Examples
     --------
-    >>> from rosenblatt import ChunkCounts
+    >>> from rosenblatt.records import ChunkCounts
     >>> counts = ChunkCounts(gold=10, found=8, right=6)
     >>> counts.precision, counts.recall, round(counts.f1, 3)
     (0.75, 0.6, 0.667)

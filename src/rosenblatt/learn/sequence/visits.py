@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import exactly
+from rosenblatt.learn.online.rules import aggressive_step
 from rosenblatt.learn.sequence.viterbi import Scratch, SentenceTask, decode_path, emit, overflowed
 
 Array = np.ndarray[Any, Any]
@@ -185,7 +186,7 @@ def visit_sentences(
             loss = wrong - product if rule.aggressive else -product
             step = 1.0
             if rule.aggressive:
-                step = min(rule.C, loss / norm2) if norm2 > 0.0 and loss > 0.0 else 0.0
+                step = aggressive_step(loss, norm2, rule.C, 0.0) if loss > 0.0 else 0.0
             if product <= 0.0 or not rule.aggressive:
                 tally[SequenceCount.VIOLATIONS] += 1.0
             if not loss <= 0.0:  # also for NaN, which must not go unseen

@@ -25,6 +25,7 @@ PRIME = 2**31 - 1  # products of two residues fit into 62 bits
 LARGEST_INT = np.iinfo(np.int64).max
 PRODUCT_UNDERFLOW = 2.0**-1000  # more than all products can lose to underflow
 CONVERSION_UNDERFLOW = 2.0**-1073  # more than converting a fraction to a double can lose; the loss is multiplied by x
+SQUARE_UNDERFLOW = 2.0**-1022  # more than a square can lose to underflow
 
 
 def gamma(k: int) -> float:
@@ -140,8 +141,9 @@ class SignedRows:
         with np.errstate(over="ignore", invalid="ignore"):
             for begin, end in self.spans():
                 out[begin:end] = (self.table.X[begin:end] @ v + b) * self.sides[begin:end]
-            radius = math.sqrt(self.table.radius2)
-            reach = radius * float(np.linalg.norm(v)) * (1 + 2.0**-30) + abs(b)
+            lost = math.sqrt(SQUARE_UNDERFLOW * self.width)  # of the length of a row and of w whose squares underflow
+            radius = math.sqrt(self.table.radius2) + lost
+            reach = radius * (float(np.linalg.norm(v)) + lost) * (1 + 2.0**-30) + abs(b)
         return out, gamma(self.width + 1) * reach + PRODUCT_UNDERFLOW * (
             1 + reach
         ) + CONVERSION_UNDERFLOW * radius * self.width
@@ -150,7 +152,9 @@ class SignedRows:
         return (w[:-1], float(w[-1])) if self.intercept else (w, 0.0)
 
     def signs(self, w: Vector) -> Array:
-        """The exact sign of z·w for every row."""
+        """The exact sign of z·w for every row; 0 if w overflowed, so that it separates nothing."""
+        if isinstance(w, np.ndarray) and not np.isfinite(w).all():
+            return np.zeros(self.n, dtype=np.int8)
         approximate, error = self.approximate_products(w)
         signs = np.sign(approximate)
         open_rows = np.flatnonzero(~(np.abs(approximate) > error)) if math.isfinite(error) else np.arange(self.n)
@@ -351,7 +355,7 @@ def row_space(z: SignedRows, start: Array | None = None) -> RowSpace:
     if start is None:
         start = np.unique(np.linspace(0, z.n - 1, num=min(z.n, 3 * p + 8)).astype(np.int64))
     chosen, before = np.asarray(start, dtype=np.int64), -1
-    while True:
+    while True:  # the rank grows each time, because signs are exact: at most p times
         numbers, unit = integers_and_exponents(z.block(chosen)[:, order])
         names, pivots, _ = reduce_modulo(numbers)
         if len(pivots) <= before:  # the rank was lost modulo the prime: reduce the integers themselves

@@ -119,7 +119,7 @@ def minor_cycles(active: ActiveRows, s: int, groups: int, beta: Array, u: Array,
     Returns the number of active rows that remain, or 0 on numerical failure.
     """
     L, rows, group, alpha = active
-    while True:
+    while True:  # each cycle but the last removes a row
         if not affine_minimiser(L, s, group, groups, beta, u, v):
             return 0
         step, leaves = 1.0, -1

@@ -140,12 +140,13 @@ def full_support_direction(q: ProjectedRows, w: Any, best: tuple[Fraction, ...] 
     reach = [j for j in range(q.z.width) if any(v[j] for v in q.vectors)]
     if best is not None and all(best[j] for j in reach):
         return best
-    inner, step, turn = as_fractions(w), power_of_two(-1) * max(abs(value) for value in as_fractions(w)), 1
+    inner, step, turn, base = as_fractions(w), power_of_two(-1) * max(abs(value) for value in as_fractions(w)), 1, 3
+    # For a coefficient where w is 0 the sum is a polynomial in base^turn, which has fewer roots than q has columns.
     while not all(inner[j] for j in reach):
-        moved = [value + step * sum((v[j] * pow(3, turn * k) for k, v in enumerate(q.vectors)), Fraction(0))
+        moved = [value + step * sum((v[j] * pow(base, turn * k) for k, v in enumerate(q.vectors)), Fraction(0))
                  for j, value in enumerate(as_fractions(w))]  # fmt: skip
         if (q.signs(moved) > 0).all():
-            inner = moved
+            inner, base = moved, base + (turn == 3)
         step, turn = step / 8, turn % 3 + 1
     if best is None:
         return tuple(inner)

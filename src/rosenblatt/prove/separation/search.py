@@ -48,6 +48,7 @@ Array = np.ndarray[Any, Any]
 SMALL_WORKING_SET = 1500  # up to this many rows, the working set is all rows
 FIRST_WORKING_SET, ROWS_PER_ROUND = 400, 250  # rows in the first working set, and the most that join in a round
 MAX_ROUNDS = 80
+MAX_EXACT_WORK = 1e11  # bit operations of the exact simplex: a quarter of an hour
 MANY_COLUMNS = 1500  # with more columns than this, other methods are tried before the simplex
 MAX_HULL_VALUES = (
     10_000_000  # sparse rows with more values than this, including zeros, are not searched for the widest plane
@@ -96,8 +97,11 @@ class WorkingSet:
         return "stuck", self.rows[support]
 
 
-def find_plane_or_witness(q: ProjectedRows) -> SeparatingPlane | ReductionStep:
-    """A plane that has every active row strictly on its side, or a witness that none does; either is proven."""
+def find_plane_or_witness(q: ProjectedRows) -> SeparatingPlane | ReductionStep | None:
+    """A plane that has every active row strictly on its side, or a witness that none does; either is proven.
+
+    None if both are too expensive to find.
+    """
     index = q.index
     work = WorkingSet(q)
     work.add_rows(_first_working_set(q, index))
@@ -153,13 +157,12 @@ def _worst_violations(q: ProjectedRows, w: Any, index: Array) -> Array:
 # -- exact arithmetic ------------------------------------------------------------------------------------------------
 
 
-def solve_exactly(q: ProjectedRows, rows: Array) -> SeparatingPlane | ReductionStep:
-    """The same question, answered by the exact simplex, starting from these rows."""
+def solve_exactly(q: ProjectedRows, rows: Array) -> SeparatingPlane | ReductionStep | None:
+    """The same question, answered by the exact simplex, starting from these rows; None if it is too expensive."""
     simplex = ExactSimplex([0] * q.width + [1], [1] * (q.width + 1))
     inside = rows
     simplex.extend(q.integer_rows(rows, last=True))
-    while True:
-        simplex.run()
+    while simplex.run(MAX_EXACT_WORK):
         if simplex.infeasibility == 0:
             values = simplex.values()
             return ReductionStep(q, inside[sorted(values)], None)
@@ -170,6 +173,7 @@ def solve_exactly(q: ProjectedRows, rows: Array) -> SeparatingPlane | ReductionS
         wrong = wrong[:: max(1, wrong.size // 20)]
         simplex.extend(q.integer_rows(wrong, last=True))
         inside = np.concatenate([inside, wrong])
+    return None
 
 
 def _in_doubles_if_separating(q: ProjectedRows, c: list[Fraction]) -> Any:
@@ -265,14 +269,16 @@ def decide_separability(table: LabelledRows, positive: Any, fit_intercept: bool)
     found = find_plane_or_witness(q)
     if isinstance(found, SeparatingPlane):
         return _complete_record(z, positive, found, q)
-    steps = [found]
-    while isinstance(found, ReductionStep):
+    steps: list[ReductionStep] = []
+    while isinstance(found, ReductionStep):  # each leaves fewer columns, or only rows that are not 0
+        steps.append(found)
         rest = found.remaining()
         if not rest.width:
             return _overlap_record(z, positive, steps, space.columns)
         found = find_plane_or_witness(rest)
-        if isinstance(found, ReductionStep):
-            steps.append(found)
+    if found is None:
+        claims = _witness_claims(z, steps[0]) if steps else {}
+        return _make_record(z, positive, space.columns, "undecided", **claims, infinite=None)
     direction = full_support_direction(rest, found.w, maximal_direction(rest))
     return _make_record(
         z,
@@ -379,7 +385,8 @@ def _decide_many_columns(z: SignedRows, positive: Any) -> Separability:
     if rows is None:
         core = _decide_core(z, peeled) if peeled.rows.size else np.zeros(z.width)
         if isinstance(core, Separability):
-            rows, weights = tuple(int(peeled.rows[i]) for i in core.rows or ()), core.weights
+            if core.rows is not None:
+                rows, weights = tuple(int(peeled.rows[i]) for i in core.rows), core.weights
         elif core is not None:
             w = add_layer_weights(z, peeled, core)
             if (z.signs(w) > 0).all():
@@ -397,7 +404,7 @@ def _decide_many_columns(z: SignedRows, positive: Any) -> Separability:
 
 
 def _decide_core(z: SignedRows, peeled: PureColumnLayers) -> Any:
-    """A plane for the core, a `Separability` with a witness against one, or None if neither is found."""
+    """A plane for the core, a `Separability` without one, or None if it is too expensive."""
     if peeled.columns.size > MANY_COLUMNS:  # another try is only worthwhile if much was peeled
         return dual_descent_plane(z, peeled.rows) if 2 * peeled.rows.size < z.n else None
     part = z.table.X[peeled.rows][:, peeled.columns] if peeled.columns.size else np.zeros((peeled.rows.size, 1))

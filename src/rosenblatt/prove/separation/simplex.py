@@ -161,11 +161,11 @@ class ExactSimplex:
     def run(self, most: float = float("inf")) -> bool:
         """Pivot to the optimum; False once all runs together have used more than `most` bit operations."""
         while self.work <= most:
+            self.work += self.m**2 * int(self.det).bit_length()  # runs without a pivot count too
             name = self._entering()
             if name is None:
                 return True
             self._pivot(name)
-            self.work += self.m**2 * int(self.det).bit_length()
         return False
 
     def _entering(self) -> int | None:
