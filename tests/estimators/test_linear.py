@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Examples
 from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.learn.linear.losses import curve
+from rosenblatt.learn.linear.compiled_losses import curve
 from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective
 from rosenblatt.learn.linear.stochastic import TotalLoss
 from rosenblatt.learn.models import Planes
@@ -274,3 +274,80 @@ def test_case_of_the_interactive_page():
         h[k, j] = 1e-6
         ups, downs = (objective(examples, plan, Planes(W + s * h, b, JOINT, 3)) for s in (1, -1))
         assert np.isclose((ups - downs) / 2e-6, by_W[k, j] + 0.2 * W[k, j], atol=1e-8)
+
+
+# -- a minimum that is proven ------------------------------------------------------------------------------------------
+
+
+def least(rows, sides, alpha):
+    """The least mean log loss + ½α‖w‖², by Newton's method with a line search in doubled coordinates of QR."""
+    Q, R = np.linalg.qr(rows)
+    back = np.linalg.inv(R)
+    A, v = alpha * back.T @ back, np.zeros(rows.shape[1])
+
+    def F(v):
+        return np.logaddexp(0, -sides * (Q @ v)).mean() + 0.5 * v @ A @ v
+
+    for _ in range(200):
+        p = 1 / (1 + np.exp(sides * (Q @ v)))
+        step = np.linalg.solve((Q * (p * (1 - p))[:, None]).T @ Q / len(Q) + A, Q.T @ (sides * p) / len(Q) - A @ v)
+        t = 1.0
+        while F(v + t * step) > F(v) and t > 1e-12:
+            t /= 2
+        v = v + t * step
+    return F(v)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_solved_is_never_above_the_minimum(dtype):
+    """Rows far from the origin without an intercept, and features that depend on each other."""
+    solved = 0
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3)) + 10.0 ** rng.integers(0, 4) * rng.normal(size=3)
+        X = (X @ rng.normal(size=(3, 3))).astype(dtype)
+        y = rng.random(60) < 1 / (1 + np.exp(-scaled(X) @ rng.normal(size=3)))
+        alpha = (1e-2, 1e-5, 1e-7)[seed % 3]
+        model = LinearClassifier(alpha=alpha, fit_intercept=False, solver="batch", max_epochs=2000).fit(X, y)
+        best = least(X.astype(float), np.where(y, 1.0, -1.0), alpha)
+        w = model.coef_[0].astype(float)
+        mine = np.logaddexp(0, -np.where(y, 1.0, -1.0) * (X.astype(float) @ w)).mean() + 0.5 * alpha * w @ w
+        if model.report_.outcome == "solved":
+            solved += 1
+            assert mine <= best * (1 + model.tol) + 1e-12
+    assert solved >= 12
+
+
+def scaled(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("penalty", ["l2", "l1", None])
+@pytest.mark.parametrize("loss", ["log", "hinge", "squared_hinge", "modified_huber"])
+def test_ordinary_rows_are_solved(loss, penalty):
+    """The first proof succeeds, so that a fit makes no more epochs than its last step needs."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = X @ rng.normal(size=5) + rng.normal(size=300) > 0
+    for target in (y, rng.integers(0, 3, 300)):
+        model = LinearClassifier(loss=loss, penalty=penalty, alpha=1e-3, solver="batch").fit(X, target)
+        assert model.report_.outcome == "solved"
+
+
+@pytest.mark.parametrize("apart", [1e-2, 1e-5, 1e-7, 1e-8, 1e-10])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+def test_nearly_equal_columns_without_a_penalty_are_fitted_and_never_falsely_solved(offset, apart):
+    """The minimum lies at weights of the size 1/apart; the same columns, apart by 1, show what it is."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=200), rng.normal(size=200)
+    X = np.column_stack([x, x + apart * z]) + offset
+    Z = np.column_stack([X[:, 0] - X[:, 0].mean(), (X[:, 1] - X[:, 0]) / apart, np.ones(200)])
+    y = x + 0.5 * z + 0.5 * rng.normal(size=200)
+    r = y - Z @ np.linalg.lstsq(Z, y, rcond=None)[0]
+    model = LinearRegressor(penalty=None, solver="batch").fit(X, y)
+    mine = 0.5 * np.mean((y - model.predict(X)) ** 2)
+    assert model.report_.outcome == "stalled" or mine <= 0.5 * np.mean(r * r) * (1 + 2e-4)
+    sign = np.where(y > 0, 1.0, -1.0)
+    best = minimize(lambda p: np.logaddexp(0, -sign * (Z @ p)).mean(), np.zeros(3), tol=1e-10).fun
+    model = LinearClassifier(penalty=None, solver="batch").fit(X, y > 0)
+    assert model.report_.outcome == "stalled" or model.report_.objective <= best * (1 + 2e-4)

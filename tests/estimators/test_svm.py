@@ -397,7 +397,8 @@ def test_a_pass_broken_off_leaves_the_last_whole_one(form, classes, monkeypatch)
     assert (model.report_.outcome, model.n_iter_, model.report_.updates) == ("interrupted", 2, whole.report_.updates)
     assert np.array_equal(model.coef_, whole.coef_)
     assert np.array_equal(model.intercept_, whole.intercept_)
-    assert not hasattr(model, "dual_coef_")  # they are of no whole pass
+    assert np.array_equal(model.support_, whole.support_)
+    assert np.array_equal(model.dual_coef_, whole.dual_coef_)
     assert np.array_equal(model.predict(X), whole.predict(X))
 
 

@@ -83,11 +83,17 @@ def test_the_log_loss_of_the_summary_is_that_of_scikit_learn(monkeypatch):
     frame, y = steps()
     weights = np.random.default_rng(0).random(y.size) + 0.1
     summary = TableClassifier(random_state=0).fit(frame, y, weights).summary_
-    ((probabilities, unseen),) = kept
-    assert summary.log_loss == pytest.approx(log_loss(unseen.target, probabilities, sample_weight=unseen.weights))
-    assert summary.area == pytest.approx(
-        roc_auc_score(unseen.target, probabilities[:, 1], sample_weight=unseen.weights)
-    )
+    ((cuts, unseen),) = kept
+    losses, areas = [], []
+    for cut in cuts:
+        rows = np.concatenate([half.rows for half in cut])
+        assert np.array_equal(np.sort(rows), np.arange(y.size))
+        chances = np.concatenate([half.predictions for half in cut])
+        losses.append(log_loss(unseen.target[rows], chances, sample_weight=unseen.weights[rows]))
+        for rows, chances, _ in cut:
+            areas.append(roc_auc_score(unseen.target[rows], chances[:, 1], sample_weight=unseen.weights[rows]))
+    assert summary.log_loss == pytest.approx(np.mean(losses))
+    assert summary.area == pytest.approx(np.mean(areas))
 
 
 # -- folds -------------------------------------------------------------------------------------------------------------

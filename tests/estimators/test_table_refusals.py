@@ -1,17 +1,20 @@
 """Models of tables: other measures and learners, labels that are missing, and fits that are refused."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, SVR
 
-from rosenblatt import FileError, PassiveAggressive, TableClassifier, TableEncoder, TableRegressor, fit
+from rosenblatt import FileError, PassiveAggressive, Perceptron, TableClassifier, TableEncoder, TableRegressor, fit
 from rosenblatt.cli.main import info
-from rosenblatt.persist.model_files import save
+from rosenblatt.persist.model_files import load, save
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +92,8 @@ def test_a_fit_to_a_frame_forgets_how_a_file_was_read(tmp_path):
     X.assign(label=y).to_csv(tmp_path / "two.csv", index=False)
     model = fit(TableClassifier(random_state=0), tmp_path / "two.csv", label="label")
     assert model.reading_.label == "label"
+    save(model, tmp_path / "model")  # the reading has no layout: the model encodes columns itself
+    assert load(tmp_path / "model").reading_ == model.reading_
     assert not hasattr(model.fit(X, y), "reading_")
 
 
@@ -106,12 +111,59 @@ def test_a_missing_text_of_pandas():
         pd.Series(["yes", None] + ["no"] * 58, dtype="string"),
         pd.Series(["yes", pd.NA] + ["no"] * 58),
         np.array([1.0, np.nan] + [0.0] * 58),
+        np.array(["2020-01-01", "NaT"] + ["2021-01-01"] * 58, "M8[D]"),
+        pd.Series(pd.to_timedelta([1, None] + [2] * 58)),
+        [Decimal(1), Decimal("NaN")] + [Decimal(2)] * 58,
+        [Decimal(1), Decimal("sNaN")] + [Decimal(2)] * 58,
     ],
 )
 def test_a_missing_label_is_named(y):
     X, _ = table()
-    with pytest.raises(ValueError, match="a missing label, at row 1"):
-        TableClassifier().fit(X, y)
+    for model in (TableClassifier(), TableRegressor()):
+        with pytest.raises(ValueError, match="a missing label, at row 1"):
+            model.fit(X, y)
+
+
+def test_labels_of_other_types():
+    X, truth = table()
+    days = np.where(truth == "yes", np.datetime64("2020-01-02"), np.datetime64("2021-03-04"))
+    for y in (days, days.tolist(), pd.Series(days), pa.array(days)):
+        model = TableClassifier(random_state=0).fit(X, y)
+        assert [str(one)[:10] for one in model.classes_.tolist()] == ["2020-01-02", "2021-03-04"]
+        assert (model.predict(X) == np.asarray(y)).mean() > 0.8
+        with pytest.raises(ValueError, match="TableRegressor needs numbers, but y has datetime"):
+            TableRegressor().fit(X, y)
+    assert TableClassifier(random_state=0).fit(X, pa.array(truth.tolist())).classes_.tolist() == ["no", "yes"]
+    with pytest.raises(ValueError, match="must all be of one kind"):
+        TableClassifier().fit(X, [1, "a"] * 30)
+    with pytest.raises(ValueError, match=r"continuous. y has 0.5 at row 1"):
+        TableClassifier().fit(X, [1.0, 0.5] * 30)
+
+
+def test_frames_without_rows_yet_are_refused():
+    X, y = table()
+    lazy = pl.from_pandas(X).lazy()
+    for model in (TableClassifier(), TableEncoder(), Perceptron()):
+        with pytest.raises(ValueError, match=r"X is a LazyFrame, which has no rows yet: collect\(\) it first"):
+            model.fit(lazy, y)
+    with pytest.raises(ValueError, match=r"X is a LazyFrame, which has no rows yet: collect\(\) it first"):
+        TableClassifier().fit(X, y).predict(lazy)
+    with pytest.raises(ValueError, match=r"y is a LazyFrame, which has no rows yet: collect\(\) it first"):
+        TableClassifier().fit(X, lazy.select("size"))
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array])
+def test_labels_of_frames_that_end_with_nul_are_refused(kind):
+    X, truth = table()
+    y = ["a" if one == "yes" else "a\0" for one in truth]
+    with pytest.raises(ValueError, match="must not end with NUL"):
+        TableClassifier().fit(X, kind(y) if kind is not np.array else np.array(y, dtype=object))
+
+
+def test_a_transformer_of_dates_beyond_datetime():
+    far = np.array(["0900-01-01", "20000-01-01"], "M8[us]")[np.arange(60) % 2]
+    with pytest.raises(ValueError, match="column 'day': its transformer gets datetimes"):
+        TableEncoder(columns={"day": OneHotEncoder()}).fit(pa.table({"day": far, "k": np.arange(60) % 3}))
 
 
 def test_truths_may_be_objects():

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import accuracy_score, log_loss, r2_score, roc_auc_score
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
 from rosenblatt import TableClassifier, TableRegressor
 from rosenblatt.estimators.base import table_model
@@ -43,17 +43,24 @@ def test_weight_0_is_a_row_that_is_not_there_and_weight_1_counts_once(estimator,
 
 def test_scores_are_by_weight(monkeypatch):
     kept = []
-    calibrate = Model._calibrate
-    monkeypatch.setattr(Model, "_calibrate", lambda self, unseen: kept.append(unseen) or calibrate(self, unseen))
+    honest = Model._honest
+    monkeypatch.setattr(Model, "_honest", lambda self, *args: kept.append(args) or honest(self, *args))
     model = TableClassifier(random_state=0, scoring="balanced_accuracy").fit(FRAME, LABELS, sample_weight=WEIGHTS + 0.5)
-    (unseen,) = kept
+    ((cuts, unseen),) = kept
     assert unseen.weights.tolist() == (WEIGHTS + 0.5).tolist()
-    chances, found = model.calibration_.probabilities(unseen.scores), model.summary_
-    how = {"sample_weight": unseen.weights}
-    assert found.score == pytest.approx(accuracy_score(unseen.target, chances.argmax(axis=1), **how))
-    assert found.log_loss == pytest.approx(log_loss(unseen.target, chances, **how))
-    assert found.area == pytest.approx(roc_auc_score(unseen.target, chances[:, 1], **how))
-    trained = accuracy_score(LABELS, model.predict(FRAME), **how)
+    found, rows = model.summary_, np.concatenate([half.rows for cut in cuts for half in cut])
+    chances = np.concatenate([half.predictions for cut in cuts for half in cut])
+    truth, how = unseen.target[rows], {"sample_weight": unseen.weights[rows]}
+    assert found.score == pytest.approx(accuracy_score(truth, chances.argmax(axis=1), **how))
+    assert found.log_loss == pytest.approx(log_loss(truth, chances, **how))
+    areas, others = [], []
+    for rows, chances, _ in (half for cut in cuts for half in cut):
+        truth, how = unseen.target[rows], {"sample_weight": unseen.weights[rows]}
+        areas.append(roc_auc_score(truth, chances[:, 1], **how))
+        others.append(balanced_accuracy_score(truth, chances.argmax(axis=1), **how))
+    assert found.area == pytest.approx(np.mean(areas))
+    assert found.other_scores == (("balanced_accuracy", pytest.approx(np.mean(others))),)
+    trained = accuracy_score(LABELS, model.predict(FRAME), sample_weight=unseen.weights)
     assert found.training_score == pytest.approx(trained)
 
 

@@ -1,6 +1,7 @@
 """`Tagger`: its greedy rule against a slow twin, and what it promises as an estimator."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -188,3 +189,17 @@ def test_weights_beyond_the_memory_are_refused():
     with pytest.raises(ValueError, match=r"words and 2 tags may take [0-9,]+ MB, more than memory=10000"):
         Tagger(memory=10_000).fit(X, y)
     assert Tagger(memory="1MB", random_state=0).fit(X, y).score(X, y) == 1.0
+
+
+def test_fit_from_a_file_says_how(tmp_path):
+    path = tmp_path / "tagged.txt"
+    path.write_text("the DT\ndog NN\n\na DT\ncat NN\n")
+    for source, options in ((path, {}), (path, {"shards": 2}), (tmp_path / "missing.csv", {"memory": "1GB"})):
+        with pytest.raises(TypeError) as caught:
+            rosenblatt.fit(Tagger(), source, **options)
+    said = str(caught.value)
+    names = {"rosenblatt": rosenblatt, "Tagger": lambda: Tagger(random_state=0), "file": path}
+    read, taught = re.search(r"(X, y = .*?), then (.*y\))\.", said).groups()
+    exec(read, names)
+    assert eval(taught, names).predict([["the", "cat"]]) == [["DT", "NN"]]
+    assert "SequencePerceptron(template=...)" in said

@@ -48,7 +48,8 @@ class GridSearchCV(_GridSearchCV):
     Attributes
     ----------
     cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, …
-        As in scikit-learn. A fit that was part of a shared pass counts its share of the pass's time.
+        As in scikit-learn. A fit that was part of a shared pass counts its share of the pass's time. `best_score_` is
+        the highest of many scores on the same folds, and therefore higher than the score to expect on new rows.
     one_pass_ : int
         How many of the fits (one per setting and fold) were columns of a shared pass.
 

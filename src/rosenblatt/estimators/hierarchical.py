@@ -91,6 +91,7 @@ random_state
     distances_ : ndarray of shape (K, K)
         Tree edges between classes.
     n_iter_ : int
+        Epochs that were run.
     report_ : TreeReport
         How the fit ended, with the mean tree distance.
 
@@ -120,6 +121,7 @@ random_state
     record_errors: bool
     distances_: Array
     _state: TreeState
+    STORED = EpochClassifier.STORED | {"distances_"}
     _parameter_constraints = HIERARCHICAL
 
     def __init__(

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.examples import Examples, Facts, read_only
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
+from rosenblatt.estimators.base.fitting import warn
 from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, checked_order
@@ -163,6 +164,7 @@ class KernelPerceptron(KernelClassifier):
     intercept_ : ndarray of shape (planes,)
     classes_ : ndarray
     n_iter_ : int
+        Epochs that were run.
     report_ : Report
         How the fit ended; margin, radius and bound are those of the kernel's space. On many rows errors and margin are
         None where counting them would take longer than learning did; `record_errors` counts them all the same.
@@ -368,8 +370,9 @@ class KernelSVM(KernelClassifier):
         Σ α_i − ½ Σ α_i α_j y_i y_j K̂(x_i, x_j),   0 ≤ α_i ≤ C s_i
 
     of ½‖w‖² + ½b² + C Σ s_i max(0, 1 − y_i f_i), s the row weights, two rows at a time: the one that violates
-    its optimality condition most, and the one that together with it raises the dual most. It stops when (primal −
-    dual)/primal ≤ `tol`, which bounds the error of either.
+    its optimality condition most, and the one that together with it raises the dual most. It has solved the problem
+    when (primal − dual)/primal ≤ `tol`, which bounds the error of either. This gap is computed from the rows and α, and
+    includes a bound on its own rounding.
 
     Parameters
     ----------
@@ -400,9 +403,11 @@ class KernelSVM(KernelClassifier):
     intercept_ : ndarray of shape (planes,)
     classes_ : ndarray
     n_iter_ : int
-        Rounds.
+        Epochs that were run, here rounds of the ascent.
     report_ : Report
-        How the fit ended: "solved" when its duality gap was closed, with `gap` itself.
+        How the fit ended: "solved" when its duality gap was closed, "stalled" when it could not be lowered to `tol`.
+        `gap` is infinite for a kernel that is not positive semidefinite, for which no gap bounds anything; whether a
+        callable is, is checked on as many rows as fit into `cache_size`.
 
     References
     ----------
@@ -423,6 +428,7 @@ class KernelSVM(KernelClassifier):
     fit_intercept: bool
     support_: Array
     _needs_memory = "its dual needs all rows at once"
+    STORED = KernelClassifier.STORED | {"support_"}
     _parameter_constraints = KERNEL_SVM
 
     def __init__(
@@ -466,9 +472,18 @@ class KernelSVM(KernelClassifier):
         del self._state  # it holds all training rows; prediction needs only the support
 
     def _conclude(self, run: Training, report: Report) -> Report:
+        run.solver.check_all()  # type: ignore[attr-defined]
         errors, lows = scan_kernel_model(run.source, self._kept, tie_is_mistake=False)
         margin = min(_geometric(one) for one in _separators(self._kept, lows))
-        return replace(report, errors=errors, margin=margin, gap=run.solver.state.gap)
+        gap = run.solver.state.gap
+        if report.outcome == "stalled":
+            what = f"a relative duality gap of {gap:.2g}, above tol={self.tol}: scale the features, or lower C"
+            if gap == np.inf:
+                what = (
+                    "a kernel that is not positive semidefinite, so that nothing tells how far it is from the optimum"
+                )
+            warn(f"KernelSVM stalled with {what}.")
+        return replace(report, errors=errors, margin=margin, gap=gap)
 
     def _complaint(self, report: Report) -> str:
         return (

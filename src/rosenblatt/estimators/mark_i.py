@@ -18,8 +18,9 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import all_or_nothing, validated
-from rosenblatt.estimators.base.state_checks import check_attributes, is_array, must
+from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, is_array, must
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.overflow import all_finite, largest_entry
@@ -80,6 +81,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """
 
     n_features_in_: int
+    STORED = SHARED | {"wiring_", "thresholds_", "_n_features_out"}
     _parameter_constraints = WIRING
 
     def __init__(
@@ -155,7 +157,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return (_sums(X, self.wiring_) > self.thresholds_).astype(X.dtype)
 
     def _renew(self) -> None:
-        """Nothing to migrate: the file format of this class has not changed."""
+        """Nothing to restore: no array is a view."""
 
     def _check_whole(self) -> None:
         """Refuse wiring and thresholds that do not fit together."""
@@ -167,7 +169,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _check_wiring(self) -> None:
         wiring, units = self.wiring_, self._n_features_out
         must(sp.issparse(wiring) and wiring.format == "csc" and wiring.dtype.kind == "f", "wiring_ to be CSC of floats")
-        wiring.check_format(full_check=True)
+        well_formed(wiring, "wiring_")
         must(wiring.shape == (self.n_features_in_, units), f"wiring_ of shape {(self.n_features_in_, units)}")
         must(is_array(self.thresholds_, (units,)), f"thresholds_ of shape {(units,)}, of floats")
 
@@ -249,6 +251,7 @@ scoring, n_iter_no_change, record_errors, class_weight, random_state
     wiring_: RandomWiring
     _needs_memory = "the thresholds of its units depend on all rows"
     _widens_rows = False
+    STORED = Perceptron.STORED | {"wiring_"}
     _parameter_constraints = MARK_I
     margin, update, bias_step = 0.0, "online", "unit"
 

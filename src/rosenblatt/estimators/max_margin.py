@@ -21,7 +21,15 @@ from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.fitting import all_or_nothing, validated, warn
 from rosenblatt.estimators.base.report import Report
-from rosenblatt.estimators.base.state_checks import assigned, check_attributes, check_planes, is_array, must, protect
+from rosenblatt.estimators.base.state_checks import (
+    SHARED,
+    assigned,
+    check_attributes,
+    check_planes,
+    is_array,
+    must,
+    protect,
+)
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.linear.squared_hinge_newton import minimise_squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores
@@ -112,6 +120,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     array(['a', 'b'], dtype='<U1')
     """
 
+    STORED = SHARED | {"coef_", "intercept_", "support_", "dual_coef_", "certificates_"}
     _parameter_constraints: dict[str, Any] = {
         "fit_intercept": ["boolean"],
         "tol": [Interval(Real, 0, 1, closed="neither")],
@@ -265,7 +274,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             return
         planes = 1 if self.classes_.size == 2 else int(self.classes_.size)
         check_planes(self.coef_, self.intercept_, planes, self.n_features_in_, "fiu")
-        if "support_" in vars(self):  # absent in files of version 0.1 and after from_weights
+        if "support_" in vars(self):  # absent after from_weights
             must(is_array(self.support_, (self.support_.size,), "i"), "the numbers of support rows")
             must(is_array(self.dual_coef_, (planes, self.support_.size)), "dual coefficients")
         proofs = 0 if self.report_ is None else planes  # from_weights gives no certificates

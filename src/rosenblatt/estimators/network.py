@@ -140,6 +140,7 @@ class MultilayerPerceptron(EpochClassifier):
     classes_ : ndarray
     loss_ : float
     n_iter_ : int
+        Epochs that were run.
     report_ : NetworkReport
         How the fit ended.
 
@@ -174,6 +175,7 @@ class MultilayerPerceptron(EpochClassifier):
     record_errors: bool
     _kept: NetworkModel
     _state: NetworkState
+    STORED = EpochClassifier.STORED | {"loss_"}
     _parameter_constraints = NETWORK
 
     def __init__(

@@ -119,6 +119,7 @@ class Perceptron(OnlineClassifier):
     intercept_ : ndarray
     classes_ : ndarray
     n_iter_ : int
+        Epochs that were run.
     report_ : Report
         How the fit ended.
 

@@ -24,7 +24,7 @@ from rosenblatt.estimators.base.dense_rows import on_host, placed_like, refuse_s
 from rosenblatt.estimators.base.fitting import all_or_nothing, validated
 from rosenblatt.estimators.base.online_classifier import encoded_classes
 from rosenblatt.estimators.base.probe_report import ProbeReport
-from rosenblatt.estimators.base.state_checks import check_attributes, check_planes, is_number, must
+from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, check_planes, is_number, must
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.minibatch_solver import default_passes
@@ -153,6 +153,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     array(['ant', 'bee', 'cat'], dtype='<U3')
     """
 
+    STORED = SHARED | {"coef_", "intercept_", "alpha_", "calibration_"}
     _parameter_constraints: dict[str, Any] = {
         "alphas": ["array-like"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -385,7 +386,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     # -- model files -------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Nothing to migrate: there is no older format."""
+        """Nothing to restore: no array is a view."""
 
     def _check_whole(self) -> None:
         """Refuse a model whose parts do not fit together."""

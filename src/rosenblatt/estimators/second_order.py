@@ -10,7 +10,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.perceptron import COMMON, checked_order, chosen_bias
-from rosenblatt.learn.online.covariance import DiagonalCorrelation, DiagonalCovariance
 from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
 from rosenblatt.learn.online.solver import Plan
 
@@ -194,10 +193,3 @@ class SecondOrderPerceptron(OnlineClassifier):
 
     def _plan(self) -> Plan:
         return _plan(self, SecondOrderRule(self.a, self.covariance == "full"))
-
-    def _renew(self) -> None:
-        """Convert a diagonal of version 0.1, which did not record whether it was of A or of its inverse."""
-        super()._renew()
-        for machine in getattr(vars(self).get("_state"), "machines", ()):
-            if type(machine.covariance) is DiagonalCovariance:
-                machine.covariance = DiagonalCorrelation(*machine.covariance.arrays)

@@ -21,7 +21,7 @@ from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows, distinct_tags, flat_tags, tag_codes, token_rows
 from rosenblatt.data.sequences.token_features import ItemFeatures
-from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch, train
+from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch, state_to_continue, train
 from rosenblatt.estimators.base.online_learner import SPLIT, OnlineLearner
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.base.sequence_state_checks import check_sequence_model
@@ -108,6 +108,7 @@ class SequencePerceptron(OnlineLearner):
         The names of features; None for rows of an array.
     n_features_in_ : int
     n_iter_ : int
+        Epochs that were run.
     report_ : Report
         How the fit ended: `errors` of `rows` sentences and `token_errors` of `tokens` are wrong; where the paths were
         separated, `margin` is δ, `radius` is R, over the updates that were made, and `bound` is R²/δ².
@@ -146,6 +147,7 @@ class SequencePerceptron(OnlineLearner):
     classes_: Array
     _features: Any
     _contents: str
+    STORED = OnlineLearner.STORED | {"_features"}
     _parameter_constraints: dict[str, Any] = {
         "update": [StrOptions({"perceptron", "pa"})],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -224,7 +226,7 @@ class SequencePerceptron(OnlineLearner):
             self._contents = sentences.digest()
         earlier = None if resume is None else resume(self)
         if earlier is not None:
-            state, records = earlier._state, list(earlier.report_.epochs)
+            state, records = state_to_continue(earlier, sentences.facts())
         training, validation = self._held_out(sentences, state.seed)
         source: Any = InMemory(training)  # type: ignore[arg-type]
         limit = self.max_epochs
@@ -386,9 +388,9 @@ class SequencePerceptron(OnlineLearner):
     def _publish(self, kept: Any) -> None:
         pass
 
-    def _attributes(self, solver: Any, examples: Any) -> dict[str, Any]:
+    def _attributes(self, kept: Any, examples: Any) -> dict[str, Any]:
         return {
-            "_kept": solver.model(),
+            "_kept": kept,
             "_features": self._features,
             "n_features_in_": self.n_features_in_,
             "classes_": examples.classes,
@@ -536,7 +538,7 @@ class SequencePerceptron(OnlineLearner):
     # -- model files -------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        pass
+        """Nothing to restore: no array is a view."""
 
     def _check_whole(self) -> None:
         check_attributes(self)

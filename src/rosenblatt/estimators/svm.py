@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.data.examples import read_only
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.linear import LINEAR, ObjectiveLearner
@@ -94,6 +93,7 @@ class LinearSVM(OnlineClassifier):
     shrinking: bool
     _needs_memory = "its dual needs all rows at once"
 
+    STORED = OnlineClassifier.STORED | {"support_", "dual_coef_"}
     _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
@@ -164,20 +164,10 @@ class LinearSVM(OnlineClassifier):
     def _solver(self, plan: Plan, state: Any) -> DualSolver:
         return DualSolver(plan, state)
 
-    def _publish(self, kept: Any) -> None:
-        """Store the planes; the dual variables are stored only after a complete fit."""
-        super()._publish(kept)
-        for name in ("support_", "dual_coef_"):
-            self.__dict__.pop(name, None)
-
     def _conclude(self, run: Training, report: Report) -> Report:
         report, ascent = super()._conclude(run, report), run.solver.ascent  # type: ignore[attr-defined]
         dual, gap = ascent.dual(), ascent.gap()
         relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
-        shares = ascent.signed()
-        support = np.flatnonzero(shares.any(axis=1))
-        self.support_ = read_only(support)
-        self.dual_coef_ = read_only(np.ascontiguousarray(shares[support].T))
         outcome = "solved" if relative <= self.tol else "stalled" if report.outcome == "solved" else report.outcome
         return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
 

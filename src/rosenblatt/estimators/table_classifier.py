@@ -9,16 +9,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
 from rosenblatt.data.columns.label_copies import accuracy_alone
+from rosenblatt.data.examples import check_labels
 from rosenblatt.estimators.base.calibration import Calibration, by_class, calibrated
+from rosenblatt.estimators.base.cross_fitting import Half
 from rosenblatt.estimators.base.state_checks import is_array, is_number, must
 from rosenblatt.estimators.base.table_measures import (
     MOST_WEIGHTS,
-    NORMAL_95,
     SUSPICIOUS,
     OutOfFold,
+    accuracy_interval,
     area_under_curve,
     doubts,
     proven_margin,
@@ -41,7 +42,8 @@ class TableClassifier(ClassifierMixin, TableModel):
     `TableEncoder` turns columns into numbers. A linear learner is scored out of fold, with encoders that are
     learned again in each fold (with "auto" once, without labels), and the out-of-fold scores calibrate `predict_proba`:
     by Platt's sigmoid with his smoothed targets, for several classes by one scale and a shift per class. `predict` is
-    the most probable class.
+    the most probable class. For what the summary reports, calibration and choice are made again by one half of the rows
+    and measured on the other.
 
     Parameters
     ----------
@@ -91,6 +93,7 @@ class TableClassifier(ClassifierMixin, TableModel):
     array(['retired'], dtype='<U7')
     """
 
+    STORED = TableModel.STORED | {"calibration_", "_class_weights"}
     _parameter_constraints: dict[str, Any] = {
         **TableModel._parameter_constraints,
         "class_weight": [Mapping, StrOptions({"balanced"}), None],
@@ -118,8 +121,11 @@ class TableClassifier(ClassifierMixin, TableModel):
     # -- parts of fit --------------------------------------------------------------------------------------------------
 
     def _encode_target(self, y: Array) -> Array:
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        try:
+            classes, codes = np.unique(y, return_inverse=True)
+        except TypeError as error:
+            raise ValueError(f"Labels y must all be of one kind so that they can be sorted: {error}.") from error
+        check_labels(y, classes)
         self._take_classes(classes, np.bincount(codes, minlength=classes.size))
         return codes
 
@@ -206,7 +212,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         found["training_score"], margin = self._on_training_rows(training)
         found |= self._unseen_summary(unseen)
         if unseen.target.size:
-            found |= self._honest(self.calibration_.probabilities(unseen.scores), unseen)
+            found |= self._honest(self._halves(unseen), unseen)
         if self.learner_ is None:
             found["warnings"] = ("no column can be used: the most frequent class is always predicted",)
         elif unseen.target.size:
@@ -235,30 +241,41 @@ class TableClassifier(ClassifierMixin, TableModel):
         margin = proven_margin(self.learner_, rows.X, rows.target) if right_side else -np.inf
         return float(mass[hit].sum()), float(mass.sum()), margin
 
-    def _honest(self, probabilities: Array, unseen: UnseenRows) -> dict[str, Any]:
-        """The weighted measures on rows that the model did not learn from."""
-        target, weights = unseen.target, unseen.weights
-        accuracy = float(np.average(probabilities.argmax(axis=1) == target, weights=weights))
-        present = np.unique(target)
-        area = None
-        if self.classes_.size == 2 and present.size == 2:
-            area = area_under_curve(target == 1, probabilities[:, 1], weights)
-        elif present.size > 2:
-            area = float(np.mean([area_under_curve(target == k, probabilities[:, k], weights) for k in present]))
-        others: tuple[tuple[str, float], ...] = ()
-        if self.scoring is not None:
-            answers = OutOfFold(self.classes_, probabilities, unseen.scores, self.__sklearn_tags__())
-            others = ((scorer_name(self.scoring), user_score(self.scoring, answers, self.classes_[target], weights)),)
-        rows = target.size if weights is None else weights.sum() ** 2 / (weights**2).sum()  # Kish's effective size
-        smallest = np.finfo(np.float64).eps
-        own = np.clip(probabilities[np.arange(target.size), target], smallest, 1 - smallest)
+    def _honest(self, cuts: list[list[Half]], unseen: UnseenRows) -> dict[str, Any]:
+        """The weighted measures on rows that neither the model nor its calibration learned from."""
+        smallest, target = np.finfo(np.float64).eps, unseen.target
+        weights = np.ones(target.size) if unseen.weights is None else unseen.weights
+        rows = np.concatenate([half.rows for cut in cuts for half in cut])
+        chances = np.concatenate([half.predictions for cut in cuts for half in cut])
+        own = np.clip(chances[np.arange(rows.size), target[rows]], smallest, 1 - smallest)
+        accuracy = float(np.average(chances.argmax(axis=1) == target[rows], weights=weights[rows]))
+        each = weights[np.unique(rows)]
+        present = np.unique(target[rows])
+        parts = [half for cut in cuts for half in cut]
+        if any(np.unique(target[half.rows]).size < present.size for half in parts):  # a class that one half lacks
+            parts = [Half(*map(np.concatenate, zip(*cut, strict=True))) for cut in cuts]
+        areas, others = list[float](), list[float]()
+        for half in parts:
+            truth, mass = target[half.rows], None if unseen.weights is None else weights[half.rows]
+            areas += self._areas(half.predictions, truth, mass)
+            if self.scoring is not None:
+                answers = OutOfFold(self.classes_, half.predictions, half.scores, self.__sklearn_tags__())
+                others.append(user_score(self.scoring, answers, self.classes_[truth], mass))
         return {
             "score": accuracy,
-            "interval": NORMAL_95 * float(np.sqrt(accuracy * (1 - accuracy) / rows)),
-            "log_loss": float(np.average(-np.log(own), weights=weights)),
-            "area": area,
-            "other_scores": others,
+            "interval": accuracy_interval(accuracy, each.sum() ** 2 / (each**2).sum()),  # Kish's effective size
+            "log_loss": float(np.average(-np.log(own), weights=weights[rows])),
+            "area": float(np.mean(areas)) if areas else None,
+            "other_scores": ((scorer_name(self.scoring), float(np.mean(others))),) if others else (),
         }
+
+    def _areas(self, chances: Array, truth: Array, weights: Array | None) -> list[float]:
+        """The area under the curve of the second of two classes, or the mean over several; nothing for one class."""
+        present = np.unique(truth)
+        if present.size < min(self.classes_.size, 3):
+            return []
+        classes = [1] if self.classes_.size == 2 else present
+        return [float(np.mean([area_under_curve(truth == k, chances[:, k], weights) for k in classes]))]
 
     def _weights(self, training: TrainingParts) -> tuple[tuple[str, float], ...]:
         names, coef, deviation = self._feature_weights(training, self.calibration_.scale)

@@ -30,7 +30,7 @@ from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
 from rosenblatt.data.columns.values import ColumnValues, first_stray
 from rosenblatt.estimators.base.column_checks import check_encoding
 from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.base.state_checks import check_attributes, is_count, must
+from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, is_count, must
 
 Array = np.ndarray[Any, Any]
 DROP = "drop"
@@ -93,6 +93,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 1.,  0.,  0.,  0.,  0.,  1.]])
     """
 
+    STORED = SHARED | {"columns_", "left_out_", "missing_counts_", "_names", "_notes"}
     _parameter_constraints: dict[str, Any] = {
         "columns": [Mapping, None],
         "encoders": [Mapping, None],
@@ -279,7 +280,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _renew(self) -> None:
-        """Nothing to migrate: there is no older format."""
+        """Nothing to restore: no array is a view."""
 
     def _check_whole(self) -> None:
         """Refuse a model whose parts do not fit together."""

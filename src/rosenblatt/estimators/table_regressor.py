@@ -10,14 +10,15 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from rosenblatt.data.columns.label_copies import r2_alone
+from rosenblatt.estimators.base.cross_fitting import Half
 from rosenblatt.estimators.base.state_checks import is_number, must
 from rosenblatt.estimators.base.table_measures import (
     MOST_WEIGHTS,
-    NORMAL_95,
     SUSPICIOUS,
     OutOfFold,
     doubts,
     r2,
+    r2_interval,
     score_parts,
     scorer_name,
     user_score,
@@ -42,7 +43,8 @@ class TargetScale:
 class TableRegressor(RegressorMixin, TableModel):
     """A regressor of raw tables: encoding, learning and out-of-fold scores.
 
-    `TableEncoder` turns columns into numbers; the target is standardised for the learner.
+    `TableEncoder` turns columns into numbers; the target is standardised for the learner. For what the summary reports
+    with "auto", the setting is chosen again by one half of the rows and measured on the other.
 
     Parameters
     ----------
@@ -88,6 +90,8 @@ class TableRegressor(RegressorMixin, TableModel):
     _default_setting = NUMBER_DEFAULT
     target_: TargetScale
 
+    STORED = TableModel.STORED | {"target_"}
+
     def __init__(
         self,
         *,
@@ -105,6 +109,8 @@ class TableRegressor(RegressorMixin, TableModel):
 
     def _encode_target(self, y: Array) -> Array:
         try:
+            if y.dtype.kind == "M":  # NumPy would take the number of their units
+                raise TypeError
             values = y.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"TableRegressor needs numbers, but y has {y[:1].tolist()[0]!r}.") from None
@@ -177,25 +183,35 @@ class TableRegressor(RegressorMixin, TableModel):
         found: dict[str, Any] = self._base_summary("regression", int(counts.sum()), "R²")
         found |= {"classes": (), "baseline": 0.0, "training_score": self._on_training_rows(training)}
         found |= self._unseen_summary(unseen)
-        scores, target, folds, weights, _ = unseen
-        if target.size:
-            found["score"] = r2(target, scores, weights)
-            parts = score_parts(folds)
-            each = [
-                r2(target[parts == k], scores[parts == k], None if weights is None else weights[parts == k])
-                for k in np.unique(parts)
-            ]
-            found["interval"] = NORMAL_95 * float(np.std(each, ddof=1) / np.sqrt(len(each))) if len(each) > 1 else 0.0
-            found["mean_error"] = float(np.average(np.abs(target - scores), weights=weights))
-            if self.scoring is not None:
-                answers = OutOfFold(None, scores, scores, self.__sklearn_tags__())
-                value = user_score(self.scoring, answers, target, weights)
-                found["other_scores"] = ((scorer_name(self.scoring), value),)
+        if unseen.target.size:
+            found |= self._honest(self._halves(unseen), unseen)
         if self.learner_ is None:
             found["warnings"] = ("no column can be used: the mean is always predicted",)
-        elif target.size:
+        elif unseen.target.size:
             found["warnings"] = tuple(doubts(found))
         return TableSummary(**found)
+
+    def _honest(self, cuts: list[list[Half]], unseen: UnseenRows) -> dict[str, Any]:
+        """The weighted measures on rows that neither the model nor the choice of its setting learned from."""
+        rows = np.unique(np.concatenate([half.rows for half in cuts[0]]))
+        target, weights = unseen.target[rows], None if unseen.weights is None else unseen.weights[rows]
+        found = list[Array]()
+        for cut in cuts:
+            predicted = np.zeros(unseen.target.size)
+            for half in cut:
+                predicted[half.rows] = half.predictions
+            found.append(predicted[rows])
+        errors = np.mean([(target - one) ** 2 for one in found], axis=0)
+        others = list[float]()
+        for one in found if self.scoring is not None else ():
+            answers = OutOfFold(None, one, one, self.__sklearn_tags__())
+            others.append(user_score(self.scoring, answers, target, weights))
+        return {
+            "score": float(np.mean([r2(target, one, weights) for one in found])),
+            "interval": r2_interval(target, errors, weights),
+            "mean_error": float(np.average(np.mean([np.abs(target - one) for one in found], axis=0), weights=weights)),
+            "other_scores": ((scorer_name(self.scoring), float(np.mean(others))),) if others else (),
+        }
 
     def _on_training_rows(self, training: TrainingParts) -> float:
         """R² on training rows, by weight."""

@@ -22,6 +22,7 @@ from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.estimators import table_search_rows, table_settings
 from rosenblatt.estimators.base.calibration import by_class, calibrated_losses
+from rosenblatt.estimators.base.cross_fitting import Candidates, best_first
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.table_search_rows import TableForm, TableRows, in_form
 from rosenblatt.estimators.table_settings import (
@@ -79,6 +80,8 @@ class TableSearch:
     raced: int = 0  # settings tried on at least one fold
     starts: dict[TableSetting, tuple[Array, Array]] = field(default_factory=dict)  # planes of logistic regressions
     _lowest: float = np.inf  # the lowest loss in the race
+    _raced: list[Array] = field(default_factory=list)  # scores of the race, if they are out-of-fold scores of all rows
+    _tried: list[Array] = field(default_factory=list)  # scores of all trials
     _contenders: list[Contender] = field(default_factory=list)
     _forms: dict[tuple[bool, float, int], TableForm] = field(default_factory=dict)
     _lost: set[tuple[bool, float]] = field(default_factory=set)  # forms with which no learner improved
@@ -150,6 +153,8 @@ class TableSearch:
         scores = np.concatenate(racer._fold_scores(group, form, list(range(self._race_folds))), axis=1)
         self.raced += len(group)
         right, losses = racer._row_losses(scores, rows)
+        if racer is self:
+            self._raced.append(scores)
         lowest = float(np.fmin.reduce(racer._mean(losses, rows), initial=np.inf))  # a NaN loss never leads
         self._lowest = min(lowest, self._lowest)
         whole = racer is self and (not group[0].fourier or RACE_FEATURES >= table_settings.FOURIER_COUNT)
@@ -193,6 +198,7 @@ class TableSearch:
         found = np.zeros((len(group), self.rows.target.size, *scores.shape[2:]))
         found[:, rows] = scores
         self.scores |= dict(zip(group, found, strict=True))
+        self._tried.append(found)
         self.trials += map(Trial, group, *self._measures(right, losses, rows))
         front = {one.setting for one in self._front()}
         self.scores = {one: kept.copy() for one, kept in self.scores.items() if one in front}
@@ -205,6 +211,23 @@ class TableSearch:
             if one.score > best:
                 front, best = [*front, one], one.score
         return front
+
+    def candidates(self) -> list[Candidates]:
+        """All settings among which one was chosen, to choose again without the labels of some rows.
+
+        Rows of a race by learners of fewer rows are not reported: no other scores of the settings that lost are known.
+        """
+        tested = self.rows.folds >= 0
+        raced = np.zeros(tested.size, np.bool_)
+        if self._contenders:
+            numbers = self._racer.rows.numbers if self._racer is not self else None
+            raced[self._race_rows if numbers is None else numbers[self._race_rows]] = True
+        found = [Candidates(_finite(np.concatenate(self._tried)), tested, tested & ~raced)]
+        if self._contenders and self._racer is self:
+            scores = np.zeros((sum(map(len, self._raced)), tested.size, *self._raced[0].shape[2:]))
+            scores[:, self._race_rows] = np.concatenate(self._raced)
+            found.append(Candidates(_finite(scores), raced, raced))
+        return found
 
     @cached_property
     def _racer(self) -> TableSearch:
@@ -222,7 +245,8 @@ class TableSearch:
             training = np.flatnonzero((self.rows.target == k) & (folds != 0))
             if np.count_nonzero(chosen[training]) < least:
                 chosen[training[:least]] = True
-        return TableSearch(self.rows.take(np.flatnonzero(chosen)), self.few)
+        places = np.flatnonzero(chosen)
+        return TableSearch(replace(self.rows.take(places), numbers=places), self.few)
 
     @cached_property
     def _race_folds(self) -> int:
@@ -398,10 +422,15 @@ class TableSearch:
 
     def ranked(self) -> list[Trial]:
         """The trials within one standard error of the best score, the lowest loss first."""
-        best = max((trial.score for trial in self.trials), default=0.0)
+        scores, losses = [one.score for one in self.trials], [one.loss for one in self.trials]
         tested = int((self.rows.folds >= 0).sum())
-        error = float(np.sqrt(max(best * (1 - best), 0.0) / max(tested, 1))) if self.rows.classes else np.inf
-        return sorted((one for one in self.trials if one.score >= best - error), key=lambda one: one.loss)
+        return [self.trials[k] for k in best_first(scores, losses, tested, self.rows.classes)]
+
+
+def _finite(scores: Array) -> Array:
+    """The scores of settings whose weights did not overflow; if there are none, 0."""
+    fine = np.isfinite(scores).reshape(len(scores), -1).all(axis=1)
+    return scores[fine] if fine.any() else np.zeros((1, *scores.shape[1:]))
 
 
 def _rule(setting: TableSetting) -> Any:

@@ -31,6 +31,7 @@ class TableRows:
     class_weights: Array
     fixed: frozenset[str]  # columns whose kind the user chose
     seed: int
+    numbers: Array | None = None  # of the rows of a sample, in the table
 
     def take(self, rows: Array) -> TableRows:
         """Some of the rows."""
@@ -67,9 +68,10 @@ class TableRows:
         chosen = at_level(hashes, level_for(hashes, SEARCH_ROWS, 0))
         for k in range(self.classes if numbers is None else 0):
             chosen[np.flatnonzero(self.target == k)[:CLASS_ROWS]] = True
-        found = self.take(np.flatnonzero(chosen))
+        places = np.flatnonzero(chosen)
+        found = self.take(places)
         _, folds = np.unique(found.folds, return_inverse=True)  # some of many folds may have no row in the sample
-        return replace(found, folds=folds - int(found.folds.min(initial=0) < 0))
+        return replace(found, folds=folds - int(found.folds.min(initial=0) < 0), numbers=places)
 
 
 def search_hashes(hashes: Array) -> Array:

@@ -87,6 +87,7 @@ class Tagger(OnlineLearner):
     n_features_in_ : int
         Distinct features of words in the training sentences.
     n_iter_ : int
+        Epochs that were run.
     report_ : Report
         How the fit ended; `token_errors` of `tokens` are wrong.
 
@@ -104,6 +105,11 @@ class Tagger(OnlineLearner):
     [['DT', 'NN', 'VBZ']]
     """
 
+    _how_from_files = (
+        "Tagger learns from sentences in memory, as lists of words. From a file of CoNLL columns: X, y = "
+        "rosenblatt.read_conll(file), then Tagger().fit([[token[0] for token in sentence] for sentence in X], y). "
+        "From the file itself: rosenblatt.fit(SequencePerceptron(template=...), file)."
+    )
     sure_count: int
     sure_share: float
     memory: str | int
@@ -111,6 +117,7 @@ class Tagger(OnlineLearner):
     classes_: Array
     _features: TemplateFeatures
     _sure: dict[str, int]
+    STORED = OnlineLearner.STORED | {"_features", "_sure"}
     _parameter_constraints: dict[str, Any] = {
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "sure_count": [Interval(Integral, 1, None, closed="left")],
@@ -219,8 +226,8 @@ class Tagger(OnlineLearner):
     def _publish(self, kept: Any) -> None:
         del self._state  # the average is enough to predict
 
-    def _attributes(self, solver: Any, examples: Any) -> dict[str, Any]:
-        found = {"_kept": solver.model(), "classes_": examples.classes}
+    def _attributes(self, kept: Any, examples: Any) -> dict[str, Any]:
+        found = {"_kept": kept, "classes_": examples.classes}
         return found | {name: vars(self)[name] for name in ("_features", "_sure", "n_features_in_")}
 
     @property
@@ -271,7 +278,7 @@ class Tagger(OnlineLearner):
         raise AttributeError("_solver")
 
     def _renew(self) -> None:
-        pass
+        """Nothing to restore: no array is a view."""
 
     def _check_whole(self) -> None:
         check_attributes(self)

@@ -245,6 +245,8 @@ def fit(
         for _ in sequence_training(estimator, source, checkpoint=checkpoint, resume=resume):
             pass
         return estimator
+    if hasattr(estimator, "_how_from_files"):
+        raise TypeError(estimator._how_from_files)
     for _ in steps(
         estimator,
         source,

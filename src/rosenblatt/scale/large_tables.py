@@ -122,15 +122,10 @@ def _target(estimator: Any, survey: Survey, task: str | None) -> tuple[Any, Clas
         return estimator, NumberTarget(np.array([survey.rows]))
     if survey.label.sample is not None:
         raise ValueError(f"There are more than {MAX_LABELS:,} different labels: for numbers use TableRegressor.")
-    classes, codes = np.unique(as_classes(labels.values), return_inverse=True)
+    classes, codes = np.unique(labels.classes, return_inverse=True)
     rows = np.bincount(codes, counts, classes.size).astype(np.int64)
     estimator._take_classes(classes, rows)
     return estimator, ClassTarget(dict(zip(names, codes.tolist(), strict=True)), rows)
-
-
-def as_classes(values: Array) -> Array:
-    """Fractions as text, for a user who wants numbers to be classes."""
-    return values.astype(str) if values.dtype.kind == "f" and (values != np.floor(values)).any() else values
 
 
 # -- fit ---------------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 from rosenblatt.learn.epochs import EpochRecord, PartOfEpoch
@@ -30,7 +31,7 @@ class Progress:
 
     Examples
     --------
-    >>> from rosenblatt import Progress
+    >>> from rosenblatt.records import Progress
     >>> progress = Progress(epoch=2, rows=500, total=1000, updates=31, seconds=0.4)
     >>> progress.rows / progress.total
     0.5
@@ -55,11 +56,13 @@ def followed(
     made before.
     """
     began, epoch, rows, updates, done = time.perf_counter(), epochs + 1, 0, 0, 0
-    for step in steps:
-        total, shards = size()
-        record = step if isinstance(step, EpochRecord) else None
-        if isinstance(step, PartOfEpoch):
-            rows, updates, done = rows + step.rows, updates + step.updates, done + (shards > 0)
-        yield Progress(epoch, rows, total, updates, time.perf_counter() - began, record, done, shards)
-        if record is not None:
-            epoch, rows, updates, done = epoch + 1, 0, 0, 0
+    # After Ctrl-C training ends here, not when the last reference to its steps is dropped.
+    with closing(steps):  # type: ignore[type-var]
+        for step in steps:
+            total, shards = size()
+            record = step if isinstance(step, EpochRecord) else None
+            if isinstance(step, PartOfEpoch):
+                rows, updates, done = rows + step.rows, updates + step.updates, done + (shards > 0)
+            yield Progress(epoch, rows, total, updates, time.perf_counter() - began, record, done, shards)
+            if record is not None:
+                epoch, rows, updates, done = epoch + 1, 0, 0, 0

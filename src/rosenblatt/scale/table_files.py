@@ -22,7 +22,7 @@ from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.table_classifier import TableClassifier
 from rosenblatt.estimators.table_regressor import TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.large_tables import PART, as_classes, fit_large_table, fits_in_memory
+from rosenblatt.scale.large_tables import PART, fit_large_table, fits_in_memory
 from rosenblatt.scale.sharded_source import checked_shards, groups_of, in_shards, is_arrays, is_collection, make_engine
 from rosenblatt.scale.sharded_tables import TableTraining
 from rosenblatt.scale.shards import paths_of
@@ -45,7 +45,7 @@ def table_and_labels(source: Any, how: Reading) -> tuple[Any, ColumnValues, str,
     table = read_table(source, how)
     path = expand_paths(source)[0]
     name = label_name(how, table, path)
-    labels, rest = table.values(name), table.without(name)
+    labels, rest = table.labels(name), table.without(name)
     absent = labels.missing
     if absent == table.rows:
         raise FileError("expected labels, found none", path, None, name)
@@ -183,9 +183,9 @@ def _fit_small_table(
     if isinstance(estimator, TableRegressor):
         estimator._fit_table(table, labels_of(labels).values, kinds)
     elif numeric:
-        estimator._fit_table(table, as_classes(found.values), kinds)
+        estimator._fit_table(table, found.classes, kinds)
     else:
-        classes, places = np.unique(as_classes(found.values), return_inverse=True)
+        classes, places = np.unique(found.classes, return_inverse=True)
         estimator._take_classes(classes, np.bincount(places, counts, classes.size).astype(np.int64))
         estimator._fit_target(table, places[codes], kinds)
     return estimator, name, absent

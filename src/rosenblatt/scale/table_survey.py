@@ -20,7 +20,7 @@ from rosenblatt.data.columns.files import table_parts
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import LEAST_LEVEL, at_level, row_hashes
 from rosenblatt.data.columns.kinds import TEXT_WORDS
-from rosenblatt.data.columns.labels import Labels, labels_of
+from rosenblatt.data.columns.labels import Labels, labels_of, names_if_rounded
 from rosenblatt.data.columns.values import ColumnValues, one_column
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
@@ -31,6 +31,7 @@ from rosenblatt.estimators.base import table_model
 from rosenblatt.scale.read_ahead import ahead
 
 Array = np.ndarray[Any, Any]
+NUMBERS = (pa.types.is_integer, pa.types.is_floating)
 SAMPLE = 48  # a sample of rows takes at most this fraction of the memory limit
 
 
@@ -60,7 +61,7 @@ class LabelledParts:
                 if self.label not in names:
                     where = paths[0] if paths else "a partition of the frame"
                     raise FileError(f"expected a column named {self.label!r}, found {names}", where)
-                labels = part.values(self.label)
+                labels = part.labels(self.label)
                 rest, absent = part.without(self.label), labels.missing
                 if absent:
                     present = np.flatnonzero(labels.present)
@@ -88,12 +89,13 @@ def other_columns(expected: list[str], found: list[str], path: str) -> FileError
 
 
 def common_type(one: Any, other: Any) -> Any:
-    """The common type of labels of two types: numbers if both are numbers, else text, for which it is None."""
-    return one if one == other else pa.float64() if _is_number(one) and _is_number(other) else None
-
-
-def _is_number(kind: Any) -> bool:
-    return kind is not None and bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    """The common type of labels of two types: integers, or numbers, if both are, else text, for which it is None."""
+    if one == other:
+        return one
+    integers, floats = ([kind is not None and test(kind) for kind in (one, other)] for test in NUMBERS)
+    if all(integers):
+        return pa.int64()
+    return pa.float64() if all(a or b for a, b in zip(integers, floats, strict=True)) else None
 
 
 # -- samples -----------------------------------------------------------------------------------------------------------
@@ -299,6 +301,6 @@ class Survey:
         """The distinct labels as written, how often each occurs, and their type."""
         names, counts = list(self.label.names), np.array(list(self.label.names.values()))
         values = pa.array(names, pa.large_string())
-        if _is_number(self.label_type):
-            values = values.cast(self.label_type)
+        if self.label_type is not None and pa.types.is_floating(self.label_type):  # integers stay as they are written
+            values = values.cast(self.label_type) if names_if_rounded(values) is None else values
         return names, counts, labels_of(ColumnValues(self.label.name, values, self.label.categorical))

@@ -23,9 +23,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
-from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.arrow_checks import check_buffers, check_collected
 from rosenblatt.data.errors import FileError, NotFiniteError
-from rosenblatt.data.examples import as_labels, check_labels, distinct
+from rosenblatt.data.examples import Facts, as_labels, check_labels, distinct
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.report import Report, unseen
 from rosenblatt.learn.epochs import EpochRecord, EpochRecords, PartOfEpoch, Source, Training
@@ -75,6 +75,7 @@ def validated(estimator: Any, X: Any, *, reset: bool, dtype: Any, ensure_all_fin
     """`validate_data`, with a shorter error for complex numbers: scikit-learn's prints the whole array."""
     if not ensure_all_finite and _plainly_valid(estimator, X, reset, dtype, settings.get("accept_sparse")):
         return X
+    check_collected(X, "X")
     check_buffers(X, "X")
     if getattr(X, "format", "csr") != "csr":  # CSR is not converted, and `encode_rows` checks all of it
         well_formed(X)
@@ -125,8 +126,7 @@ def as_it_was(model: Any) -> Iterator[None]:
 def _restore(model: Any, before: dict[str, Any], error: BaseException) -> None:
     learned = vars(model).get("report_") is not before.get("report_")
     if not (learned and isinstance(error, KeyboardInterrupt | GeneratorExit)):
-        model.__dict__.clear()
-        model.__dict__.update(before)
+        model.__dict__ = before
 
 
 # -- train and conclude ----------------------------------------------------------------------------------------------
@@ -156,7 +156,9 @@ def train(
         report = publish(estimator, run, began, run.outcome)
         if run.source.lasting:
             report = estimator._conclude(run, report)
+        estimator.report_ = report
     except (KeyboardInterrupt, GeneratorExit):
+        run.undo()
         if run.records:
             with suppress(NotFiniteError):
                 check_state(run.solver.state)
@@ -164,7 +166,6 @@ def train(
         raise
     except NotFiniteError as error:
         raise located(error, run.source) from None
-    estimator.report_ = report
     if report.outcome == "budget" and run.source.lasting:
         warn(estimator._complaint(report))
 
@@ -198,17 +199,20 @@ def publish(
     outcome: str = "interrupted",
     records: Sequence[EpochRecord] | None = None,
 ) -> Report:
-    """Store the current model in the estimator's attributes; returns its report, without a scan."""
+    """Store the current model in the estimator's attributes, all at once; returns its report, without a scan."""
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
-    estimator._state, estimator._kept = solver.state, solver.model()
-    estimator._by_labels = facts.by_labels
+    new = object.__new__(type(estimator))  # Ctrl-C must not find attributes of two models in one estimator
+    new.__dict__.update(vars(estimator))
+    new._state, new._kept = solver.state, solver.model()
+    new._by_labels = facts.by_labels
     if facts.classes is not None:
-        estimator.classes_ = facts.classes
-    estimator.n_iter_ = len(records)
-    vars(estimator).update(run.source.described)
-    estimator.report_ = report = unseen(outcome, run, records, time.perf_counter() - began)
-    estimator._publish(estimator._kept)
+        new.classes_ = facts.classes
+    new.n_iter_ = len(records)
+    new.__dict__.update(run.source.described | solver.described)
+    new.report_ = report = unseen(outcome, run, records, time.perf_counter() - began)
+    new._publish(new._kept)
+    estimator.__dict__ = new.__dict__
     return report
 
 
@@ -283,16 +287,27 @@ def train_from(
         vars(estimator).pop("feature_names_in_", None)
         estimator.n_features_in_ = source.facts.n_features
         vars(estimator).update(source.described)
-        state, records = estimator._new_state(source, plan), []
+        state, records = estimator._new_state(source, plan), list[EpochRecord]()
         earlier = None if resume is None else resume(estimator)
         if earlier is not None:
-            state, records = earlier._state, list(earlier.report_.epochs)
+            state, records = state_to_continue(earlier, source.facts)
         solver = estimator._solver(plan, state)
         if mixing is not None:
             solver = _mixed(solver, Sharding(mixing, source.sizes), earlier)
         source.seed = state.seed
         run = Training(solver, source, estimator._limit(plan, source.facts), records)
         yield from train(estimator, run, save=save)
+
+
+def state_to_continue(earlier: Any, facts: Facts) -> tuple[Any, list[EpochRecord]]:
+    """The state and the records of a checkpoint, which must have learned these features and classes.
+
+    A forged checkpoint may say that it is of the same rows: compiled code would read outside its weights.
+    """
+    same = earlier.n_features_in_ == facts.n_features and vars(earlier).get("_by_labels", False) == facts.by_labels
+    if not (same and np.array_equal(vars(earlier).get("classes_", ()), () if facts.classes is None else facts.classes)):
+        raise FileError("a checkpoint of other features or classes: train without resume")
+    return earlier._state, list(earlier.report_.epochs)
 
 
 def _wanted(estimator: Any, plan: Plan) -> RowsWanted:

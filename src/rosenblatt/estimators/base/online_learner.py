@@ -7,7 +7,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +24,7 @@ from rosenblatt.estimators.base.fitting import check_width, train, validated
 from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows
 from rosenblatt.estimators.base.report import Report, scanned
 from rosenblatt.estimators.base.state_checks import (
+    SHARED,
     check_assigned,
     check_attributes,
     check_online,
@@ -68,6 +68,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     scoring: Any
     n_iter_no_change: int
     random_state: Any
+    STORED = SHARED | {"_contents", "_kept", "_state", "coef_", "intercept_"}  # in a model file, beside the parameters
     _needs_memory: str | None = None  # why it needs all rows at once, if it does
     _needs_radius = False  # whether max‖x‖ must be known before the first step
     _takes_labels = True  # whether y may be an indicator of labels
@@ -409,15 +410,8 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
     # -- model files -------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Make planes read-only, and convert votes of the first format, which had one bias step for all updates."""
+        """Make the planes read-only views again."""
         self._show_planes()
-        kept = vars(self).get("_kept")
-        if isinstance(kept, VotedPlanes):
-            histories = [
-                one if isinstance(one.bias, np.ndarray) else replace(one, bias=np.full(one.which.size, float(one.bias)))
-                for one in kept.histories
-            ]
-            self._kept = replace(kept, histories=tuple(histories))
 
     def _check_whole(self) -> None:
         """Refuse a model whose parts do not fit together: compiled code would read outside them."""

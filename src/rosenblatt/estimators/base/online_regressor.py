@@ -34,6 +34,8 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
 
     def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
         y = column_or_1d(y, warn=True)
+        if y.dtype.kind in "mM" and np.isnat(y).any():  # NumPy would take NaT as the smallest integer
+            raise ValueError(f"Input y contains NaT at row {int(np.argmax(np.isnat(y)))}.")
         try:
             target = np.ascontiguousarray(y, dtype=widened(rows.values.dtype))
         except (TypeError, ValueError) as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import betaincinv
 from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 
@@ -15,6 +16,7 @@ FAR_APART = 0.1  # difference between training and out-of-fold scores that is wo
 SUSPICIOUS = 0.99  # a column that alone predicts this well may contain the label
 MOST_WEIGHTS = 50
 NORMAL_95 = 1.959963984540054
+FEW_ERRORS = 20  # for which the normal approximation is too narrow
 
 
 def area_under_curve(positive: Array, scores: Array, weights: Array | None = None) -> float:
@@ -24,6 +26,34 @@ def area_under_curve(positive: Array, scores: Array, weights: Array | None = Non
     ours, others = (np.bincount(place, mass * one) for one in (positive, ~positive))
     below = np.cumsum(others) - 0.5 * others
     return float(ours @ below / (ours.sum() * others.sum()))
+
+
+def accuracy_interval(accuracy: float, rows: float) -> float:
+    """Half the width of the 95 % interval of an accuracy on so many rows.
+
+    It is the normal approximation, unless fewer than FEW_ERRORS rows are wrong, or right: then it reaches to the
+    farther end of the exact interval (C. Clopper, E. Pearson, Biometrika 26, 1934).
+    """
+    half = NORMAL_95 * float(np.sqrt(accuracy * (1 - accuracy) / rows))
+    fewer = min(accuracy, 1 - accuracy) * rows
+    if fewer >= FEW_ERRORS:
+        return half
+    return max(half, float(betaincinv(fewer + 1, max(rows - fewer, 1e-9), 0.975)) - fewer / rows)
+
+
+def r2_interval(target: Array, errors: Array, weights: Array | None = None) -> float:
+    """Half the width of the 95 % interval of R², from the squared errors of the rows.
+
+    By the delta method for ln(1 − R²), which is nearer to normal than R²; it reaches to the farther end.
+    """
+    mass = np.ones(target.size) if weights is None else weights
+    away = (target - np.average(target, weights=mass)) ** 2
+    spread = float(mass @ away)
+    share = float(mass @ errors) / spread if spread else 0.0  # 1 − R²
+    if not share:
+        return 0.0
+    excess = mass * (errors - share * away)
+    return share * float(np.expm1(NORMAL_95 * np.sqrt(excess @ excess) / (spread * share)))
 
 
 def scorer_name(scoring: Any) -> str:

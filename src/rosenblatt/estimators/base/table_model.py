@@ -11,21 +11,24 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.data.arrow_checks import check_collected
 from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
-from rosenblatt.data.examples import is_missing
+from rosenblatt.data.examples import check_no_trailing_nul, is_missing, unrounded
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.column_checks import check_fourier
+from rosenblatt.estimators.base.cross_fitting import Candidates, Half, halves
 from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.base.state_checks import check_attributes, must
+from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, must
 from rosenblatt.estimators.base.table_measures import planes_of
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder
@@ -65,11 +68,13 @@ class UnseenRows(NamedTuple):
     folds: Array
     weights: Array | None
     columns: list[ParsedColumn]
+    candidates: tuple[Candidates, ...] = ()  # if the setting was chosen by these rows
 
 
 class TableModel(BaseEstimator):
     """What both models of tables share: encode, score out of fold, learn from all rows, summarise."""
 
+    STORED = SHARED | {"encoder_", "fourier_", "learner_", "setting_", "summary_", "_large", "_seed"}
     _parameter_constraints: dict[str, Any] = {
         "columns": [Mapping, None],
         "learner": [StrOptions({"auto"}), HasMethods(["fit", "predict"]), None],
@@ -186,7 +191,7 @@ class TableModel(BaseEstimator):
         folds, notes = self._folds(target, rng)
         tested = np.flatnonzero(folds >= 0)
         search = self._search(columns, target, weights, folds)
-        if search is None:
+        if search is None or search.rows.numbers is not None:
             used = self._in_form(columns)
             scores = self._out_of_fold(used, target, weights, folds)
             self.encoder_._learn(used)
@@ -199,10 +204,31 @@ class TableModel(BaseEstimator):
             scores, form = self._from_learning(search.scores[self.setting_]), search.form(self.setting_)
             self.encoder_.columns_, self.fourier_, X = form.encodings, form.waves, form.X
             self.learner_ = self._learn(X, target, weights, search.planes(self.setting_))
+        candidates = self._candidates(search, scores, folds)
         mass = None if weights is None else weights[tested]
         asked = columns if tested.size == target.size else [column.take(tested) for column in columns]
-        unseen = UnseenRows(scores[tested], target[tested], folds[tested], mass, asked)
+        unseen = UnseenRows(scores[tested], target[tested], folds[tested], mass, asked, candidates)
         return unseen, TrainingRows(X, target, weights), notes
+
+    def _candidates(self, search: TableSearch | None, scores: Array, folds: Array) -> tuple[Candidates, ...]:
+        """What the setting was chosen from, for a score that accounts for the choice."""
+        if search is None:
+            return ()
+        tested, numbers = folds >= 0, search.rows.numbers
+        if numbers is not None and 2 * numbers.size <= folds.size:  # the other rows had no part in the choice
+            others = tested.copy()
+            others[numbers] = False
+            found = [Candidates(scores[None], tested, others)]
+        else:
+            found = [one._replace(scores=self._from_learning(one.scores)) for one in search.candidates()]
+            found = found if numbers is None else [one.among(numbers, folds.size) for one in found]
+        return tuple(one.take(np.flatnonzero(tested)) for one in found)
+
+    def _halves(self, unseen: UnseenRows) -> list[list[Half]]:
+        """Predictions of the unseen rows that no label of their own half had a part in, for each cut into halves."""
+        candidates = unseen.candidates or (Candidates.only(unseen.scores),)
+        shares, K = self._class_shares(), self._class_count() or 0
+        return list(halves(candidates, unseen.target, K, unseen.weights, shares, self._seed))
 
     # -- the search ----------------------------------------------------------------------------------------------------
 
@@ -229,7 +255,7 @@ class TableModel(BaseEstimator):
     def _search(
         self, columns: list[ParsedColumn], target: Array, weights: Array | None, folds: Array
     ) -> TableSearch | None:
-        """Choose a setting; returns the search if it used all rows."""
+        """Choose a setting; returns the search if it tried any."""
         if self.setting_ is None or not columns:
             return None
         table = self._table_rows(columns, self._for_learning(target), weights, folds)
@@ -252,7 +278,7 @@ class TableModel(BaseEstimator):
             "runners_up": tuple((str(one.setting), one.score, one.loss * unit) for one in found[1 : 1 + RUNNERS_UP]),
             "searched_rows": 0 if whole else sample.target.size,
         }
-        return search if whole else None
+        return search
 
     def _in_form(self, columns: list[ParsedColumn]) -> list[ParsedColumn]:
         """The columns in the form that the setting requires."""
@@ -463,9 +489,7 @@ class TableModel(BaseEstimator):
     # -- model files ---------------------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
-        """Migrate the parts of the model; models of older versions had no search."""
-        for name in ("setting_", "fourier_") if "summary_" in vars(self) else ():
-            self.__dict__[name] = vars(self).get(name)
+        """Restore the read-only views of the learner."""
         if getattr(self, "learner_", None) is not None:
             self.learner_._renew()
 
@@ -477,9 +501,9 @@ class TableModel(BaseEstimator):
         must(isinstance(self.summary_, TableSummary) and str(self.summary_), "a summary")
         must(isinstance(vars(self).get("encoder_"), TableEncoder) and "columns_" in vars(self.encoder_), "an encoder")
         self.encoder_._check_whole()
-        must("learner_" in vars(self), "a learner")
+        must({"learner_", "setting_", "fourier_"} <= vars(self).keys(), "a learner, a setting and random features")
         width = sum(one.encoding.width for one in self.encoder_.columns_)
-        setting, fourier = vars(self).get("setting_"), vars(self).get("fourier_")
+        setting, fourier = self.setting_, self.fourier_
         must(setting is None or (isinstance(setting, TableSetting) and setting.is_whole()), "a setting")
         if fourier is not None:
             must(isinstance(fourier, FourierFeatures), "random features")
@@ -494,22 +518,24 @@ class TableModel(BaseEstimator):
 
 def label_array(y: Any) -> Array:
     """The labels as an array, one per row, none of them missing."""
+    check_collected(y, "y")
     if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
+        y = y.to_numpy(zero_copy_only=False) if isinstance(y, pa.Array) else y.to_numpy()
     y = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)  # NumPy would turn NaN into a string
     if y.ndim == 2 and y.shape[1] > 1:
         raise ValueError(f"y has {y.shape[1]} columns, several labels per row: fit one model for each column.")
     y = column_or_1d(y, warn=True)
     each = y.tolist() if y.dtype.kind in "Of" else []
     if each and all(type(one) is str for one in each):
+        check_no_trailing_nul(each)
         return np.array(each)
-    missing = np.array([is_missing(one) for one in each])
+    missing = np.isnat(y) if y.dtype.kind in "mM" else np.array([is_missing(one) for one in each])
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise ValueError(f"y contains NaN or None, a missing label, at row {row}: leave out rows without a label.")
     each = each if y.dtype.kind == "O" else []
     alike = any(all(isinstance(one, kind) for one in each) for kind in (str, bool | np.bool_, Real))
-    found: Array = np.array(each) if each and alike else y
+    found: Array = unrounded(each, np.array(each)) if each and alike else y
     return found
 
 
