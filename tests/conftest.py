@@ -24,6 +24,7 @@ LONGEST = (
     "test_start.py",
     "scale/test_cluster_failures.py",
     "data/test_mutants.py",
+    "persist/test_forged_models.py",
     "cli/test_command_line_safety.py",
     "learn/test_compiled_loops_margins.py",
     "estimators/test_grid_search_penalties.py",

@@ -23,7 +23,8 @@ ROOMS = {  # from where data come in to where a person sees them
     "estimators": "the scikit-learn face: prepare → train → conclude",
     "persist": "model files and ONNX",
     "scale": "where it runs: files larger than memory, threads, Dask",
-    "show": "what a person sees: trace, pictures, the lab",
+    "plot": "pictures of models, traces, reports and proofs",
+    "show": "what a person sees: trace, the lab",
     "cli": "the command line",
 }
 

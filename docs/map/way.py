@@ -23,7 +23,7 @@ COLUMNS = {  # a heading, and the boxes under it: what it is, and where it is do
         ("a report", "how it ended, margin, bound"),
         ("a proof", "prove/: it verifies itself"),
         ("a file", "persist/: safe to load, ONNX"),
-        ("a picture", "show/: trace, plots, the lab"),
+        ("a picture", "plot/; the trace and the lab in show/"),
     ],
 }
 WIDTH, HEIGHT, GAP, TOP, STEP = 232, 54, 40, 62, 68

@@ -19,40 +19,40 @@ from rosenblatt.show.lab.points import LECTURES, noise, separable
 HERE = Path(__file__).parent
 
 
-def save(name, axes):
-    axes.figure.savefig(HERE / f"{name}.png", dpi=90)
-    plt.close(axes.figure)
+def save(name, display):
+    display.figure_.savefig(HERE / f"{name}.png", dpi=90)
+    plt.close(display.figure_)
 
 
 def main():
     warnings.simplefilter("ignore", ConvergenceWarning)
     points = separable(60, margin=0.25, seed=3)
     model = rb.Perceptron(random_state=0).fit(points.X, points.y)
-    save("regions", rb.plot_regions(rb.MaxMargin().fit(points.X, points.y), points.X, points.y))
-    save("margins", rb.plot_margins(model, points.X, points.y))
+    save("regions", rb.plot.regions(rb.MaxMargin().fit(points.X, points.y), points.X, points.y))
+    save("margins", rb.plot.margins(model, points.X, points.y))
     kth = LECTURES["KTH: from any start"]
     run = rb.trace(kth.X, kth.y, learning_rate=0.2, coef_init=[[1, 0.5]])
-    save("run", rb.plot_run(run))
-    rb.animate(run, HERE / "run.gif")
-    save("surface", rb.SurfaceDisplay.from_trace(run).ax_)
+    save("run", rb.plot.run(run))
+    rb.plot.animate(run, HERE / "run.gif")
+    save("surface", rb.plot.surface(trace=run))
     three = LECTURES["Shanahan: three rows"]
-    save("steps", rb.plot_surface(three.X, three.y, "zero_one"))
+    save("steps", rb.plot.surface(three.X, three.y, "zero_one"))
     cuhk = LECTURES["CUHK: through the origin"]
     through = rb.Perceptron(fit_intercept=False, order="cyclic").fit(cuhk.X, cuhk.y)
-    save("normalised", rb.NormalisedDisplay.from_estimator(through, cuhk.X, cuhk.y).ax_)
+    save("normalised", rb.plot.normalised(cuhk.X, cuhk.y, model=through))
     cloud = noise(60, seed=1)
-    save("slack", rb.plot_regions(rb.LinearSVM(random_state=0).fit(cloud.X, cloud.y), cloud.X, cloud.y, slack=True))
+    save("slack", rb.plot.regions(rb.LinearSVM(random_state=0).fit(cloud.X, cloud.y), cloud.X, cloud.y, slack=True))
     logistic = rb.LinearClassifier(solver="batch", alpha=0.01).fit(cloud.X, cloud.y)
-    save("logistic", rb.plot_logistic(logistic, cloud.X, cloud.y))
-    save("mistakes", rb.plot_mistakes(rb.trace(points.X, points.y)))
+    save("logistic", rb.plot.logistic(logistic, cloud.X, cloud.y))
+    save("mistakes", rb.plot.mistakes(rb.trace(points.X, points.y)))
     digits, labels = load_digits(return_X_y=True)
     noisy = rb.Perceptron(random_state=0, max_epochs=20, record_errors=True).fit(digits, labels)
-    save("epochs", rb.plot_epochs(noisy))
-    save("losses", rb.plot_losses())
-    save("residuals", rb.plot_losses(["squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"]))
-    save("hulls", rb.plot_hulls(points.X, points.y))
+    save("epochs", rb.plot.epochs(noisy))
+    save("losses", rb.plot.losses())
+    save("residuals", rb.plot.losses(["squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"]))
+    save("hulls", rb.plot.hulls(points.X, points.y))
     xor = LECTURES["KTH: XOR"]
-    save("crossing", rb.plot_hulls(xor.X, xor.y))
+    save("crossing", rb.plot.hulls(xor.X, xor.y))
     text = [
         "cheap money now",
         "money offer now",
@@ -67,8 +67,8 @@ def main():
     tags = [["PRP", "VBD", "DT", "NN"], ["DT", "NN", "VBD", "PRP"], ["DT", "NN", "VBD", "PRP"]]
     tokens = [[[word.lower()] for word in sentence] for sentence in sentences]
     tagger = rb.SequencePerceptron(random_state=0, max_epochs=1).fit(tokens[1:], tags[1:])
-    save("lattice", rb.plot_lattice(tagger, tokens[0], tags[0]))
-    save("words", rb.plot_words(words, counter.get_feature_names_out()))
+    save("lattice", rb.plot.lattice(tagger, tokens[0], tags[0]))
+    save("words", rb.plot.words(words, counter.get_feature_names_out()))
 
 
 if __name__ == "__main__":

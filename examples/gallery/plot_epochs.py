@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from rosenblatt import AveragedPerceptron, Perceptron, plot_epochs
+from rosenblatt import AveragedPerceptron, Perceptron, plot
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
@@ -19,7 +19,7 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
 
 model = Perceptron(max_epochs=30, record_errors=True, random_state=0).fit(X, y)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-plot_epochs(model, ax=ax)
+plot.epochs(model, ax=ax)
 plt.show()
 
 # %%

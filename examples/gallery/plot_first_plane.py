@@ -7,7 +7,7 @@ The maximum-margin plane of two separable classes, with its margins and its supp
 
 import numpy as np
 
-from rosenblatt import MaxMargin, plot_regions
+from rosenblatt import MaxMargin, plot
 
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal(-1.5, 0.6, (30, 2)), rng.normal(1.5, 0.6, (30, 2))])
@@ -15,4 +15,4 @@ y = np.repeat(["left", "right"], 30)
 
 model = MaxMargin().fit(X, y)
 print(model.report_)
-plot_regions(model, X, y)
+plot.regions(model, X, y)

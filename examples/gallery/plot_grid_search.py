@@ -3,7 +3,7 @@ A grid search in one pass
 =========================
 
 All settings and all folds of an online learner are columns of one matrix of weights: a pass over the rows serves them
-all. `plot_search` draws the scores.
+all. `plot.search` draws the scores.
 """
 
 import matplotlib.pyplot as plt
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from rosenblatt import GridSearchCV, PassiveAggressive, plot_search
+from rosenblatt import GridSearchCV, PassiveAggressive, plot
 
 X, y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -24,5 +24,5 @@ print(search.best_params_, f"{search.best_score_:.3f}", f"{search.one_pass_} fit
 # loses less where C is too large.
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-plot_search(search, "C", ax=ax)
+plot.search(search, "C", ax=ax)
 plt.show()

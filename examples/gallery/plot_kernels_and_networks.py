@@ -11,7 +11,7 @@ import warnings
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_circles
 
-from rosenblatt import KernelPerceptron, MarkI, MultilayerPerceptron, Perceptron, plot_regions
+from rosenblatt import KernelPerceptron, MarkI, MultilayerPerceptron, Perceptron, plot
 
 X, y = make_circles(200, noise=0.08, factor=0.5, random_state=0)
 models = {
@@ -25,6 +25,6 @@ for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first cannot separate the rings
         model.fit(X, y)
-    plot_regions(model, X, y, ax=ax)
+    plot.regions(model, X, y, ax=ax)
     ax.set_title(f"{name}: {model.score(X, y):.1%} right")
 plt.show()

@@ -11,7 +11,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rosenblatt import Perceptron, plot_regions
+from rosenblatt import Perceptron, plot
 
 warnings.simplefilter("ignore")  # the classes overlap, and that is the point
 rng = np.random.default_rng(0)
@@ -24,7 +24,7 @@ y = np.repeat(["blue", "red"], 80)
 fig, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
 for ax, keep in zip(axes, ["last", "average", "vote"], strict=True):
     model = Perceptron(keep=keep, max_epochs=20, random_state=0).fit(X, y)
-    plot_regions(model, X, y, ax=ax)
+    plot.regions(model, X, y, ax=ax)
     ax.set_title(f"keep={keep!r}: {np.mean(model.predict(X) != y):.1%} wrong")
 plt.show()
 

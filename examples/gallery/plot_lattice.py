@@ -8,7 +8,7 @@ tag of every word.
 
 import matplotlib.pyplot as plt
 
-from rosenblatt import SequencePerceptron, plot_lattice, trace
+from rosenblatt import SequencePerceptron, plot, trace
 
 
 def features(sentence):
@@ -24,7 +24,7 @@ print(model.report_)
 # "saw" is a verb or a noun, and its neighbours decide. The best path is drawn through the table:
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-plot_lattice(model, features("the saw saw him"), ax=ax)
+plot.lattice(model, features("the saw saw him"), ax=ax)
 plt.show()
 
 # %%

@@ -9,7 +9,7 @@ keeps it from being too sure.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_iris
 
-from rosenblatt import LinearClassifier, plot_logistic, separability
+from rosenblatt import LinearClassifier, plot, separability
 
 X, y = load_iris(return_X_y=True)
 X, y = X[50:, 2:], y[50:]  # two kinds of iris, by the length and the width of their petals
@@ -22,6 +22,6 @@ print(separability(X, y))
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained", sharey=True)
 for ax, alpha in zip(axes, [0.0001, 0.1], strict=True):
     model = LinearClassifier(loss="log", alpha=alpha, solver="batch", tol=1e-8).fit(X, y)
-    plot_logistic(model, X, y, ax=ax)
+    plot.logistic(model, X, y, ax=ax)
     ax.set_title(f"alpha = {alpha}: {model.score(X, y):.1%} right")
 plt.show()

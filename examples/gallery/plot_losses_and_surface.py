@@ -8,10 +8,10 @@ perceptron criterion, the hinge and the logistic loss slope towards better weigh
 
 import matplotlib.pyplot as plt
 
-from rosenblatt import plot_losses, plot_surface
+from rosenblatt import plot
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-plot_losses(["zero_one", "perceptron", "hinge", "log", "exponential"], ax=ax)
+plot.losses(["zero_one", "perceptron", "hinge", "log", "exponential"], ax=ax)
 plt.show()
 
 # %%
@@ -21,5 +21,5 @@ plt.show()
 X, y = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for ax, loss in zip(axes, ["zero_one", "perceptron"], strict=True):
-    plot_surface(X, y, loss, ax=ax)
+    plot.surface(X, y, loss, ax=ax)
 plt.show()

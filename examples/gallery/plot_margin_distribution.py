@@ -9,7 +9,7 @@ hair. Averaging moves most rows farther away, and the maximum-margin plane moves
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 
-from rosenblatt import AveragedPerceptron, MaxMargin, Perceptron, margins, plot_margins
+from rosenblatt import AveragedPerceptron, MaxMargin, Perceptron, margins, plot
 
 X, y = load_digits(return_X_y=True)
 y = y == 0
@@ -18,7 +18,7 @@ fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 curves = []
 for k, model in enumerate([Perceptron(random_state=0), AveragedPerceptron(random_state=0), MaxMargin()]):
     name = type(model).__name__
-    plot_margins(model.fit(X, y), X, y, ax=ax)
+    plot.margins(model.fit(X, y), X, y, ax=ax)
     curves.append(max(ax.get_lines()[2 * k :], key=lambda line: len(line.get_xdata())))
     curves[-1].set(color=f"C{k}", label=name)
     print(f"{name:20} smallest margin {margins(model, X, y).margin:.3f}")

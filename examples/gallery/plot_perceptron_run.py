@@ -8,7 +8,7 @@ line after each update, the early ones drawn faintly.
 
 import matplotlib.pyplot as plt
 
-from rosenblatt import plot_mistakes, plot_run, trace
+from rosenblatt import plot, trace
 
 X = [[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]]
 y = [1, 1, 1, -1, -1, -1]
@@ -19,11 +19,11 @@ print(run)
 # The line starts at w = (1, 0.5) and is turned three times. The arrow is w, and the row that made the last update is
 # ringed.
 
-plot_run(run)
+plot.run(run)
 
 # %%
 # From zero there is a bound on the number of mistakes (Novikoff 1962): here are the mistakes so far, and the bound.
 
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-plot_mistakes(trace(X, y), ax=ax)
+plot.mistakes(trace(X, y), ax=ax)
 plt.show()

@@ -3,13 +3,13 @@ Separable or not: convex hulls, and a proof
 ===========================================
 
 Two classes can be separated by a line if their convex hulls do not meet. `separability` decides it exactly, with a
-proof either way, and `plot_hulls` draws the proof.
+proof either way, and `plot.hulls` draws the proof.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rosenblatt import plot_hulls, separability
+from rosenblatt import plot, separability
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(40, 2))
@@ -24,7 +24,7 @@ wrong = X.copy()
 wrong[0] = X[y != y[0]].mean(axis=0)
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for ax, rows in zip(axes, (X, wrong), strict=True):
-    plot_hulls(rows, y, ax=ax)
+    plot.hulls(rows, y, ax=ax)
     print(separability(rows, y))
 plt.show()
 

@@ -9,7 +9,7 @@ the margin; the larger C, the more each row inside it counts.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rosenblatt import LinearSVM, plot_regions
+from rosenblatt import LinearSVM, plot
 
 rng = np.random.default_rng(1)
 X = np.vstack([rng.normal(-1.2, 0.9, (40, 2)), rng.normal(1.2, 0.9, (40, 2))])
@@ -18,7 +18,7 @@ y = np.repeat([-1, 1], 40)
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
 for ax, C in zip(axes, [0.01, 0.1, 10], strict=True):
     model = LinearSVM(C=C, tol=1e-6, random_state=0).fit(X, y)
-    plot_regions(model, X, y, slack=True, ax=ax)
+    plot.regions(model, X, y, slack=True, ax=ax)
     ax.set_title(f"C = {C}: margin {1 / np.linalg.norm(model.coef_):.2f}, {model.support_.size} support vectors")
 plt.show()
 

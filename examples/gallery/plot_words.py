@@ -9,7 +9,7 @@ right thing.
 import matplotlib.pyplot as plt
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from rosenblatt import AveragedPerceptron, plot_words
+from rosenblatt import AveragedPerceptron, plot
 
 good = [
     "a warm and funny film with a brilliant cast",
@@ -35,5 +35,5 @@ print(model.predict(vectorizer.transform(["a funny story with a wonderful cast",
 # "the" and "are" count too: with ten texts, chance decides about frequent words.
 
 fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
-plot_words(model, vectorizer.get_feature_names_out(), most=8, ax=ax)
+plot.words(model, vectorizer.get_feature_names_out(), most=8, ax=ax)
 plt.show()

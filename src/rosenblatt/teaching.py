@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from scipy.special import betaincc, betainccinv
 from sklearn.utils import check_random_state
 
+from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.perceptron import Perceptron
 
 __all__ = ["QuadraticProgramme", "augment", "normalise_labels", "one_hot", "qp", "teacher"]
@@ -247,7 +248,7 @@ def qp(X: Any, y: Any, C: float) -> QuadraticProgramme:
 
 def _rows(X: Any) -> Any:
     """A table of numbers: an array or CSR."""
-    X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+    X = sp.csr_array(well_formed(X)) if sp.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: give one row per example, as in [[1, 2], [3, 4]].")
     return X if X.dtype.kind == "f" else X.astype(np.float64)

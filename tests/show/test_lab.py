@@ -8,13 +8,14 @@ import pytest
 
 import rosenblatt
 from dragging import moved
+from rosenblatt.plot.verdict import separability_verdict
+from rosenblatt.registry import IN_LAB
 from rosenblatt.show.lab import app, rules_page
 from rosenblatt.show.lab import multiclass_gradient as classes
 from rosenblatt.show.lab.multiclass_gradient import LECTURE_WEIGHTS, multiclass_loss_and_gradient
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE_CLASSES, CSVError, parse_csv, separable
 from rosenblatt.show.lab.runs import RunSettings, run_perceptron
 from rosenblatt.show.lab.step_arithmetic import bound_text, step_lines
-from rosenblatt.show.verdict import separability_verdict
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -411,7 +412,7 @@ def test_the_canvases_of_learners_are_made_when_they_are_first_shown(page):
     assert figures == [canvas.figure for canvas in page.rules.canvases.values()]
 
 
-@pytest.mark.parametrize("name", rules_page.LEARNERS)
+@pytest.mark.parametrize("name", IN_LAB)
 def test_every_learner_of_the_rules_page(page, name):
     page.tabs.active = 1
     page.rules.choice.value = [name]
@@ -431,7 +432,7 @@ def test_learners_with_other_orders(page, order):
     page.session.load(separable(20, 0.3, 2))
     page.session.set(order=order, rows=", ".join(map(str, range(20))))
     page.tabs.active = 1
-    page.rules.choice.value = list(rules_page.LEARNERS)
+    page.rules.choice.value = list(IN_LAB)
     assert all("points wrong" in words.object for words in page.rules.words.values())
     page.session.load(GENERATORS["noise"](60))
     assert "not finished after 50 epochs" in page.rules.words["Perceptron"].object

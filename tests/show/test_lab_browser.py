@@ -324,7 +324,7 @@ def test_save_and_restore_exactly(visit):
     seen.tab("Share", "Python code that reproduces it")
     link = seen.value(".link input", "state=")
     code = seen.value(".code textarea", "learning_rate=0.2")
-    exec(compile(code.replace("plot_run(run)", "").replace("plot_hulls(X, y)", ""), "lab.py", "exec"), space := {})
+    exec(compile(code.replace("plot.run(run)", "").replace("plot.hulls(X, y)", ""), "lab.py", "exec"), space := {})
     assert [step.row for step in space["run"].updates] == [4, 2, 0]
     seen.picture("share")
     with seen.page.expect_download(timeout=SLOW) as saved:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import logging
 import re
 import socket
 
@@ -9,6 +10,7 @@ import pytest
 
 from rosenblatt.show import lab
 from rosenblatt.show.lab import access
+from rosenblatt.show.lab import server as lab_server
 
 SLOW = 60  # seconds: the first page compiles
 
@@ -179,3 +181,113 @@ def test_the_number_of_sessions_is_limited(server, page, monkeypatch):
         assert shake(server, f"/ws?token={server.token}", session).status == 503
     assert shake(server, f"/ws?token={server.token}", "[" * 1000).status == 503
     assert ask(server, f"{needed(page)}?token={server.token}").status == 200
+
+
+def test_eighty_requests_at_once_open_no_more_sessions_than_the_limit():
+    import panel as pn
+
+    small = lab_server.start(pn, lambda: pn.pane.HTML("small"), port=0, open_browser=False, block=False)
+    text = f"GET /?token={small.token} HTTP/1.1\r\nHost: 127.0.0.1:{small.port}\r\nConnection: close\r\n\r\n".encode()
+    lines = [socket.create_connection(("127.0.0.1", small.port), SLOW) for _ in range(80)]
+    try:
+        for line in lines:
+            line.sendall(text)
+        found = [int(line.makefile("rb").readline().split()[1]) for line in lines]
+    finally:
+        for line in lines:
+            line.close()
+        small.stop()
+    assert (found.count(200), found.count(503)) == (access.MOST_SESSIONS, 80 - access.MOST_SESSIONS)
+
+
+def test_a_session_that_could_not_be_made_is_not_counted(monkeypatch):
+    import asyncio
+
+    from bokeh.application import Application
+    from bokeh.protocol.exceptions import ProtocolError
+    from bokeh.server.contexts import ApplicationContext
+    from tornado.web import HTTPError
+
+    def fails(document):
+        raise ArithmeticError
+
+    context = ApplicationContext(Application())
+    monkeypatch.setattr(context.application, "initialize_document", fails)
+    known = access.limit_sessions(context)
+    for k in range(3):
+        with pytest.raises(ArithmeticError):
+            asyncio.run(context.create_session_if_needed(f"page {k}"))
+    assert known() == set()
+    monkeypatch.setattr(access, "MOST_SESSIONS", 0)
+    with pytest.raises(HTTPError, match="close some of them"):
+        asyncio.run(context.create_session_if_needed("page"))
+    socket_request = type("Request", (), {"path": "/ws"})
+    with pytest.raises(ProtocolError, match="close some of them"):
+        asyncio.run(context.create_session_if_needed("page", socket_request))
+
+
+ODD_PATHS = [
+    "/static/%00",
+    "/static/js/%00.js",
+    "/static/%0a%0d",
+    "/%00",
+    "/nothing",
+    "/static/nothing",
+    "/static/",
+    "/static/js",
+    "/static/%ff",
+    "/static/%ED%A0%80",
+    "/static//etc/passwd",
+    "/static/../../etc/passwd",
+    "/static/%2e%2e/%2e%2e/etc/passwd",
+    "/static/" + "x" * 5000,
+    "/static/extensions/%00",
+    "/static/extensions/panel/%00",
+    "/static/extensions/nothing/x",
+    "/components/%00",
+    "/components/os/path/x/y",
+    "/components/panel.widgets/Button/%00/x",
+    "/metadata/%00",
+    "//",
+    "/ws",
+    "/ws/",
+]
+
+
+def test_odd_requests_log_neither_a_traceback_nor_the_token(server, page, caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    for name in ("tornado", "tornado.access"):  # whatever another test, or what it imported, has set
+        caplog.set_level(logging.INFO, logger=name)
+        monkeypatch.setattr(logging.getLogger(name), "propagate", True)
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
+    cookie = f"rosenblatt-lab-{server.port}={server.token}"
+    referer = f"http://127.0.0.1:{server.port}/?token={server.token}"
+    for path in ODD_PATHS:
+        for method in ("GET", "HEAD", "POST"):
+            for target, headers in ((f"{path}?token={server.token}&x=%00", {}), (path, {"Cookie": cookie})):
+                answer = ask(server, target, method=method, Referer=referer, **headers)
+                assert 400 <= answer.status < 500, (method, target, answer.status)
+    ask(server, f"/?token={server.token}", host="evil.example")
+    ask(server, f"/{server.token}?token={server.token}")
+    for forged in ({"session_id": "new"}, {"session_id": ["new"], "session_expiry": 1e12}, [], {}, "x"):
+        session = base64.urlsafe_b64encode(json.dumps(forged).encode()).decode().rstrip("=")
+        assert shake(server, f"/ws?token={server.token}", session).status == 400
+    for session in ("", "[" * 1000, "a.b.c", "\xff"):
+        assert shake(server, f"/ws?token={server.token}", session, Cookie=cookie).status == 400
+    said = [logging.Formatter().format(record) for record in caplog.records]
+    assert any("404 GET /nothing" in line for line in said)
+    assert [line for line in said if "Traceback" in line or server.token in line or "?" in line.split("(")[0]] == []
+
+
+def test_the_page_is_given_no_token(server, page):
+    from bokeh.util.token import get_token_payload
+
+    cookie = f"rosenblatt-lab-{server.port}={server.token}"
+    for answer in (
+        page,
+        ask(server, "/?state=nonsense", Cookie=f"other=1; {cookie}", Referer=f"/?token={server.token}"),
+    ):
+        assert answer.status == 200
+        assert server.token not in answer.body
+        assert server.token not in str(get_token_payload(session_of(answer)))
+    assert get_token_payload(session_of(answer))["arguments"] == {"state": [b"nonsense"]}

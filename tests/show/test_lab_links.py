@@ -11,6 +11,7 @@ import zlib
 import numpy as np
 import pytest
 
+from rosenblatt.registry import IN_LAB
 from rosenblatt.show.lab import app, network_page, rules_page, state_limits
 from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import CSVError, parse_csv
@@ -82,8 +83,8 @@ def test_a_run_is_limited_in_visits_whatever_its_order():
 
 def test_every_learner_is_limited_in_visits(page):
     page.session.set(order="these rows", rows=",".join(["0", "1"] * 3_000))
-    for name, made in rules_page.LEARNERS.items():
-        model = made(page.session)
+    for name in IN_LAB:
+        model = rules_page.new_learner(name, page.session)
         assert name == "SVM" or model.max_epochs * 6_000 <= rules_page.MOST_VISITS
     with pytest.raises(ValueError, match="rows: 7,000 rows are given"):
         page.session.set(rows=",".join(["0"] * 7_000))

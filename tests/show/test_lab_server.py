@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bokeh.server.contexts import ApplicationContext
 from tornado.web import Application
 
 from dragging import moved
-from rosenblatt import Trace
+from rosenblatt.records import Trace
 from rosenblatt.show import lab
 from rosenblatt.show.lab import access, app, server
 from rosenblatt.show.lab.canvas import Canvas, arrays
@@ -245,9 +246,7 @@ class FakeServer:
 
     def __init__(self, loop):
         self.io_loop, self.stopped, self._tornado = loop, threading.Event(), Application()
-
-    def get_sessions(self):
-        return []
+        self._tornado.applications = {"/": ApplicationContext(None)}
 
     def start(self):
         self.rules = list(self._tornado.default_router.rules)  # that stand when it starts to answer

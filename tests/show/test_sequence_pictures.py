@@ -8,8 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from rosenblatt import LatticeDisplay, SequencePerceptron, SequenceTrace, plot_lattice, trace
-from rosenblatt.show.sequence_trace import lattice_of
+from rosenblatt import SequencePerceptron, plot, trace
+from rosenblatt.plot.sentence_lattice import lattice_of
+from rosenblatt.records import SequenceTrace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X = [[["the"], ["dog"], ["barks"]], [["a"], ["cat"]], [], [["dog"]]]
@@ -84,17 +85,17 @@ def test_viterbis_table_is_the_best_of_all_prefixes():
 
 def test_a_lattice_shows_both_paths():
     model = SequencePerceptron(random_state=0, max_epochs=3).fit(X, Y)
-    shown = LatticeDisplay.from_estimator(model, X[0], ["N", "N", "V"])
+    shown = plot.lattice(model, X[0], ["N", "N", "V"])
     lines = {line.get_label(): line.get_ydata() for line in shown.ax_.get_lines()}
     tags = model.classes_.tolist()
     assert [tags[k] for k in lines["gold path"]] == ["N", "N", "V"]
     assert [tags[k] for k in lines["best path"]] == model.predict(X[:1])[0]
     shown.figure_.canvas.draw()
-    axes = plot_lattice(model, X[0])
+    axes = plot.lattice(model, X[0]).ax_
     assert [line.get_label() for line in axes.get_lines()] == ["best path"]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == tags
     constrained = SequencePerceptron(constraints="iob2").fit([[["a"], ["b"]]], [["B-X", "I-X"]])
-    plot_lattice(constrained, [["a"], ["b"]]).figure.canvas.draw()
+    plot.lattice(constrained, [["a"], ["b"]]).figure_.canvas.draw()
 
 
 def test_what_cannot_be_drawn_is_refused():
@@ -105,4 +106,4 @@ def test_what_cannot_be_drawn_is_refused():
         (X[0], ["D", "N", "NEW"], "tags of the model"),
     ):
         with pytest.raises(ValueError, match=message):
-            plot_lattice(model, sentence, tags)
+            plot.lattice(model, sentence, tags)

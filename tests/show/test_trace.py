@@ -22,11 +22,11 @@ from rosenblatt import (
     PassiveAggressiveRegressor,
     Perceptron,
     SecondOrderPerceptron,
-    Trace,
     VotedPerceptron,
     trace,
 )
-from rosenblatt.show import verdict
+from rosenblatt.plot import verdict
+from rosenblatt.records import Trace
 
 KTH = [[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]]
 KTH_SIDES = [1, 1, 1, -1, -1, -1]

@@ -10,30 +10,6 @@ from typing import Annotated, Any
 import typer
 
 
-class Learner(StrEnum):
-    """The learners that can be trained from files."""
-
-    PERCEPTRON = "perceptron"
-    AVERAGED = "averaged"
-    PAUM = "paum"
-    PASSIVE_AGGRESSIVE = "passive-aggressive"
-    REGRESSOR = "regressor"
-    AROW = "arow"
-    SECOND_ORDER = "second-order"
-    LINEAR = "linear"
-    LOGISTIC = "logistic"
-    LINEAR_REGRESSOR = "linear-regressor"
-    LINEAR_SVM = "linear-svm"
-    PEGASOS = "pegasos"
-    NETWORK = "network"
-    HIERARCHICAL = "hierarchical"
-    VOTED = "voted"
-    KERNEL = "kernel"
-    KERNEL_SVM = "kernel-svm"
-    MARK_I = "mark-i"
-    AUTO = "auto"  # for tables: a search
-
-
 class Task(StrEnum):
     """What is predicted: classes or numbers."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.columns.files import table_parts
+from rosenblatt.data.columns.values import as_names
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import expand_paths, spooled
 from rosenblatt.data.formats.read_and_stream import rereadable
@@ -77,11 +78,27 @@ def labelled_rows(model: Any, source: Any, settings: dict[str, Any]) -> tuple[An
         with rereadable(found, how, scan=True) as files:
             table, labels, _ = labelled_table(files, how)
     classes = getattr(model, "classes_", None)
-    values = labels.values
-    if classes is not None and classes.dtype.kind == "U" and values.dtype.kind != "U":
-        values = np.array([_written(one) for one in values.tolist()])
-    return table, values
+    if classes is None:
+        return table, labels.values
+    if classes.dtype.kind == "U":
+        codes, names = as_names(labels.column)
+        known = set(classes.tolist())
+        return table, np.array([_as_class(name, known) for name in names])[codes[labels.present]]
+    return table, _as_type(classes.dtype, labels.classes)
 
 
-def _written(value: Any) -> str:
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def _as_class(name: str, known: set[str]) -> str:
+    """The class that this label is written for: itself, or the same number as a class of fractions is written."""
+    try:
+        return name if name in known or str(float(name)) not in known else str(float(name))
+    except ValueError:
+        return name
+
+
+def _as_type(kind: Any, labels: Array) -> Array:
+    """Numbers in the type of the classes if it holds them: NumPy rounds large integers where it joins types."""
+    if kind.kind not in "iu" or labels.dtype.kind not in "iuf":
+        return labels
+    with np.errstate(invalid="ignore"):
+        found = labels.astype(kind)
+    return found if found.tolist() == labels.tolist() else labels

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +22,6 @@ from rosenblatt.cli.options import (
     FormatOption,
     Header,
     LabelOption,
-    Learner,
     Ngrams,
     Source,
     Task,
@@ -29,30 +29,11 @@ from rosenblatt.cli.options import (
     reading_settings,
 )
 from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
+from rosenblatt.registry import LEARNERS
 
 INTERRUPTED = 130
-ESTIMATORS = {
-    Learner.PERCEPTRON: "Perceptron",
-    Learner.AVERAGED: "AveragedPerceptron",
-    Learner.PAUM: "PAUM",
-    Learner.PASSIVE_AGGRESSIVE: "PassiveAggressive",
-    Learner.REGRESSOR: "PassiveAggressiveRegressor",
-    Learner.AROW: "AROW",
-    Learner.SECOND_ORDER: "SecondOrderPerceptron",
-    Learner.LINEAR: "LinearClassifier",
-    Learner.LOGISTIC: "LinearClassifier",
-    Learner.LINEAR_REGRESSOR: "LinearRegressor",
-    Learner.LINEAR_SVM: "LinearSVM",
-    Learner.PEGASOS: "Pegasos",
-    Learner.NETWORK: "MultilayerPerceptron",
-    Learner.HIERARCHICAL: "HierarchicalPerceptron",
-    Learner.VOTED: "VotedPerceptron",
-    Learner.KERNEL: "KernelPerceptron",
-    Learner.KERNEL_SVM: "KernelSVM",
-    Learner.MARK_I: "MarkI",
-}
-IN_MEMORY = {Learner.LINEAR_SVM, Learner.VOTED, Learner.KERNEL, Learner.KERNEL_SVM, Learner.MARK_I}
-PRESETS: dict[Learner, dict[str, Any]] = {Learner.LOGISTIC: {"loss": "log"}}
+AUTO = "auto"  # for tables: a search
+Learner = StrEnum("Learner", [(name, name) for name in (*LEARNERS, AUTO)])  # type: ignore[misc]
 
 
 def train_command(
@@ -64,7 +45,7 @@ def train_command(
         typer.Option(
             help="Train this one learner; auto: search learners and their settings for a table. Default: tables and "
             "text get a model with encoded columns, out-of-fold scores and probabilities; svmlight files, and runs "
-            "with options of a single learner, get averaged."
+            "with options of a single learner, get averaged.",
         ),
     ] = None,
     task: Annotated[
@@ -180,11 +161,11 @@ def train_command(
     how |= {"checkpoint": checkpoint, "resume": resume}
     with ExitStack() as copies:
         files: Any = source
-        if learner in (None, Learner.AUTO) and plain:
+        if learner in (None, AUTO) and plain:
             files = copies.enter_context(spooled(source, stdin=False))  # detecting the format must not consume a pipe
             if _is_table(files, settings):
                 said = None if task is None else task.value
-                search = learner is Learner.AUTO or seconds is not None
+                search = learner == AUTO or seconds is not None
                 with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint):
                     settings |= {**how, "client": client}
                     model = train_table(files, column or [], said, seed, search, seconds, settings)
@@ -196,11 +177,11 @@ def train_command(
             raise ValueError(
                 "--task, --column and --seconds are for tables that are trained without --learner and its options."
             )
-        if learner is Learner.AUTO:
+        if learner == AUTO:
             raise ValueError("--learner auto is for tables, without options of a single learner: leave those out.")
-        learner = learner or Learner.AVERAGED
-        model = _estimator(learner, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
-        if learner in IN_MEMORY:
+        name = learner or "averaged"
+        model = _estimator(name, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
+        if not LEARNERS[name].from_files:
             _fit_in_memory(model, files, settings)
             _report_training(model, output, test, as_json)
             return
@@ -261,14 +242,12 @@ def _is_table(source: Any, settings: dict[str, Any]) -> bool:
     return is_table_source(source, settings)
 
 
-def _estimator(learner: Learner, epochs: int, order: str, seed: int, parameters: dict[str, Any]) -> Any:
+def _estimator(name: str, epochs: int, order: str, seed: int, parameters: dict[str, Any]) -> Any:
     """The learner with the parameters that apply to it; parameters set by --set must."""
-    import rosenblatt
-
-    kind = getattr(rosenblatt, ESTIMATORS[learner])
-    common = {"max_epochs": epochs, "order": order, "random_state": seed, **PRESETS.get(learner, {})}
-    known = kind().get_params()
-    return kind(**{**{name: value for name, value in common.items() if name in known}, **parameters})
+    learner = LEARNERS[name]
+    common = {"max_epochs": epochs, "order": order, "random_state": seed, **learner.settings}
+    known = learner.kind().get_params()
+    return learner.kind(**{**{name: value for name, value in common.items() if name in known}, **parameters})
 
 
 def _fit_in_memory(model: Any, source: str, settings: dict[str, Any]) -> None:

@@ -15,12 +15,19 @@ import numpy as np
 
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
+from rosenblatt.learn.online.rules import (
+    AROWRule,
+    PassiveAggressiveRule,
+    PerceptronRule,
+    Rule,
+    SecondOrderRule,
+    passive_aggressive_step,
+)
 from rosenblatt.learn.online.solver import MOST_WATCHED, Plan, problems
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.show.number_format import printed_fraction
+from rosenblatt.plot.number_format import printed_fraction
 
 Array = np.ndarray[Any, Any]
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -98,12 +105,8 @@ class ExactMachine:
             return self.rate_at(epoch)
         assert isinstance(self.rule, PassiveAggressiveRule)
         q: Fraction = len(candidate.moves) * (x @ x + self.c2)
-        C = printed_fraction(self.rule.C)
-        if self.rule.variant == "PA-II":
-            return candidate.lack / (q + 1 / (2 * C))
-        if q == 0:
-            return ZERO
-        return candidate.lack / q if self.rule.variant == "PA" else min(C, candidate.lack / q)
+        cap, extra = self.rule.cap_and_extra(printed_fraction(self.rule.C))
+        return Fraction(passive_aggressive_step(candidate.lack, q, cap, extra))
 
     def rate_at(self, epoch: int) -> Fraction:
         """The learning rate of the next update."""

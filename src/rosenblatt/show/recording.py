@@ -18,9 +18,9 @@ from rosenblatt.learn.online.rules import PerceptronRule, squared_bias_feature
 from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import TWO, Scheme
+from rosenblatt.plot.number_format import printed_fraction, printed_fractions
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 from rosenblatt.show.exact_learners import ExactMachine, exact_epochs, exact_plan, new_exact_machines, no_violations
-from rosenblatt.show.number_format import printed_fraction, printed_fractions
 
 Array = np.ndarray[Any, Any]
 MOST_BITS = 10_000  # of a denominator: some rules double the length with every update

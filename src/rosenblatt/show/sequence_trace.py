@@ -9,65 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rosenblatt.data.sequences.sentences import TokenRows
 from rosenblatt.estimators.sequence import SequencePerceptron
 from rosenblatt.learn.epochs import InMemory, Training
 from rosenblatt.learn.sequence.solver import PathModel, SequenceSolver, new_sequence_state
-from rosenblatt.learn.sequence.viterbi import decode_path, emit, new_scratch
-from rosenblatt.show.number_format import format_number
+from rosenblatt.plot.number_format import format_number
+from rosenblatt.plot.sentence_lattice import Lattice, decoded_lattice, token_names
 
-Array = np.ndarray[Any, Any]
 MOST_VISITS = 1000  # about where a trace ends
 MOST_SHOWN = 20  # steps that are printed
-
-
-@dataclass(frozen=True)
-class Lattice:
-    """All tags of all tokens of a sentence, with their scores.
-
-    Attributes
-    ----------
-    tokens : tuple of str
-    tags : tuple
-    emissions : ndarray of shape (tokens, tags)
-        The sum of the weights of a token's features.
-    table : ndarray of shape (tokens, tags)
-        Viterbi's table: the score of the best path to each tag of each token.
-    path : tuple
-        The best tags.
-
-    Examples
-    --------
-    >>> from rosenblatt import SequencePerceptron, trace
-    >>> sentence, tags = [["the"], ["dog"], ["barks"]], ["D", "N", "V"]
-    >>> run = trace([sentence], [tags], SequencePerceptron(random_state=0))
-    >>> print(run.steps[-1].lattice)
-       the  dog  barks
-    D   0*  −1      1
-    N   0    2*     2
-    V   0    1      4*
-    """
-
-    tokens: tuple[str, ...]
-    tags: tuple[Any, ...]
-    emissions: Array
-    table: Array
-    path: tuple[Any, ...]
-
-    def __str__(self) -> str:
-        """The table, a line per tag; the best path is marked by stars."""
-        cells = [
-            [f"{format_number(self.table[t, k])}{'*' if self.path[t] == tag else ' '}" for t in range(len(self.tokens))]
-            for k, tag in enumerate(self.tags)
-        ]
-        first = max(len(str(tag)) for tag in self.tags)
-        widths = [max(len(token), *(len(row[t]) for row in cells)) for t, token in enumerate(self.tokens)]
-        head = f"{'':<{first}}  " + "  ".join(f"{token:>{w}}" for token, w in zip(self.tokens, widths, strict=True))
-        rows = [
-            f"{tag!s:<{first}}  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-            for tag, row in zip(self.tags, cells, strict=True)
-        ]
-        return "\n".join(line.rstrip() for line in (head, *rows))
 
 
 @dataclass(frozen=True)
@@ -159,36 +108,6 @@ class SequenceTrace:
         return "\n\n".join(shown)
 
 
-def lattice_of(model: SequencePerceptron, sentence: Any) -> Lattice:
-    """The lattice of a sentence by a fitted model."""
-    rows = model._known([sentence], None)
-    return _lattice(model._kept, rows, 0, model.classes_.tolist(), _token_names(sentence))
-
-
-def _lattice(
-    model: PathModel, rows: TokenRows, sentence: int, tags: list[Any], tokens: list[str], cost: Array | None = None
-) -> Lattice:
-    begin, end = rows.bounds[sentence], rows.bounds[sentence + 1]
-    n, K = int(end - begin), len(tags)
-    scratch = new_scratch(n, model.rows.shape[1])
-    emit(rows.features, begin, end, model.slots, model.rows, scratch.emissions)
-    if cost is not None and n:
-        scratch.emissions[:n, :K] += cost
-    decode_path(scratch.emissions, n, model.weights.moves, scratch.best, scratch.path)
-    path = tuple(tags[code] for code in scratch.path[:n].tolist())
-    return Lattice(tuple(tokens), tuple(tags), scratch.emissions[:n, :K].copy(), scratch.best[:n, :K].copy(), path)
-
-
-def _token_names(sentence: Any) -> list[str]:
-    """A short name for each token: its first feature or column."""
-    found = []
-    for token in sentence:
-        parts = list(token.items() if isinstance(token, dict) else [token] if isinstance(token, str) else token)
-        first = parts[0] if parts else "∅"
-        found.append(f"{first[0]}:{first[1]}" if isinstance(token, dict) and parts else str(first))
-    return found
-
-
 def trace_sentences(X: Any, y: Any, model: SequencePerceptron) -> SequenceTrace:
     """Every visit of `model.fit(X, y)`, which is run on a copy."""
     learner = clone(model)
@@ -197,7 +116,7 @@ def trace_sentences(X: Any, y: Any, model: SequencePerceptron) -> SequenceTrace:
         raise ValueError("trace shows features by name: pass sentences, not rows.")
     plan, tags = learner._sequence_plan(sentences), sentences.classes.tolist()
     state = new_sequence_state(sentences.n_features, len(tags), learner.keep, learner._new_seed())
-    names, given = learner._features.names, [_token_names(sentence) for sentence in X]
+    names, given = learner._features.names, [token_names(sentence) for sentence in X]
     steps: list[SentenceStep] = []
 
     def watch(solver: SequenceSolver, sentence: int, before: PathModel | None) -> PathModel | None:
@@ -209,7 +128,7 @@ def trace_sentences(X: Any, y: Any, model: SequencePerceptron) -> SequenceTrace:
         gold = sentences.target[begin:end]
         wrong = (np.arange(len(tags)) != gold[:, None]).astype(np.float32)
         cost = wrong if plan.rule.aggressive else None
-        lattice = _lattice(before, sentences.token_rows, sentence, tags, given[sentence], cost)
+        lattice = decoded_lattice(before, sentences.token_rows, sentence, tags, given[sentence], cost)
         moved = tuple(_moved(before, now, names, tags))
         right = tuple(tags[code] for code in gold.tolist())
         steps.append(SentenceStep(len(steps) + 1, solver.state.epoch + 1, sentence, lattice, right, moved))

@@ -19,27 +19,19 @@ from sklearn.base import clone
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
-from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
-from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
+from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.estimators.sequence import SequencePerceptron
 from rosenblatt.learn.online.solver import default_epochs
-from rosenblatt.show.number_format import printed_fractions
+from rosenblatt.plot.number_format import printed_fractions
+from rosenblatt.plot.verdict import separability_verdict
+from rosenblatt.registry import TRACED
 from rosenblatt.show.recording import Step, as_tuples, record_in_floats, record_in_fractions
 from rosenblatt.show.sequence_trace import trace_sentences
 from rosenblatt.show.trace_table import format_trace
-from rosenblatt.show.verdict import separability_verdict
 
 Array = np.ndarray[Any, Any]
 DEFAULT_VISITS = 20_000  # about where a trace ends if max_epochs is not given
 FORMAT = 1
-LEARNERS = {
-    kind.__name__: kind
-    for kind in (
-        *(Perceptron, AveragedPerceptron, VotedPerceptron, PAUM),
-        *(PassiveAggressive, PassiveAggressiveRegressor, AROW, SecondOrderPerceptron),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -235,12 +227,12 @@ class Trace:
         return stored
 
     def _check(self) -> None:
-        if self.learner not in LEARNERS:
+        if self.learner not in TRACED:
             raise ValueError(f"This trace is of {self.learner!r}, which `trace` does not support.")
         again = trace(
             self.X,
             np.array(self.y),
-            LEARNERS[self.learner](**self.parameters),
+            TRACED[self.learner].kind(**self.parameters),
             exact=self.exact,
             coef_init=self.start[0] if any(map(any, self.start[0])) or any(self.start[1]) else None,
             intercept_init=self.start[1] if any(map(any, self.start[0])) or any(self.start[1]) else None,
@@ -392,6 +384,6 @@ def trace(
 def _as_learner(model: Any, settings: dict[str, Any]) -> Any:
     if model is None:
         return Perceptron(**{"order": "cyclic", **settings})
-    if type(model) not in LEARNERS.values():
-        raise TypeError(f"trace supports {', '.join(LEARNERS)}, not {type(model).__name__}.")
+    if type(model) not in [learner.kind for learner in TRACED.values()]:
+        raise TypeError(f"trace supports {', '.join(TRACED)}, not {type(model).__name__}.")
     return clone(model).set_params(**settings)

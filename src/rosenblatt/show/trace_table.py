@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rosenblatt.show.number_format import format_number, format_vector
+from rosenblatt.plot.number_format import format_number, format_vector
 
 if TYPE_CHECKING:
     from rosenblatt.show.recording import Step

@@ -11,7 +11,7 @@ from bokeh.models import BasicTickFormatter, ColumnDataSource, CustomJS, LinearC
 from bokeh.plotting import figure
 from bokeh.transform import factor_cmap, factor_mark
 
-from rosenblatt.show.pictures.drawing import COLOURS, MOST_RANGE_RATIO, foot_and_ends, perpendicular
+from rosenblatt.plot.drawing import COLOURS, MOST_RANGE_RATIO, foot_and_ends, perpendicular
 
 Array = np.ndarray[Any, Any]
 CODES = [str(k) for k in range(6)]

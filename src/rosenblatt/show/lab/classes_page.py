@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import panel as pn
 
+from rosenblatt.plot.drawing import COLOURS
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas, arrays, points_source
 from rosenblatt.show.lab.multiclass_gradient import (
@@ -19,7 +20,6 @@ from rosenblatt.show.lab.multiclass_gradient import (
 )
 from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import THREE_CLASSES
-from rosenblatt.show.pictures.drawing import COLOURS
 
 Array = np.ndarray[Any, Any]
 NUDGE, PERIOD_MS = 0.1, 100

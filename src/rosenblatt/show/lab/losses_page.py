@@ -10,11 +10,11 @@ import panel as pn
 from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
-from rosenblatt.learn.linear.losses import curve
+from rosenblatt.learn.linear.compiled_losses import curve
+from rosenblatt.plot.drawing import COLOURS
+from rosenblatt.plot.loss_curves import MARGIN_LOSSES, loss_title
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.session import Session
-from rosenblatt.show.pictures.drawing import COLOURS
-from rosenblatt.show.pictures.loss_curves import MARGIN_LOSSES, loss_title
 
 LEAST = 4.0  # margins at least up to this are shown
 DASHES: tuple[list[int], ...] = ([], [10, 4], [], [10, 4, 2, 4], [2, 3], [10, 4], [])
@@ -92,7 +92,7 @@ class LossesPage:
             "xs": [list(at)] * len(names),
             "ys": [list(curve(name, at)) for name in names],
             "colour": [colours[name] for name in names],
-            "dash": [DASHES[MARGIN_LOSSES.index(name)] for name in names],
+            "dash": [DASHES[MARGIN_LOSSES.index(name) % len(DASHES)] for name in names],
             "name": [loss_title(name) for name in names],
         }
         missing = self.session.missing

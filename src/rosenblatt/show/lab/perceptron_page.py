@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import panel as pn
 
+from rosenblatt.plot.convex_hulls import common_point, hull_corners
+from rosenblatt.plot.drawing import COLOURS
+from rosenblatt.plot.number_format import format_number
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, CSVError, parse_csv
@@ -15,9 +18,6 @@ from rosenblatt.show.lab.runs import BIASES, ORDERS
 from rosenblatt.show.lab.session import Session
 from rosenblatt.show.lab.state_limits import LARGEST_SEED, MOST_RUN_VISITS
 from rosenblatt.show.lab.step_arithmetic import bound_text, step_lines
-from rosenblatt.show.number_format import format_number
-from rosenblatt.show.pictures.drawing import COLOURS
-from rosenblatt.show.pictures.hulls import common_point, hull_corners
 
 Array = np.ndarray[Any, Any]
 PERIOD_MS = 700

@@ -3,61 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import panel as pn
 
-from rosenblatt.estimators.linear import LinearClassifier, ObjectiveLearner
-from rosenblatt.estimators.passive_aggressive import PassiveAggressive
-from rosenblatt.estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
-from rosenblatt.estimators.second_order import AROW, SecondOrderPerceptron
-from rosenblatt.estimators.svm import LinearSVM, Pegasos
+from rosenblatt.estimators.linear import ObjectiveLearner
+from rosenblatt.registry import IN_LAB
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas
 from rosenblatt.show.lab.session import Session
 
-EPOCHS, DUAL_EPOCHS = 50, 1000
+EPOCHS = 50
 MOST_VISITS = EPOCHS * state_limits.MOST_POINTS  # of rows by one learner, however long the order
 COARSE = 48  # points per side for a voted perceptron, which evaluates thousands of vectors at each
 Array = np.ndarray[Any, Any]
 
 
-def _with_session_order(kind: Any, **settings: Any) -> Callable[[Session], Any]:
-    """A learner with the order and the seed of the perceptron page."""
-
-    def model(session: Session) -> Any:
-        parameters = session.settings.parameters(len(session.y))
-        shared = {name: parameters[name] for name in ("order", "random_state", "fit_intercept") if name in parameters}
-        if shared["order"] in ("first", "worst") and issubclass(kind, ObjectiveLearner):
-            shared["order"] = "cyclic"  # gradient descent uses every row
-        epochs = max(1, min(EPOCHS, MOST_VISITS // session.settings.visits_per_epoch(len(session.y))))
-        return kind(max_epochs=epochs, **shared, **settings)
-
-    return model
-
-
-LEARNERS: dict[str, Callable[[Session], Any]] = {
-    "Perceptron": _with_session_order(Perceptron),
-    "Averaged": _with_session_order(AveragedPerceptron),
-    "Voted": _with_session_order(VotedPerceptron),
-    "PAUM": _with_session_order(PAUM),
-    "Passive-aggressive": _with_session_order(PassiveAggressive),
-    "AROW": _with_session_order(AROW),
-    "Second order": _with_session_order(SecondOrderPerceptron),
-    "Pegasos": _with_session_order(Pegasos, alpha=1e-2),
-    "Logistic": _with_session_order(LinearClassifier, loss="log", alpha=1e-3),
-    "SVM": lambda session: LinearSVM(
-        C=10.0, max_epochs=DUAL_EPOCHS, fit_intercept=session.settings.bias != "none", random_state=0
-    ),
-}
 DEFAULT = ["Perceptron", "Averaged", "Passive-aggressive", "Pegasos", "Logistic", "SVM"]
 
 
-def fit_learner(name: str, session: Session) -> Any:
-    """Fit the learner of this name to the points of the session."""
-    model = LEARNERS[name](session)
+def new_learner(title: str, session: Session) -> Any:
+    """The learner of this title, with the order and the seed of the perceptron page."""
+    learner, parameters = IN_LAB[title], session.settings.parameters(len(session.y))
+    shared: dict[str, Any] = {
+        name: parameters[name] for name in ("order", "random_state", "fit_intercept") if name in parameters
+    }
+    if shared["order"] in ("first", "worst") and issubclass(learner.kind, ObjectiveLearner):
+        shared["order"] = "cyclic"  # gradient descent uses every row
+    shared["max_epochs"] = max(1, min(EPOCHS, MOST_VISITS // session.settings.visits_per_epoch(len(session.y))))
+    known = learner.kind().get_params()
+    taken = {name: value for name, value in shared.items() if name in known}
+    return learner.kind(**{**taken, **learner.settings, **learner.lab_settings})
+
+
+def fit_learner(title: str, session: Session) -> Any:
+    """Fit the learner of this title to the points of the session."""
+    model = new_learner(title, session)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(session.X, session.binary())
@@ -70,7 +52,7 @@ class RulesPage:
         self.session = session
         self.choice = pn.widgets.MultiChoice(
             label="Learners (same points, in the order set on the Perceptron page)",
-            options=list(LEARNERS),
+            options=list(IN_LAB),
             value=DEFAULT,
             sizing_mode="stretch_width",
         )
@@ -143,7 +125,7 @@ class RulesPage:
     def read(self, given: Any) -> dict[str, Any]:
         """Check the state of this page in a snapshot; ValueError if a value is out of bounds."""
         kept = state_limits.fields(given, "rules", self.state())
-        return {"learners": state_limits.chosen(kept["learners"], "learners", LEARNERS)}
+        return {"learners": state_limits.chosen(kept["learners"], "learners", IN_LAB)}
 
     def restore(self, kept: dict[str, Any]) -> None:
         """Restore the checked state of a snapshot."""

@@ -87,7 +87,7 @@ def _in_thread(started: Future[Any], pn: Any, new_page: Callable[[], Any], port:
 
 def _server(pn: Any, new_page: Callable[[], Any], port: int, token: str, loop: Any, show: bool) -> Any:
     """A server that listens now, and answers once its loop runs."""
-    from rosenblatt.show.lab.access import NAMES, AccessFilter
+    from rosenblatt.show.lab.access import NAMES, AccessFilter, limit_sessions
 
     server = pn.serve(
         new_page,
@@ -103,7 +103,8 @@ def _server(pn: Any, new_page: Callable[[], Any], port: int, token: str, loop: A
         check_unused_sessions_milliseconds=CHECK_MS,
         verbose=False,
     )
-    AccessFilter(port, token, lambda: {session.id for session in server.get_sessions()}).install(server._tornado)
+    sessions = limit_sessions(server._tornado.applications["/"])
+    AccessFilter(port, token, sessions).install(server._tornado)
     server.start()
     if show:
         loop.add_callback(webbrowser.open, address(port, token))

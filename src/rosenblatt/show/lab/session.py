@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.plot.verdict import Verdict, separability_verdict
 from rosenblatt.show.lab.canvas import arrays, points_source
 from rosenblatt.show.lab.points import LECTURES, CSVTable, Points, principal_directions
 from rosenblatt.show.lab.runs import Run, RunSettings, run_perceptron
 from rosenblatt.show.lab.sharing import Snapshot
-from rosenblatt.show.verdict import Verdict, separability_verdict
 
 Array = np.ndarray[Any, Any]
 FIRST = "CUHK: through the origin"

@@ -102,7 +102,7 @@ class SharePage:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        from rosenblatt.show.pictures.drawing import frame_around, line_across, scatter_by_class, set_window
+        from rosenblatt.plot.drawing import frame_around, line_across, scatter_by_class, set_window
 
         session, out = self.session, io.BytesIO()
         drawing = Figure(figsize=(7, 5.5), layout="constrained")

@@ -117,11 +117,11 @@ class Snapshot:
         options = {**self.settings.parameters(n), **self.settings.initial_plane(2 if flat else len(rows[0]))}
         many = f"  # {self.classes[0]!r} against the rest" if len(self.classes) > 2 else ""
         return (
-            f"from rosenblatt import {'plot_hulls, plot_run, ' if flat else 'separability, '}trace\n\n"
+            f"from rosenblatt import {'plot' if flat else 'separability'}, trace\n\n"
             f"X = {[list(row) for row in rows]!r}\n"
             f"y = {[int(label > 0) for label in self.labels]!r}{many}\n"
             f"run = trace(X, y{''.join(f', {name}={value!r}' for name, value in options.items())})\n"
-            "print(run)\n" + ("plot_run(run)\nplot_hulls(X, y)\n" if flat else "print(separability(X, y))\n")
+            "print(run)\n" + ("plot.run(run)\nplot.hulls(X, y)\n" if flat else "print(separability(X, y))\n")
         )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.plot.number_format import format_number, format_vector
 from rosenblatt.show.lab.runs import Run, RunSettings
-from rosenblatt.show.number_format import format_number, format_vector
 
 Array = np.ndarray[Any, Any]
 MOST_PRODUCTS = 4  # products are written out for up to this many features

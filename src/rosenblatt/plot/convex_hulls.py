@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from rosenblatt.show.pictures.drawing import (
+from rosenblatt.plot.drawing import (
     COLOURS,
     Display,
     frame_around,
@@ -17,7 +17,7 @@ from rosenblatt.show.pictures.drawing import (
     scatter_by_class,
     set_window,
 )
-from rosenblatt.show.verdict import Verdict, separability_verdict
+from rosenblatt.plot.verdict import Verdict, separability_verdict
 
 Array = np.ndarray[Any, Any]
 
@@ -34,11 +34,9 @@ def hull_corners(points: Array) -> Array:
         return distinct[[int(along.argmin()), int(along.argmax())]]
 
 
-@dataclass
+@dataclass(repr=False)
 class HullsDisplay(Display):
     """The convex hulls of two classes, and whether the classes are separable.
-
-    Use `from_data`.
 
     Attributes
     ----------
@@ -49,12 +47,6 @@ class HullsDisplay(Display):
     crossing : ndarray or None
         A point in both hulls, if they intersect.
     ax_, figure_ : set by `plot`
-
-    Examples
-    --------
-    >>> from rosenblatt import HullsDisplay
-    >>> HullsDisplay.from_data([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).crossing
-    array([0.5, 0.5])
     """
 
     X: Array
@@ -62,29 +54,6 @@ class HullsDisplay(Display):
     verdict: Verdict
     hulls: tuple[Array, Array]
     crossing: Array | None
-
-    @classmethod
-    def from_data(cls, X: Any, y: Any, *, ax: Any = None) -> HullsDisplay:
-        """Decide whether two classes are separable, and draw the proof.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, 2)
-        y : array-like of shape (n,)
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        HullsDisplay
-        """
-        rows, labels = require_two_features(X, "A picture of hulls"), np.asarray(y)
-        classes = np.unique(labels)
-        if classes.size != 2:
-            raise ValueError(f"Hulls are drawn for two classes; y has {classes.size}.")
-        verdict = separability_verdict(rows, labels)
-        crossing = common_point(rows, labels == classes[1], verdict)
-        hulls = hull_corners(rows[labels == classes[0]]), hull_corners(rows[labels == classes[1]])
-        return cls(rows, labels, verdict, hulls, crossing).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         frame = frame_around(self.X)
@@ -117,7 +86,7 @@ def common_point(X: Array, positive: Array, verdict: Verdict) -> Array | None:
     return np.asarray(weights[mine] @ X[rows[mine]] / total) if total > 0 else None
 
 
-def plot_hulls(X: Any, y: Any, *, ax: Any = None) -> Any:
+def hulls(X: Any, y: Any, *, ax: Any = None) -> HullsDisplay:
     """Plot the convex hulls of two classes: disjoint, or with rows that show that they cross.
 
     Parameters
@@ -128,12 +97,23 @@ def plot_hulls(X: Any, y: Any, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    matplotlib axes
+    HullsDisplay
+        Whether the two classes are separable, decided and proven, is its `verdict`.
 
     Examples
     --------
-    >>> from rosenblatt import plot_hulls
-    >>> plot_hulls([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1]).get_title()
+    >>> from rosenblatt import plot
+    >>> display = plot.hulls([[0, 0], [1, 1], [0, 1], [1, 0]], [0, 0, 1, 1])
+    >>> display.crossing
+    array([0.5, 0.5])
+    >>> display.ax_.get_title()
     'not separable: the hulls of rows 0, 1, 2, 3 cross'
     """
-    return HullsDisplay.from_data(X, y, ax=ax).ax_
+    rows, labels = require_two_features(X, "A picture of hulls"), np.asarray(y)
+    classes = np.unique(labels)
+    if classes.size != 2:
+        raise ValueError(f"Hulls are drawn for two classes; y has {classes.size}.")
+    verdict = separability_verdict(rows, labels)
+    crossing = common_point(rows, labels == classes[1], verdict)
+    corners = hull_corners(rows[labels == classes[0]]), hull_corners(rows[labels == classes[1]])
+    return HullsDisplay(rows, labels, verdict, corners, crossing).plot(ax=ax)

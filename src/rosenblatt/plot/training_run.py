@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
-from rosenblatt.show.number_format import format_number, format_vector
-from rosenblatt.show.pictures.drawing import (
+from rosenblatt.plot.drawing import (
     COLOURS,
     Display,
     centre_and_half_sizes,
@@ -22,19 +21,14 @@ from rosenblatt.show.pictures.drawing import (
     scatter_by_class,
     set_window,
 )
-
-if TYPE_CHECKING:
-    from rosenblatt.show.trace import Trace
-
+from rosenblatt.plot.number_format import format_number, format_vector
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass
+@dataclass(repr=False)
 class RunDisplay(Display):
     """The planes of a run, one after each update, with early ones drawn faintly.
-
-    Use `from_trace`.
 
     Attributes
     ----------
@@ -44,15 +38,6 @@ class RunDisplay(Display):
     rows : list of int or None
         The row that made each update.
     ax_, figure_ : set by `plot`
-
-    Examples
-    --------
-    >>> from rosenblatt import RunDisplay, trace
-    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    >>> RunDisplay.from_trace(trace(X, y, fit_intercept=False)).coef
-    array([[0., 0.],
-           [1., 0.],
-           [1., 1.]])
     """
 
     X: Array
@@ -60,30 +45,7 @@ class RunDisplay(Display):
     coef: Array
     intercept: Array
     rows: list[int | None]
-    _last: int = field(init=False, repr=False)
-
-    @classmethod
-    def from_trace(cls, trace: Trace, *, ax: Any = None) -> RunDisplay:
-        """Draw a run on two classes over two features.
-
-        Parameters
-        ----------
-        trace : Trace
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        RunDisplay
-        """
-        return cls._of(trace).plot(ax=ax)
-
-    @classmethod
-    def _of(cls, trace: Trace) -> RunDisplay:
-        if not trace.binary:
-            raise ValueError("A run can be drawn for two classes, which have one plane.")
-        X = require_two_features(np.array(trace.X, dtype=float), "A run")
-        W, b = trace.planes()
-        return cls(X, np.array(trace.y), W[:, 0], b[:, 0], [step.row for step in trace.updates])
+    _last: int = field(init=False)
 
     def plot(self, ax: Any = None, until: int | None = None) -> Self:
         """Draw the planes up to an update.
@@ -126,7 +88,7 @@ class RunDisplay(Display):
         )
 
 
-def plot_run(trace: Trace, *, ax: Any = None) -> Any:
+def run(trace: Any, *, ax: Any = None) -> RunDisplay:
     """Plot the planes of a training run on two classes over two features.
 
     Parameters
@@ -136,19 +98,34 @@ def plot_run(trace: Trace, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    matplotlib axes
+    RunDisplay
+        Its `plot(until=k)` draws the first k updates.
 
     Examples
     --------
-    >>> from rosenblatt import plot_run, trace
-    >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
-    >>> plot_run(run).get_title()
+    >>> from rosenblatt import plot, trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> display = plot.run(trace(X, y, fit_intercept=False))
+    >>> display.coef
+    array([[0., 0.],
+           [1., 0.],
+           [1., 1.]])
+    >>> display.ax_.get_title()
     'update 2 of 2: w = (1, 1), b = 0'
     """
-    return RunDisplay.from_trace(trace, ax=ax).ax_
+    return _planes(trace).plot(ax=ax)
 
 
-def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
+def _planes(trace: Any) -> RunDisplay:
+    """The planes of a run, not drawn yet."""
+    if not trace.binary:
+        raise ValueError("A run can be drawn for two classes, which have one plane.")
+    X = require_two_features(np.array(trace.X, dtype=float), "A run")
+    W, b = trace.planes()
+    return RunDisplay(X, np.array(trace.y), W[:, 0], b[:, 0], [step.row for step in trace.updates])
+
+
+def animate(trace: Any, path: Any = None, *, seconds: float = 0.7) -> Any:
     """Animate a run: the plane moves at each update.
 
     Parameters
@@ -166,9 +143,9 @@ def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
 
     Examples
     --------
-    >>> from rosenblatt import animate, trace
+    >>> from rosenblatt import plot, trace
     >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
-    >>> movie = animate(run)
+    >>> movie = plot.animate(run)
     >>> movie._draw_was_started = True  # keeps matplotlib from warning that it was never drawn
     >>> sum(1 for _ in movie.new_frame_seq())
     3
@@ -181,7 +158,7 @@ def animate(trace: Trace, path: Any = None, *, seconds: float = 0.7) -> Any:
         raise ValueError(f"{str(path)!r} must end in .gif, .mp4 or .html.")
     if kind == ".mp4" and not FFMpegWriter.isAvailable():
         raise RuntimeError("An MP4 needs ffmpeg on the path; a .gif or .html file needs nothing.")
-    display = RunDisplay._of(trace)
+    display = _planes(trace)
     figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
 
     def draw(k: int) -> list[Any]:

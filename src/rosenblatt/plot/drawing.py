@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -28,12 +28,16 @@ def import_pyplot() -> Any:
     return plt
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Display:
     """A picture: the data it shows and, once drawn, its axes and figure, as in scikit-learn's displays."""
 
-    ax_: Any = field(default=None, repr=False)
-    figure_: Any = field(default=None, repr=False)
+    ax_: Any = None
+    figure_: Any = None
+
+    def __repr__(self) -> str:
+        """The name alone: the data are many, and most pictures are the last line of a cell."""
+        return f"<{type(self).__name__}>"
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the picture.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.show.pictures.drawing import (
+from rosenblatt.plot.drawing import (
     COLOURS,
     GRID,
     Display,
@@ -21,11 +21,9 @@ from rosenblatt.show.pictures.drawing import (
 Array = np.ndarray[Any, Any]
 
 
-@dataclass
+@dataclass(repr=False)
 class RegionsDisplay(Display):
     """The decision regions of a model over two features, with its plane, its margin and the rows on the margin.
-
-    Use `from_estimator`.
 
     Attributes
     ----------
@@ -44,15 +42,6 @@ class RegionsDisplay(Display):
     slack : ndarray or None
         max(0, 1 − y·f) of each row, if requested.
     ax_, figure_ : set by `plot`
-
-    Examples
-    --------
-    >>> from rosenblatt import Perceptron, RegionsDisplay
-    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    >>> model = Perceptron(fit_intercept=False, order="cyclic").fit(X, y)
-    >>> display = RegionsDisplay.from_estimator(model, X, y)
-    >>> round(display.margin, 4), display.support
-    (0.7071, array([0, 1, 2, 3]))
     """
 
     X: Array
@@ -65,46 +54,6 @@ class RegionsDisplay(Display):
     margin: float | None
     support: Array
     slack: Array | None = None
-
-    @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> RegionsDisplay:
-        """Draw the regions of a fitted classifier, and rows.
-
-        Parameters
-        ----------
-        model : fitted classifier
-        X : array-like of shape (n, 2)
-        y : array-like of shape (n,)
-        slack : bool, default=False
-            Instead of the margin, draw the lines y·f = 1 of the soft margin and the slack of each row that falls short
-            of its line; for one plane between two classes.
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        RegionsDisplay
-        """
-        rows, labels = require_two_features(X, "A picture of regions"), np.asarray(y)
-        left, right, bottom, top = frame_around(rows)
-        across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
-        points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
-        classes = np.asarray(model.classes_)
-        codes = np.searchsorted(classes, model.predict(points)).reshape(GRID, GRID)
-        coef, intercept, margin, support = None, None, None, np.zeros(0, dtype=int)
-        if hasattr(model, "coef_") and np.atleast_2d(model.coef_).shape[1] == 2:
-            coef, intercept = np.atleast_2d(model.coef_).astype(float), np.atleast_1d(model.intercept_).astype(float)
-            if len(coef) == 1 and classes.size == 2 and coef.any():
-                sides = np.where(labels == classes[1], 1.0, -1.0)
-                distances = sides * (rows @ coef[0] + intercept[0]) / np.linalg.norm(coef[0])
-                margin = float(distances.min())
-                support = np.flatnonzero(distances <= margin + 1e-6 * max(1.0, abs(margin)))
-        short = None
-        if slack:
-            if margin is None or coef is None or intercept is None:
-                raise ValueError("Slack is drawn for one plane between two classes.")
-            short = np.maximum(0.0, 1.0 - sides * (rows @ coef[0] + intercept[0]))
-        shown = cls(rows, labels, classes, (across, up), codes, coef, intercept, margin, support, short)
-        return shown.plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         from matplotlib.colors import ListedColormap
@@ -151,7 +100,7 @@ class RegionsDisplay(Display):
             label = "_"
 
 
-def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> Any:
+def regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) -> RegionsDisplay:
     """Plot the decision regions of a model over two features, with its plane, its margin and the rows on the margin.
 
     Parameters
@@ -160,18 +109,42 @@ def plot_regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = N
     X : array-like of shape (n, 2)
     y : array-like of shape (n,)
     slack : bool, default=False
-        Draw the slack of the rows with y·f < 1 (the soft margin) instead of the margin.
+        Instead of the margin, draw the lines y·f = 1 of the soft margin and the slack of each row that falls short
+        of its line; for one plane between two classes.
     ax : matplotlib axes, optional
 
     Returns
     -------
-    matplotlib axes
+    RegionsDisplay
 
     Examples
     --------
-    >>> from rosenblatt import Perceptron, plot_regions
+    >>> from rosenblatt import Perceptron, plot
     >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    >>> plot_regions(Perceptron(fit_intercept=False, order="cyclic").fit(X, y), X, y).get_title()
+    >>> display = plot.regions(Perceptron(fit_intercept=False, order="cyclic").fit(X, y), X, y)
+    >>> round(display.margin, 4), display.support
+    (0.7071, array([0, 1, 2, 3]))
+    >>> display.ax_.get_title()
     'margin 0.7071'
     """
-    return RegionsDisplay.from_estimator(model, X, y, slack=slack, ax=ax).ax_
+    rows, labels = require_two_features(X, "A picture of regions"), np.asarray(y)
+    left, right, bottom, top = frame_around(rows)
+    across, up = np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
+    points = np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2)
+    classes = np.asarray(model.classes_)
+    codes = np.searchsorted(classes, model.predict(points)).reshape(GRID, GRID)
+    coef, intercept, margin, support = None, None, None, np.zeros(0, dtype=int)
+    if hasattr(model, "coef_") and np.atleast_2d(model.coef_).shape[1] == 2:
+        coef, intercept = np.atleast_2d(model.coef_).astype(float), np.atleast_1d(model.intercept_).astype(float)
+        if len(coef) == 1 and classes.size == 2 and coef.any():
+            sides = np.where(labels == classes[1], 1.0, -1.0)
+            distances = sides * (rows @ coef[0] + intercept[0]) / np.linalg.norm(coef[0])
+            margin = float(distances.min())
+            support = np.flatnonzero(distances <= margin + 1e-6 * max(1.0, abs(margin)))
+    short = None
+    if slack:
+        if margin is None or coef is None or intercept is None:
+            raise ValueError("Slack is drawn for one plane between two classes.")
+        short = np.maximum(0.0, 1.0 - sides * (rows @ coef[0] + intercept[0]))
+    shown = RegionsDisplay(rows, labels, classes, (across, up), codes, coef, intercept, margin, support, short)
+    return shown.plot(ax=ax)

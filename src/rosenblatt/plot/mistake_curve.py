@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rosenblatt.show.pictures.drawing import COLOURS, Display
-
-if TYPE_CHECKING:
-    from rosenblatt.show.trace import Trace
-
+from rosenblatt.plot.drawing import COLOURS, Display
 
 Array = np.ndarray[Any, Any]
-
-
 LOG_SCALE_RATIO = 20  # a bound larger than this many times the mistakes is drawn on a logarithmic scale
 
 
-@dataclass
+@dataclass(repr=False)
 class MistakesDisplay(Display):
     """The number of mistakes so far, and Novikoff's bound.
-
-    Use `from_trace`.
 
     Attributes
     ----------
@@ -31,36 +23,11 @@ class MistakesDisplay(Display):
         The number of mistakes after each number of visits, from 0.
     bound : float or None
     ax_, figure_ : set by `plot`
-
-    Examples
-    --------
-    >>> from rosenblatt import MistakesDisplay, trace
-    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
-    >>> display = MistakesDisplay.from_trace(trace(X, y, fit_intercept=False))
-    >>> display.mistakes
-    array([0, 1, 2, 2, 2, 2, 2, 2, 2])
     """
 
     visits: Array
     mistakes: Array
     bound: float | None
-
-    @classmethod
-    def from_trace(cls, trace: Trace, *, ax: Any = None) -> MistakesDisplay:
-        """Draw the mistakes of a run.
-
-        Parameters
-        ----------
-        trace : Trace
-        ax : matplotlib axes, optional
-
-        Returns
-        -------
-        MistakesDisplay
-        """
-        counts = np.array([0, *(step.updates for step in trace.steps)])
-        bound = None if trace.bound is None else float(trace.bound)
-        return cls(np.arange(counts.size), counts, bound).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         ax.step(self.visits, self.mistakes, where="post", color=COLOURS[0], label="mistakes so far")
@@ -73,7 +40,7 @@ class MistakesDisplay(Display):
         ax.legend()
 
 
-def plot_mistakes(trace: Trace, *, ax: Any = None) -> Any:
+def mistakes(trace: Any, *, ax: Any = None) -> MistakesDisplay:
     """Plot the number of mistakes of a run and Novikoff's bound.
 
     Parameters
@@ -83,13 +50,18 @@ def plot_mistakes(trace: Trace, *, ax: Any = None) -> Any:
 
     Returns
     -------
-    matplotlib axes
+    MistakesDisplay
 
     Examples
     --------
-    >>> from rosenblatt import plot_mistakes, trace
+    >>> from rosenblatt import plot, trace
     >>> run = trace([[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1], fit_intercept=False)
-    >>> [text.get_text() for text in plot_mistakes(run).get_legend().get_texts()]
+    >>> display = plot.mistakes(run)
+    >>> display.mistakes
+    array([0, 1, 2, 2, 2, 2, 2, 2, 2])
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
     ['mistakes so far', 'bound 2']
     """
-    return MistakesDisplay.from_trace(trace, ax=ax).ax_
+    counts = np.array([0, *(step.updates for step in trace.steps)])
+    bound = None if trace.bound is None else float(trace.bound)
+    return MistakesDisplay(np.arange(counts.size), counts, bound).plot(ax=ax)

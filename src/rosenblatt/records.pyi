@@ -1,0 +1,21 @@
+"""The records, each with its home."""
+
+from .data.formats.reading import Reading as Reading
+from .estimators.base.report import Report as Report
+from .learn.epochs import EpochRecord as EpochRecord
+from .learn.mixing import Sharding as Sharding
+from .learn.sequence.chunks import ChunkCounts as ChunkCounts
+from .learn.sequence.chunks import SequenceScores as SequenceScores
+from .plot.sentence_lattice import Lattice as Lattice
+from .prove.exact.max_margin_certificate import WidestPlane as WidestPlane
+from .prove.exact.separability_certificate import Separability as Separability
+from .prove.exact.separability_certificate import SeparabilityByClass as SeparabilityByClass
+from .prove.generalisation_bounds import GeneralisationBound as GeneralisationBound
+from .prove.margins import Margins as Margins
+from .prove.mistake_bounds import MistakeBound as MistakeBound
+from .prove.mistake_bounds import PAUMBounds as PAUMBounds
+from .scale.progress import Progress as Progress
+from .show.recording import Step as Step
+from .show.sequence_trace import SentenceStep as SentenceStep
+from .show.sequence_trace import SequenceTrace as SequenceTrace
+from .show.trace import Trace as Trace
