@@ -73,3 +73,23 @@ _ALL = (
 LEARNERS = {learner.name: learner for learner in _ALL}
 IN_LAB = {learner.title: learner for learner in _ALL if learner.title}
 TRACED = {learner.estimator: learner for learner in _ALL if learner.traced}
+
+_FAMILIES = {
+    "TableClassifier": "tables",
+    "TableRegressor": "tables",
+    "SequencePerceptron": "sequences",
+    "Tagger": "words",
+}
+
+
+def family(model: Any) -> str:
+    """What a model of this package learns from: "tables", "sequences", "words" or "rows"; "" if it is another's.
+
+    >>> from rosenblatt import Perceptron, Tagger
+    >>> family(Perceptron()), family(Tagger()), family("a string")
+    ('rows', 'words', '')
+    """
+    for kind in type(model).__mro__:
+        if kind.__module__.startswith("rosenblatt."):
+            return _FAMILIES.get(kind.__name__, "rows")
+    return ""
