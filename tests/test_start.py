@@ -285,7 +285,7 @@ def test_edit_of_an_imported_constant_is_seen_and_one_elsewhere_is_not(copied):
     constants = path / "rosenblatt" / "data" / "chain_constants.py"
     constants.write_text("FACTOR, OFFSET = 2.0, 5.0\n")
     assert python(CHAINED, path=path, cache=cache) == {"result": 11.0, "hits": 0}
-    constants.write_text("FACTOR, OFFSET = 4.0, 5.0\n")
+    constants.write_text("FACTOR, OFFSET = 4.00, 5.0\n")  # of another size: Python's own cache knows size and second
     assert python(CHAINED, path=path, cache=cache) == {"result": 17.0, "hits": 0}
     step = path / "rosenblatt" / "learn" / "chain_step.py"
     step.write_text(step.read_text().replace("* x", "* x * x"))
@@ -385,10 +385,10 @@ def test_damaged_machine_code_is_compiled_again(kernels, tmp_path):
     files = sorted((tmp_path / "cache").rglob("*.nbc"))
     assert len(files) == 2
     sound = [file.read_bytes() for file in files]
-    size, rng = len(sound[0]), random.Random(0)
+    size, rng = min(map(len, sound)), random.Random(0)
     damages = [
         lambda content, length=length: content[:length]
-        for length in (0, 1, 31, 32, 33, 64, size // 2, size - 1)  # cut off, by a full disk or a loss of power
+        for length in (0, 1, 31, 32, 33, 64, size // 2, -1)  # cut off, by a full disk or a loss of power
     ]
     damages += [lambda content: content + b"\0", lambda content: b"\0" * len(content), lambda content: content[32:]]
     damages += [lambda content: sound[1] if content == sound[0] else sound[0]]  # whole, but of the other signature
