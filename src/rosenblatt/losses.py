@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.estimators.base.fitted import fitted
 from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
 from rosenblatt.learn.linear.compiled_losses import curve
 from rosenblatt.learn.linear.losses import LOSSES
@@ -166,7 +167,7 @@ def _of_margins(model: LinearClassifier, X: Any, y: Any) -> tuple[Array, Array]:
     if y.ndim == 1 and not np.isin(y, classes).all():
         raise ValueError(f"y has the label {y[~np.isin(y, classes)][0]!r}; the model knows {classes.tolist()}.")
     on = y[:, None] == classes if y.ndim == 1 else y != 0
-    if model._kept.scheme.joint:
+    if fitted(model).model.scheme.joint:
         shifted = scores - scores.max(axis=1, keepdims=True)
         odds = np.exp(shifted)
         total = odds.sum(axis=1)

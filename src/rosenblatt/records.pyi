@@ -1,9 +1,9 @@
 """The records, each with its home."""
 
 from .data.formats.reading import Reading as Reading
-from .estimators.base.report import Report as Report
 from .learn.epochs import EpochRecord as EpochRecord
 from .learn.mixing import Sharding as Sharding
+from .learn.report import Report as Report
 from .learn.sequence.chunks import ChunkCounts as ChunkCounts
 from .learn.sequence.chunks import SequenceScores as SequenceScores
 from .plot.sentence_lattice import Lattice as Lattice

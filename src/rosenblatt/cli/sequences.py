@@ -11,15 +11,16 @@ from rosenblatt.data.formats.byte_sources import expand_paths
 from rosenblatt.data.formats.conll import ColumnSentences, sentence_blocks
 from rosenblatt.learn.sequence.chunks import ChunkCounts, SequenceScores, sequence_scores
 from rosenblatt.learn.sequence.templates import Template
+from rosenblatt.registry import family
 
 
 def is_sequence_model(model: Any) -> bool:
     """Whether a model tags sentences."""
-    return hasattr(model, "_steps") or _takes_words(model)
+    return family(model) in ("sequences", "words")
 
 
 def _takes_words(model: Any) -> bool:
-    return hasattr(model, "sure_count")
+    return family(model) == "words"
 
 
 def _wanted_columns(model: Any) -> int:

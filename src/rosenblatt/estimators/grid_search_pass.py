@@ -18,17 +18,20 @@ from rosenblatt.data.errors import NonFiniteInputError
 from rosenblatt.data.examples import Dense, is_narrow, radius2
 from rosenblatt.data.row_weights import class_weights
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
+from rosenblatt.estimators.base.online_learner import examples_of, plan_of
+from rosenblatt.estimators.base.parameters import new_seed
 from rosenblatt.estimators.linear import LinearClassifier
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
 from rosenblatt.estimators.second_order import AROW
 from rosenblatt.learn.linear.many_descents import Descent, ManyDescents
-from rosenblatt.learn.linear.stochastic import ObjectivePlan
+from rosenblatt.learn.linear.objective_plan import ObjectivePlan
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import AROW as SECOND
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squared_bias_feature
-from rosenblatt.learn.online.solver import Plan, default_epochs
+from rosenblatt.learn.online.solver import LinearPlan, OnlinePlan
 from rosenblatt.learn.orders import Cyclic, Shuffled
+from rosenblatt.learn.plan import default_epochs
 from rosenblatt.learn.schemes import PAIRS, SCHEMES
 from rosenblatt.learn.simd_lanes import WIDTH
 
@@ -85,8 +88,8 @@ class SharedPass:
             if first is None:
                 return None
             X, y = indexable(X, y)
-            unweighted = clone(first).set_params(class_weight=None)  # each setting has its own class_weight
-            examples = unweighted._examples(X, y, params.get("sample_weight"), reset=True)
+            # Without class weights, because each setting has its own.
+            examples = examples_of(clone(first), X, y, params.get("sample_weight"))
         except NonFiniteInputError:
             # A matrix of labels is left to scikit-learn.
             return None if np.ndim(y) > 1 else RefusedRows(base, X, len(y), _splits(search, base, X, y, params))
@@ -95,7 +98,9 @@ class SharedPass:
         weights = np.zeros(0) if examples.weights is None else examples.weights
         n, classes = examples.target.shape[0], 0 if examples.classes is None else int(examples.classes.size)
         descends = isinstance(first, LinearClassifier)
-        scheme = first._scheme(classes, False) if descends else SCHEMES["one" if classes == 2 else first.multiclass]
+        scheme = (
+            plan_of(first).scheme(classes, False) if descends else SCHEMES["one" if classes == 2 else first.multiclass]
+        )
         if (
             is_narrow(examples.rows)
             or examples.target.ndim == 2
@@ -118,25 +123,29 @@ class SharedPass:
         if weights.size:
             member[weights == 0] = False
         data = FoldRows(examples.rows, examples.target, weights, member, examples.n_features, classes, scheme)
-        order = Shuffled(n, first._new_seed()) if shuffled else Cyclic(n)
+        order = Shuffled(n, new_seed(first.random_state)) if shuffled else Cyclic(n)
         made = cls(base, X, n, splits, data, examples.classes, order, search.return_train_score, limit)
         for each, model in zip(candidates, able, strict=True):
             if model is not None and _together(model, first) and not (alike or twice or turned):
-                made._place(each, model)
+                made.place(each, model)
         return made
 
-    def _place(self, params: Mapping[str, Any], model: Any) -> None:
+    def place(self, params: Mapping[str, Any], model: Any) -> None:
         """Give a setting its machine in each fold that has every class; settings that a fit would refuse get none."""
-        plan, data = model._plan(), self.data
+        plan, data = plan_of(model), self.data
         try:
-            model._scheme(data.classes, False)
+            plan.scheme(data.classes, False)
             for fold, (rows, codes, complete) in enumerate(self.learned):
                 weights = data.weights[rows] if data.weights.size else None
                 shares = class_weights(model.class_weight, self.classes, codes, weights)
                 shares = np.ones(data.classes) if shares is None else shares
                 heaviest = shares.max() * data.weights.max(initial=1.0)
                 stored = _stored(data, rows)
-                if not complete or not 0 < heaviest <= HEAVIEST or not _by_rows(model, stored):
+                if (
+                    not complete
+                    or not 0 < heaviest <= HEAVIEST
+                    or not (isinstance(plan, OnlinePlan) or plan.visits_rows(stored))
+                ):
                     continue
                 rule = plan if isinstance(plan, ObjectivePlan) else _encoded(plan, _bias(plan, data, rows))
                 key = (fold, rule, tuple(shares.tolist()))
@@ -287,11 +296,10 @@ def _sums(rows: Array) -> tuple[int, ...]:
 
 def _able(model: Any) -> bool:
     """Whether the pass can train this model; invalid parameters are left to its own fit, which raises the error."""
-    if type(model) not in LEARNERS or model.early_stopping or getattr(model, "warm_start", False):
+    if type(model) not in LEARNERS or model.early_stopping or model.warm_start:
         return False
     try:
-        model._validate_params()
-        plan = model._plan()
+        plan = plan_of(model)
     except (ValueError, TypeError):
         return False
     if isinstance(plan, ObjectivePlan) and not _descends(model, plan):
@@ -299,8 +307,9 @@ def _able(model: Any) -> bool:
     rate = isinstance(plan.rate, int | float) or plan.rate in ("1/t", "1/sqrt(t)", "optimal")
     seeded = model.random_state is None or isinstance(model.random_state, int | np.integer)
     ordered = isinstance(plan.order, str) and plan.order in ("shuffle", "cyclic")
-    full = getattr(plan.rule, "full", False)
-    return bool(rate and seeded and ordered and not plan.batch and plan.keep in ("last", "average") and not full)
+    if isinstance(plan, OnlinePlan) and (plan.batch or plan.rule.full):
+        return False
+    return bool(rate and seeded and ordered and plan.keep in ("last", "average"))
 
 
 def _descends(model: Any, plan: ObjectivePlan) -> bool:
@@ -309,18 +318,14 @@ def _descends(model: Any, plan: ObjectivePlan) -> bool:
     return visits and math.isfinite(plan.loss_class.steep) and model.class_weight is None
 
 
-def _by_rows(model: Any, stored: int) -> bool:
-    """Whether a fit of rows with this many stored values makes one step per row."""
-    return getattr(model, "solver", "stochastic") == "stochastic" or model._visits_rows(stored)
-
-
 def _together(one: Any, other: Any) -> bool:
     """Whether two models can be columns of the same pass."""
-    names = [name for name in ("order", "multiclass", "random_state", "loss") if hasattr(one, name)]
-    return type(one) is type(other) and all(getattr(one, name) == getattr(other, name) for name in names)
+    mine, others = one.get_params(deep=False), other.get_params(deep=False)
+    alike = all(mine.get(name) == others.get(name) for name in ("order", "multiclass", "random_state", "loss"))
+    return type(one) is type(other) and alike
 
 
-def _encoded(plan: Plan, bias: float) -> Encoded:
+def _encoded(plan: OnlinePlan, bias: float) -> Encoded:
     rate, decay = 1.0, CONSTANT
     if isinstance(plan.rate, str):
         decay = {"1/t": HARMONIC, "1/sqrt(t)": ROOT}[plan.rate]
@@ -329,7 +334,7 @@ def _encoded(plan: Plan, bias: float) -> Encoded:
     return plan.rule.encode(rate, decay, bias)._replace(bias=bias)  # c², for AROW too: the variance of its bias
 
 
-def _bias(plan: Plan, data: FoldRows, train: Array) -> float:
+def _bias(plan: LinearPlan, data: FoldRows, train: Array) -> float:
     """c², what a step of 1 adds to b."""
     reach2 = radius2(data.rows, train.astype(np.uint64)) if plan.bias == "radius" else 0.0
     return float(squared_bias_feature(plan.bias, reach2))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -13,18 +11,13 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from rosenblatt.data.examples import Examples, encode_labels
+from rosenblatt.data.examples import encode_labels
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.network_state_checks import check_tree_model
-from rosenblatt.estimators.base.report import Report, scan
-from rosenblatt.estimators.base.state_checks import assigned, planes_now
-from rosenblatt.estimators.perceptron import COMMON, checked_order, chosen_bias
-from rosenblatt.learn.epochs import Source, Training
-from rosenblatt.learn.models import Planes, lengths2
-from rosenblatt.learn.online.hierarchy import Distance, TreeSolver, TreeState, make_tree, new_tree_state
-from rosenblatt.learn.online.rules import PassiveAggressiveRule, PerceptronRule
-from rosenblatt.learn.online.solver import Plan
+from rosenblatt.estimators.base.state_checks import assigned
+from rosenblatt.estimators.perceptron import COMMON, chosen_bias
+from rosenblatt.learn.online.hierarchy import TreePlan, TreeState
 from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
@@ -36,24 +29,6 @@ HIERARCHICAL: dict[str, Any] = {
     "bias_step": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
     "order": [StrOptions({"shuffle", "blocks", "cyclic", "random"}), "array-like"],
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class TreeReport(Report):
-    """How the fit of a tree of classes ended.
-
-    Attributes
-    ----------
-    tree_distance : float
-        Mean number of tree edges between the true and the predicted class over the training rows, by weight.
-    """
-
-    tree_distance: float = float("nan")
-
-    def __str__(self) -> str:
-        """The report in words."""
-        right = "" if self.errors is None else f", accuracy {1 - self.errors / self.rows:.4f}"
-        return f"{super().__str__()}\n  tree     {self.tree_distance:.4g} edges from the truth on average{right}"
 
 
 class HierarchicalPerceptron(EpochClassifier):
@@ -151,55 +126,11 @@ random_state
             "Perceptron.from_weights."
         )
 
-    def _plan(self) -> Plan:
-        return Plan(
-            rule=PassiveAggressiveRule("PA", 1.0),
-            bias=chosen_bias(self),
-            order=checked_order(self.order),
-            keep=self.keep,
-            record_errors=self.record_errors,
-        )
-
-    def _new_state(self, source: Source, plan: Plan, *start: Any) -> TreeState:
-        facts = source.facts
-        assert facts.classes is not None
-        tree = make_tree(self.tree, facts.classes.tolist())
-        return new_tree_state(tree, facts.n_features, facts.dtype, self._new_seed(), self.keep == "average")
-
-    def _grown(self, examples: Examples, plan: Plan) -> Any:
-        if (self._state.total_b.size > 0) != (self.keep == "average"):
-            raise ValueError(f"keep must not change between calls of partial_fit; it is now {self.keep!r}.")
-        return super()._grown(examples, plan)
-
-    def _solver(self, plan: Plan, state: TreeState) -> TreeSolver:
-        return TreeSolver(plan, state)
+    def _plan(self) -> TreePlan:
+        return TreePlan(tree=self.tree, bias=chosen_bias(self), **self._shared())
 
     def _check_learned(self) -> None:
         check_tree_model(self)
-
-    def _publish(self, kept: Planes) -> None:
-        super()._publish(kept)
-        self.distances_ = self._state.tree.distances()
-
-    def _kept_now(self, rows: Any) -> Planes:
-        """The planes with the current `coef_` and `intercept_`, which users may have assigned."""
-        return planes_now(self, self._kept)
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        source, kept, solver = run.source, self._kept, run.solver
-        (seen,) = scan(source, PerceptronRule(0.0, 0.0), kept)
-        length = math.sqrt(float(lengths2(kept.coef).sum()))
-        outcome = report.outcome
-        if outcome == "budget" and (seen.errors == 0 if self.keep == "last" else solver.clean(source)):
-            outcome = solver.finished  # the last epoch made updates, but no row is wrong after it
-        far, mass = np.sum(list(source.ask(Distance(kept, solver.state.tree))), axis=0)
-        found = {
-            **report.__dict__,
-            "outcome": outcome,
-            "errors": seen.errors,
-            "margin": float(seen.lows[0]) / length if length else 0.0,
-        }
-        return TreeReport(**found, tree_distance=float(far / mass))
 
     def tree_distance(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean number of tree edges between the true and the predicted class of rows.

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.data.examples import Examples, Facts, read_only
+from rosenblatt.data.examples import read_only
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
-from rosenblatt.estimators.base.fitting import warn
 from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
-from rosenblatt.estimators.base.report import Report
-from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, checked_order
-from rosenblatt.learn.epochs import Source, Training
-from rosenblatt.learn.evaluation import row_margins
-from rosenblatt.learn.kernel.budgets import BudgetSolver, BudgetState, new_budget_state
-from rosenblatt.learn.kernel.functions import Kernel, scale_gamma
-from rosenblatt.learn.kernel.perceptron import (
-    KernelModel,
-    KernelPerceptronSolver,
-    KernelState,
-    largest_diagonal,
-    new_kernel_state,
-)
-from rosenblatt.learn.kernel.svm_dual import KernelDualSolver, KernelDualState, new_kernel_dual_state
-from rosenblatt.learn.online.rules import PerceptronRule, squared_bias_feature
-from rosenblatt.learn.online.solver import Plan, whole_problem
-from rosenblatt.learn.overflow import check_scores
-from rosenblatt.learn.schemes import TWO
-from rosenblatt.prove.mistake_formula import Separator, mistake_bound
+from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, chosen_bias
+from rosenblatt.learn.kernel.perceptron import KernelModel
+from rosenblatt.learn.kernel.plans import KernelDualPlan, KernelPlan
 
 Array = np.ndarray[Any, Any]
 MEGABYTE = 1 << 20
-PRODUCTS_PER_SECOND = 1e10  # a low estimate for any machine
-MOST_KERNELS = 2_000_000_000  # kernel values at most, if max_epochs is None
 
 KERNEL: dict[str, Any] = {
     "kernel": [StrOptions({"linear", "poly", "rbf"}), callable],
@@ -71,20 +50,12 @@ class KernelClassifier(EpochClassifier):
     coef0: float
     cache_size: float
     _kept: KernelModel
-    _takes_labels = True
-    _needs_memory = "its support may be the whole file"
+    several_labels: ClassVar[bool] = True
 
-    def _kernel(self, examples: Examples) -> Kernel:
-        """The kernel for such rows, without a bias."""
-        settings = (float(self.degree), scale_gamma(self.gamma, examples), float(self.coef0))
-        return Kernel(self.kernel, *settings)
-
-    def _plan(self) -> Plan:
-        return Plan(rule=PerceptronRule())
-
-    def _limit(self, plan: Plan, facts: Facts) -> int:
-        few = 10 if plan.keep == "vote" else max(10, MOST_KERNELS // facts.rows**2)
-        return self.max_epochs or min(1_000, few)
+    def _kernel(self) -> dict[str, Any]:
+        """The parameters that the plans of classifiers with kernels share."""
+        kernel = {"kernel": self.kernel, "degree": float(self.degree), "gamma": self.gamma, "coef0": float(self.coef0)}
+        return kernel | {"memory": self.cache_size * MEGABYTE} | self._shared()
 
     def _row_order(self) -> Any:
         """The support in the order of its rows in X, or as stored if the rows have no numbers."""
@@ -105,9 +76,6 @@ class KernelClassifier(EpochClassifier):
     def intercept_(self) -> Array:  # type: ignore[override]
         """The bias of each plane; it is part of the kernel."""
         return np.asarray(self._kept.kernel.shift * self._kept.coef.sum(axis=0))
-
-    def _publish(self, kept: Any) -> None:
-        """Nothing to store: the public attributes are computed from the support rows."""
 
     def _check_learned(self) -> None:
         check_kernel_model(self)
@@ -223,11 +191,12 @@ class KernelPerceptron(KernelClassifier):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> KernelPlan:
         if self.budget is not None and self.keep != "last":
             raise ValueError(f'budget={self.budget} needs keep="last": the average and the vote need every mistake.')
-        order = checked_order(self.order)
-        return Plan(rule=PerceptronRule(), order=order, keep=self.keep, record_errors=self.record_errors)
+        budget = None if self.budget is None else int(self.budget)
+        how: dict[str, Any] = {"budget": budget, "budget_rule": self.budget_rule, "eta": float(self.eta)}
+        return KernelPlan(bias=chosen_bias(self), **how, **self._kernel())
 
     @property
     def support_(self) -> Array:
@@ -236,121 +205,6 @@ class KernelPerceptron(KernelClassifier):
         if rows is None or (rows < 0).any():
             raise AttributeError("This model was saved before support rows had numbers: fit it again.")
         return read_only(np.sort(rows))
-
-    def _new_state(self, source: Any, plan: Plan, *start: Any) -> Any:
-        examples = source.examples
-        classes, seed = int(examples.classes.size), self._new_seed()
-        scheme, kernel = self._scheme(classes, examples.target.ndim == 2), self._kernel(examples)
-        if self.fit_intercept:
-            reach2 = largest_diagonal(kernel, examples) if self.bias_step == "radius" else 0.0
-            kernel = replace(kernel, shift=float(squared_bias_feature(self.bias_step, reach2)))
-        if self.budget is None:
-            return new_kernel_state(examples, kernel, scheme, self.keep, classes, seed)
-        if scheme.joint:
-            raise ValueError(f'A budget is for two classes; with {classes} classes give multiclass="ovr" or "ovo".')
-        rule, budget = self.budget_rule, int(self.budget)
-        return new_budget_state(examples, kernel, scheme, classes, seed, rule, budget, float(self.eta))
-
-    def _grown(self, examples: Examples, plan: Plan) -> Any:
-        if self._state.keep != self.keep or isinstance(self._state, BudgetState) != (self.budget is not None):
-            raise ValueError("keep and budget must be what they were in the first call of partial_fit.")
-        return super()._grown(examples, plan)
-
-    def _solver(self, plan: Plan, state: Any) -> Any:
-        if isinstance(state, BudgetState):
-            return BudgetSolver(plan, state)
-        return KernelPerceptronSolver(plan, state, self.cache_size * MEGABYTE)
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        solver, source, state = run.solver, run.source, run.solver.state
-        if not self._worth_a_scan(source.facts, state):
-            return report
-        errors, lows = scan_kernel_model(source, self._kept)
-        separators = _separators(self._kept, lows) if self.keep != "vote" else []
-        margin = min((_geometric(one) for one in separators), default=None)
-        outcome = report.outcome
-        if outcome == "budget" and (errors == 0 if self.keep == "last" else solver.clean(source)):
-            outcome = solver.finished  # the last epoch made updates, but no row is wrong after it
-        bound = None
-        if outcome == "separated" and state.whole and self.budget is None:
-            if self.keep != "last":
-                separators = _separators(state.last(), scan_kernel_model(source, state.last())[1])
-            bound = self._bound(separators, state)
-        return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound)
-
-    def _worth_a_scan(self, facts: Facts, state: Any) -> bool:
-        """Whether counting errors takes no longer than learning did, or less than a second."""
-        if self.budget is not None or self.record_errors:
-            return True
-        values = facts.rows * state.support.size
-        return bool(values <= state.computed or values * facts.stored / max(facts.rows, 1) <= PRODUCTS_PER_SECOND)
-
-    def _complaint(self, report: Report) -> str:
-        if report.errors is not None:
-            return super()._complaint(report)
-        return (
-            f"KernelPerceptron spent its budget of {report.n_epochs} epochs; the last made "
-            f"{report.epochs[-1].updates:,} updates."
-        )
-
-    def _bound(self, separators: list[Separator], state: KernelState) -> float | None:
-        """The bound on mistakes, summed over planes; the bias counts as a feature of the kernel."""
-        classes = state.classes if state.scheme.joint else 2
-        bounds = [
-            mistake_bound(Separator(one.low, one.norm2 + one.bias2, 0.0), state.reach2, bias="none", classes=classes)
-            for one in separators
-        ]
-        return None if any(bound is None for bound in bounds) else float(sum(bounds))  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class KernelScan:
-    """Counts the misclassified rows and finds the smallest y·f of each plane."""
-
-    kept: KernelModel
-    tie_is_mistake: bool = True
-
-    def __call__(self, examples: Examples, shard: int) -> tuple[int, Array]:
-        """Scan these examples."""
-        kept, labels = self.kept, examples.target.ndim == 2
-        problem = whole_problem(examples, kept.scheme)
-        errors, lows = 0, np.full(1 if kept.scheme.joint else kept.coef.shape[1], np.inf)
-        for index in problem.pieces(1):
-            raw = check_scores(kept.raw(problem.rows, index, examples.n_features))
-            truth = examples.target[index]
-            if kept.scheme.joint:
-                seen = row_margins(problem, index, raw, PerceptronRule())
-                margins, bad = seen.margins[:, None], seen.wrong
-            else:
-                sides = kept.scheme.sides(truth, kept.classes)
-                margins = np.where(sides != 0, sides * raw, np.inf)
-                if labels or kept.scheme == TWO:
-                    wrong = margins <= 0 if self.tie_is_mistake else (raw > 0) != (sides > 0)
-                    bad = np.asarray(wrong.any(axis=1))
-                else:
-                    bad = np.asarray(np.argmax(kept.decided(raw), axis=1) != truth)
-            errors += int(np.count_nonzero(bad))
-            lows = np.minimum(lows, margins.min(axis=0))
-        return errors, lows
-
-
-def scan_kernel_model(source: Source, kept: KernelModel, tie_is_mistake: bool = True) -> tuple[int, Array]:
-    """The errors and the smallest y·f of each plane over all rows."""
-    (found,) = source.ask(KernelScan(kept, tie_is_mistake))
-    return found[0], found[1]
-
-
-def _separators(kept: KernelModel, lows: Array) -> list[Separator]:
-    norms, biases = kept.norms2(), kept.kernel.shift * kept.coef.sum(axis=0) ** 2
-    if kept.scheme.joint:
-        return [Separator(float(lows[0]), float(norms.sum()), float(biases.sum()))]
-    return [Separator(float(a), float(b), float(c)) for a, b, c in zip(lows, norms, biases, strict=True)]
-
-
-def _geometric(plane: Separator) -> float:
-    if plane.norm2 > 0:
-        return plane.low / math.sqrt(plane.norm2)
-    return math.inf if plane.low > 0 else min(plane.low, 0.0)
 
 
 KERNEL_SVM: dict[str, Any] = {
@@ -427,7 +281,6 @@ class KernelSVM(KernelClassifier):
     tol: float
     fit_intercept: bool
     support_: Array
-    _needs_memory = "its dual needs all rows at once"
     STORED = KernelClassifier.STORED | {"support_"}
     _parameter_constraints = KERNEL_SVM
 
@@ -449,44 +302,11 @@ class KernelSVM(KernelClassifier):
     ) -> None:
         self._take(locals())
 
+    def _plan(self) -> KernelDualPlan:
+        bias = "unit" if self.fit_intercept else "none"
+        return KernelDualPlan(C=float(self.C), tol=float(self.tol), bias=bias, **self._kernel())
+
     @property
     def partial_fit(self) -> Any:
         """Not available: the dual needs all rows at once."""
         raise AttributeError("KernelSVM has no partial_fit: the dual needs all rows at once.")
-
-    def _limit(self, plan: Plan, facts: Facts) -> int:
-        return self.max_epochs or 10_000
-
-    def _new_state(self, source: Any, plan: Plan, *start: Any) -> KernelDualState:
-        examples = source.examples
-        classes = int(examples.classes.size)
-        scheme = self._scheme(classes, examples.target.ndim == 2)
-        kernel = replace(self._kernel(examples), shift=1.0 if self.fit_intercept else 0.0)
-        return new_kernel_dual_state(examples, kernel, scheme, classes, float(self.C), self._new_seed())
-
-    def _solver(self, plan: Plan, state: KernelDualState) -> KernelDualSolver:
-        return KernelDualSolver(state, float(self.tol), self.cache_size * MEGABYTE)
-
-    def _publish(self, kept: Any) -> None:
-        self.support_ = read_only(self._state.support_rows())
-        del self._state  # it holds all training rows; prediction needs only the support
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        run.solver.check_all()  # type: ignore[attr-defined]
-        errors, lows = scan_kernel_model(run.source, self._kept, tie_is_mistake=False)
-        margin = min(_geometric(one) for one in _separators(self._kept, lows))
-        gap = run.solver.state.gap
-        if report.outcome == "stalled":
-            what = f"a relative duality gap of {gap:.2g}, above tol={self.tol}: scale the features, or lower C"
-            if gap == np.inf:
-                what = (
-                    "a kernel that is not positive semidefinite, so that nothing tells how far it is from the optimum"
-                )
-            warn(f"KernelSVM stalled with {what}.")
-        return replace(report, errors=errors, margin=margin, gap=gap)
-
-    def _complaint(self, report: Report) -> str:
-        return (
-            f"KernelSVM spent its budget of {report.n_epochs} rounds with a relative duality gap of "
-            f"{report.gap:.2g}, above tol={self.tol}. Scale the features, or give it more rounds (max_epochs)."
-        )

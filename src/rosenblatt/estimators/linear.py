@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
-from rosenblatt.estimators.base.dense_rows import kept_rows, on_host, placed_like, refuse_sparse
+from rosenblatt.estimators.base.dense_rows import ProductReader
+from rosenblatt.estimators.base.encoding import PLAIN, WIDENING, Reader
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.online_learner import OnlineLearner
 from rosenblatt.estimators.base.online_regressor import OnlineRegressor
-from rosenblatt.estimators.base.report import Report
-from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.learn.epochs import Training
-from rosenblatt.learn.evaluation import Measure
-from rosenblatt.learn.linear.gradient_descent import GradientSolver
+from rosenblatt.estimators.perceptron import COMMON
 from rosenblatt.learn.linear.losses import LOSSES, names
-from rosenblatt.learn.linear.minibatch_solver import MOST_ITERATIONS, MiniBatchSolver, default_passes
+from rosenblatt.learn.linear.objective_plan import MINIBATCH, ObjectivePlan
 from rosenblatt.learn.linear.penalties import PENALTIES
-from rosenblatt.learn.linear.proximal_gradient import BatchSolver
-from rosenblatt.learn.linear.row_reader import scores_of, to_host
-from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver, TotalLoss
-from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.rules import PassiveAggressiveRule
-from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.overflow import check_objective, check_scores
-from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]
 RATES = {"optimal", "1/t", "1/sqrt(t)"}
-MINIBATCH = ("minibatch", "minibatch+lbfgs")
-WHOLE = ("batch", "gradient", *MINIBATCH)  # solvers that need all rows
-MOST_BATCH_VALUES = 2_000_000  # stored values up to which solver="auto" is "batch"
 
 LINEAR: dict[str, Any] = {
     "penalty": [StrOptions({str(name) for name in PENALTIES if name is not None}), None],
@@ -55,7 +38,7 @@ LINEAR: dict[str, Any] = {
 
 
 class ObjectiveLearner(OnlineLearner):
-    """What `LinearClassifier` and `LinearRegressor` share: a plan, solvers, and the objective in the report."""
+    """What `LinearClassifier` and `LinearRegressor` share: the objective."""
 
     loss: str
     penalty: str | None
@@ -65,13 +48,8 @@ class ObjectiveLearner(OnlineLearner):
     solver: str
     tol: float
     fit_intercept: bool
-    order: Any
-    _needs_radius = True
 
-    def _why_memory(self) -> str | None:
-        return f"its {self.solver} solver needs all rows at once" if self.solver in WHOLE else None
-
-    def _objective_plan(self, width: float, tube: float) -> ObjectivePlan:
+    def _objective_plan(self, width: float) -> ObjectivePlan:
         if LOSSES[self.loss].refusal:
             raise ValueError(f'loss="{self.loss}" can be evaluated, not minimised: {LOSSES[self.loss].refusal}.')
         if self.solver == "stochastic" and PENALTIES[self.penalty].parts(1.0, 0.5) is None:
@@ -84,10 +62,9 @@ class ObjectiveLearner(OnlineLearner):
         if self.solver in MINIBATCH:
             self._check_products()
         return ObjectivePlan(
-            rule=PassiveAggressiveRule("PA-I", 1.0, tube, tie_is_mistake=False),
             rate=self.learning_rate,
             bias="unit" if self.fit_intercept else "none",
-            order=checked_order(self.order),
+            solver=self.solver,
             loss=self.loss,
             penalty=self.penalty,
             alpha=float(self.alpha),
@@ -95,11 +72,14 @@ class ObjectiveLearner(OnlineLearner):
             width=width,
             tol=float(self.tol),
             patience=int(self.n_iter_no_change),
+            **self._shared(),
         )
 
     @property
-    def _widens_rows(self) -> bool:  # type: ignore[override]
-        return self.solver == "stochastic"
+    def _reader(self) -> Reader:  # type: ignore[override]
+        if self.solver in MINIBATCH:
+            return ProductReader(self.solver)
+        return WIDENING if self.solver == "stochastic" else PLAIN
 
     def _check_products(self) -> None:
         """Refuse settings that the mini-batch solvers do not support."""
@@ -122,107 +102,6 @@ class ObjectiveLearner(OnlineLearner):
             what = f'loss="{self.loss}"' if LOSSES[self.loss].kinked else f'penalty="{self.penalty}"' if sharp else ""
             if what:
                 raise ValueError(f'L-BFGS needs a smooth objective, {what} has kinks: use "minibatch" or "batch".')
-
-    def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
-        if self.solver not in MINIBATCH:
-            return super()._rows(X, reset, dtype)
-        refuse_sparse(X, f'solver="{self.solver}"', 'solver="stochastic" or "batch"')
-        return kept_rows(self, X, reset) or super()._rows(X, reset, dtype)
-
-    def _examples(self, X: Any, y: Any, sample_weight: Any, **how: Any) -> Examples:
-        if self.solver in MINIBATCH:
-            y, sample_weight = on_host(y), on_host(sample_weight)
-        return super()._examples(X, y, sample_weight, **how)
-
-    def _scores(self, X: Any) -> Array:
-        if self.solver not in MINIBATCH or sp.issparse(X):
-            return super()._scores(X)
-        rows = self._known_rows(X)
-        kept = self._kept_now(rows)
-        assert isinstance(kept, Planes)
-        found = to_host(scores_of(rows.values, kept.coef, kept.intercept))
-        return kept.scheme.scores(check_scores(found), kept.classes)
-
-    def _answer(self, found: Array, X: Any) -> Array:
-        if self.solver in MINIBATCH:
-            found = placed_like(found, X)
-        return found
-
-    def _limit(self, plan: Plan, facts: Facts) -> int:
-        if self.solver not in MINIBATCH:
-            return super()._limit(plan, facts)
-        passes = default_passes(facts.rows)
-        return self.max_epochs or (passes if self.solver == "minibatch" else passes + MOST_ITERATIONS)
-
-    def _why_unmixed(self) -> str | None:
-        if self.solver in WHOLE:
-            return f'solver="{self.solver}" needs all rows: use solver="stochastic"'
-        return None
-
-    def _solver_for(self, facts: Facts, plan: Plan, state: Any) -> Any:
-        if self.solver in MINIBATCH:
-            assert isinstance(plan, ObjectivePlan)
-            finish = self.solver == "minibatch+lbfgs"
-            passes = min(default_passes(facts.rows), self._limit(plan, facts)) if finish else self._limit(plan, facts)
-            return MiniBatchSolver(plan, state, passes, finish)
-        if self.solver != "auto" or self._visits_rows(facts.stored):
-            return self._solver(plan, state)
-        return BatchSolver(plan, state)
-
-    def _visits_rows(self, stored: int) -> bool:
-        """Whether solver="auto" makes one step per row for this many stored values."""
-        ordered = not isinstance(self.order, str) or self.order != "shuffle"
-        return stored > MOST_BATCH_VALUES or ordered or self.learning_rate != "optimal"
-
-    def _solver(self, plan: Plan, state: Any) -> Any:
-        kinds: dict[str, Any] = {"batch": BatchSolver, "gradient": GradientSolver}
-        return kinds.get(self.solver, StochasticSolver)(plan, state)
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        if isinstance(run.solver, MiniBatchSolver):
-            return self._by_products(run.solver, report)
-        report = super()._conclude(run, report)
-        plan, outcome = self._plan_of(run), report.outcome
-        assert isinstance(plan, ObjectivePlan)
-        if outcome == "solved" and plan.loss == "perceptron" and not self._kept.coef.any():
-            outcome = "stalled"  # w = 0 has loss 0 but classifies nothing
-        found = run.records[-1].loss if report.objective is None else self._objective(plan, report.objective)
-        return replace(report, outcome=outcome, objective=check_objective(found))
-
-    def _measure(self, run: Training) -> Measure | None:
-        plan = self._plan_of(run)
-        assert isinstance(plan, ObjectivePlan)
-        if isinstance(run.solver, BatchSolver) and not plan.loss_class.kinked and not self.early_stopping:
-            return None  # the last record has the objective of the returned model
-        return TotalLoss(plan)
-
-    def _by_products(self, solver: MiniBatchSolver, report: Report) -> Report:
-        """The report, measured by the mini-batch solver over all rows."""
-        found = solver.minimum()
-        loss, penalty = float(found.loss[0]), float(found.penalty[0])
-        return replace(
-            report,
-            errors=found.errors,
-            objective=check_objective(loss + penalty),
-            data_loss=loss,
-            penalty=penalty,
-            gradient_norm=float(found.gradient[0]),
-        )
-
-    def _objective(self, plan: ObjectivePlan, mean_loss: float) -> float:
-        return mean_loss + plan.penalty_of(self._kept.coef)
-
-    def _complaint(self, report: Report) -> str:
-        if self.solver in MINIBATCH:
-            return (
-                f"{type(self).__name__} spent its budget of {report.n_epochs} epochs; the gradient has length "
-                f'{report.gradient_norm:.3g}. solver="minibatch+lbfgs" continues to the minimum.'
-            )
-        return (
-            f"{type(self).__name__} spent its budget of {report.n_epochs} epochs while the objective still "
-            f"fell by more than tol={self.tol:g} of itself. Raise max_epochs to get lower, or raise "
-            "tol to stop sooner."
-        )
 
 
 def _takes_pieces(model: Any) -> bool:
@@ -338,17 +217,12 @@ warm_start, random_state
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> ObjectivePlan:
         if self.multiclass == "multinomial" and self.loss != "log":
             raise ValueError(
                 f'multiclass="multinomial" is for loss="log" (softmax); loss="{self.loss}" learns by "ovr".'
             )
-        return self._objective_plan(0.0, -1.0)
-
-    def _scheme(self, classes: int, labels: bool) -> Scheme:
-        if classes <= 2 and not labels:
-            return TWO
-        return JOINT if self.loss == "log" and self.multiclass != "ovr" and not labels else REST
+        return self._objective_plan(0.0)
 
     @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
@@ -380,7 +254,7 @@ warm_start, random_state
         -------
         ndarray of shape (n, K)
         """
-        return self._answer(self._chances(self._scores(X).astype(np.float64)), X)
+        return self._reader.answer(self._chances(self._scores(X).astype(np.float64)), X)
 
     def _chances(self, scores: Array) -> Array:
         if self._kept.scheme.joint:
@@ -389,7 +263,7 @@ warm_start, random_state
         chances = expit(scores) if self.loss == "log" else (np.clip(scores, -1.0, 1.0) + 1.0) / 2.0
         if scores.ndim == 1:
             return np.column_stack([1.0 - chances, chances])
-        if self._labels():
+        if self._by_labels:
             return np.asarray(chances)
         chances = np.where(chances.sum(axis=1, keepdims=True) > 0, chances, 1.0)  # all 0: equal probabilities
         return np.asarray(chances / chances.sum(axis=1, keepdims=True))
@@ -408,7 +282,7 @@ warm_start, random_state
         """
         with np.errstate(divide="ignore"):
             found = np.log(self._chances(self._scores(X).astype(np.float64)))
-        return self._answer(found, X)
+        return self._reader.answer(found, X)
 
 
 class LinearRegressor(ObjectiveLearner, OnlineRegressor):
@@ -478,14 +352,8 @@ validation_fraction, scoring, n_iter_no_change, warm_start, random_state
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
-        return self._objective_plan(
-            float(self.epsilon), float(self.epsilon) if self.loss == "epsilon_insensitive" else 0.0
-        )
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        report = super()._conclude(run, report)
-        return report if self.loss == "epsilon_insensitive" else replace(report, errors=None)
+    def _plan(self) -> ObjectivePlan:
+        return self._objective_plan(float(self.epsilon))
 
     @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:

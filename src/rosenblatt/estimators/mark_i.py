@@ -15,15 +15,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Sparse
+from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.base.fitting import all_or_nothing, validated
+from rosenblatt.estimators.base.encoding import Reader, validated
+from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, is_array, must
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.models import copy_rows
+from rosenblatt.learn.online.solver import OnlinePlan
 from rosenblatt.learn.overflow import all_finite, largest_entry
+from rosenblatt.learn.plan import Needs
 
 Array = np.ndarray[Any, Any]
 UNITS_AT_ONCE = 32
@@ -203,6 +206,40 @@ def _quantiles(X: Any, wiring: Any, weights: Array, shares: Array) -> Array:
     return found
 
 
+class WiredReader(Reader):
+    """The outputs of association units: the wiring of a `MarkI` is drawn in the first call, and turns X into them."""
+
+    def begin(self, estimator: Any, X: Any, dtype: Any, sample_weight: Any) -> None:
+        """Wire the units."""
+        names = RandomWiring._get_param_names()
+        wiring = RandomWiring(**{name: getattr(estimator, name) for name in names})
+        retina, _ = super().rows(estimator, X, True, dtype)
+        estimator.wiring_ = wiring.fit(_whole(retina, estimator.n_features_in_), sample_weight=sample_weight)
+
+    def rows(self, estimator: Any, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
+        """The outputs of the association units."""
+        retina, _ = super().rows(estimator, X, reset, dtype)
+        return encode_rows(estimator.wiring_.transform(_whole(retina, estimator.n_features_in_)))
+
+    def width(self, estimator: Any) -> int:
+        """The number of units."""
+        fitted = isinstance(estimator.wiring_, RandomWiring) and "_n_features_out" in vars(estimator.wiring_)
+        must(fitted, "wiring_ to be a fitted RandomWiring")
+        return int(estimator.wiring_._n_features_out)
+
+
+class WiredPlan(OnlinePlan):
+    """The plan of the response units."""
+
+    @property
+    def needs(self) -> Needs:
+        """All rows, because the wiring does."""
+        why = "the thresholds of its units depend on all rows"
+        return replace(
+            super().needs, memory=f"{{name}} cannot learn from files because {why}: use fit, in memory.", mixing=why
+        )
+
+
 class MarkI(Perceptron):
     """Rosenblatt's Mark I Perceptron: a retina, association units wired at random, a response layer that learns.
 
@@ -249,11 +286,11 @@ scoring, n_iter_no_change, record_errors, class_weight, random_state
     """
 
     wiring_: RandomWiring
-    _needs_memory = "the thresholds of its units depend on all rows"
-    _widens_rows = False
+    ENCODED = ("n_features_in_", "wiring_")
     STORED = Perceptron.STORED | {"wiring_"}
     _parameter_constraints = MARK_I
     margin, update, bias_step = 0.0, "online", "unit"
+    _reader = WiredReader()
 
     def __init__(
         self,
@@ -278,43 +315,19 @@ scoring, n_iter_no_change, record_errors, class_weight, random_state
     ) -> None:
         self._take(locals())
 
-    def _examples(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, dtype: Any = None, known: Array | None = None
-    ) -> Examples:
-        if reset:
-            names = RandomWiring._get_param_names()
-            wiring = RandomWiring(**{name: getattr(self, name) for name in names})
-            retina, _ = super()._rows(X, reset, dtype)
-            self.wiring_ = wiring.fit(_whole(retina, self.n_features_in_), sample_weight=sample_weight)
-        examples = super()._examples(X, y, sample_weight, reset=reset, dtype=dtype, known=known)
-        return replace(examples, n_features=self._width())
-
-    def _rows(self, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
-        """The outputs of the association units."""
-        retina, _ = super()._rows(X, reset, dtype)
-        return encode_rows(self.wiring_.transform(_whole(retina, self.n_features_in_)))
-
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
         """Not available: the weights of the response units mean nothing without the wiring."""
         raise TypeError("MarkI is wired before it has weights: use Perceptron.from_weights on its units.")
 
-    def _why_unmixed(self) -> str | None:
-        return self._needs_memory
-
-    def _attributes(self, *args: Any) -> dict[str, Any]:
-        return {**super()._attributes(*args), "wiring_": self.wiring_}
+    def _plan(self) -> OnlinePlan:
+        return WiredPlan(**vars(super()._plan()))
 
     def _check_learned(self) -> None:
-        self._width()
+        self._reader.width(self)
         self.wiring_._check_whole()
         must(self.wiring_.n_features_in_ == self.n_features_in_, "wiring from the retina")
         super()._check_learned()
-
-    def _width(self) -> int:
-        fitted = isinstance(self.wiring_, RandomWiring) and hasattr(self.wiring_, "_n_features_out")
-        must(fitted, "wiring_ to be a fitted RandomWiring")
-        return int(self.wiring_._n_features_out)
 
 
 def _whole(rows: Dense | Sparse, n_features: int) -> Any:

@@ -19,8 +19,9 @@ from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_l
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.base.fitting import all_or_nothing, validated, warn
-from rosenblatt.estimators.base.report import Report
+from rosenblatt.estimators.base.caller_warnings import warn
+from rosenblatt.estimators.base.encoding import validated
+from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.state_checks import (
     SHARED,
     assigned,
@@ -33,6 +34,7 @@ from rosenblatt.estimators.base.state_checks import (
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.linear.squared_hinge_newton import minimise_squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores
+from rosenblatt.learn.report import Report
 from rosenblatt.learn.tie_rule import decide
 from rosenblatt.prove.exact.claims import plain_label, signed_rows
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, check_label_types, dense_if_small, unique_column_names

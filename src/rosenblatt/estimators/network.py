@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,51 +11,21 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rosenblatt.data.examples import Dense, Examples, Facts
+from rosenblatt.data.examples import Dense
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.network_state_checks import check_network
-from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.linear import LINEAR
-from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.learn.epochs import Source, Training
+from rosenblatt.estimators.perceptron import COMMON
 from rosenblatt.learn.network.backpropagation import (
     ACTIVATIONS,
-    PATIENT_EPOCHS,
-    Architecture,
     Layer,
     NetworkModel,
-    NetworkSolver,
+    NetworkPlan,
     NetworkState,
     Optimiser,
-    new_network_state,
 )
-from rosenblatt.learn.online.rules import PerceptronRule
-from rosenblatt.learn.online.solver import Plan, errors_in
 
 Array = np.ndarray[Any, Any]
-MOST_EPOCHS, MOST_STEPS = 2_000, 10_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetworkReport(Report):
-    """How the training of a network ended.
-
-    Attributes
-    ----------
-    loss : float
-        The mean loss over the last epoch. "separated" means that it is small and that every training row is right,
-        "stalled" that it stopped improving; `margin` and `bound` are None.
-    """
-
-    loss: float = float("nan")
-
-    def __str__(self) -> str:
-        """The report in words."""
-        lines = super().__str__().splitlines()
-        if self.outcome == "stalled":
-            lines[0] = "stalled: the loss stopped improving"
-        return "\n".join([*lines, f"  loss     {self.loss:.6g}"])
-
 
 NETWORK: dict[str, Any] = {
     **{
@@ -171,11 +140,10 @@ class MultilayerPerceptron(EpochClassifier):
     batch_size: int
     order: Any
     tol: float
-    n_iter_no_change: int | None  # type: ignore[assignment]
+    n_iter_no_change: int | None
     record_errors: bool
     _kept: NetworkModel
     _state: NetworkState
-    STORED = EpochClassifier.STORED | {"loss_"}
     _parameter_constraints = NETWORK
 
     def __init__(
@@ -205,13 +173,24 @@ class MultilayerPerceptron(EpochClassifier):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
-        self._layers()
-        return Plan(rule=PerceptronRule(), order=checked_order(self.order), record_errors=self.record_errors)
-
-    def _limit(self, plan: Plan, facts: Facts) -> int:
-        steps = -(-facts.rows // int(self.batch_size))
-        return self.max_epochs or min(max(MOST_EPOCHS, MOST_STEPS // max(steps, 1)), super()._limit(plan, facts))
+    def _plan(self) -> NetworkPlan:
+        return NetworkPlan(
+            layers=tuple(self._layers()),
+            loss=self.loss,
+            alpha=float(self.alpha),
+            optimiser=Optimiser(
+                self.solver,
+                float(self.learning_rate_init),
+                float(self.momentum),
+                float(self.beta_1),
+                float(self.beta_2),
+                float(self.epsilon),
+            ),
+            batch=int(self.batch_size),
+            tol=float(self.tol),
+            patience=math.inf if self.early_stopping else self.n_iter_no_change,
+            **self._shared(),
+        )
 
     def _layers(self) -> list[Layer]:
         given: Any = self.hidden_layer_sizes
@@ -229,36 +208,13 @@ class MultilayerPerceptron(EpochClassifier):
                 )
         return layers
 
-    def _new_state(self, source: Source, plan: Plan, *start: Any) -> NetworkState:
-        facts = source.facts
-        assert facts.classes is not None
-        last = Layer(int(facts.classes.size), "identity" if self.loss == "cross-entropy" else "logistic")
-        net = Architecture(facts.n_features, (*self._layers(), last), self.loss, float(self.alpha))
-        return new_network_state(net, self._new_seed(), facts.dtype)
-
-    def _optimiser(self) -> Optimiser:
-        return Optimiser(
-            self.solver,
-            float(self.learning_rate_init),
-            float(self.momentum),
-            float(self.beta_1),
-            float(self.beta_2),
-            float(self.epsilon),
-        )
-
-    def _solver(self, plan: Plan, state: NetworkState) -> NetworkSolver:
-        patience = math.inf if self.early_stopping else self.n_iter_no_change
-        return NetworkSolver(plan, state, self._optimiser(), int(self.batch_size), float(self.tol), patience)
-
-    def _held_out_patience(self) -> float:
-        return self.n_iter_no_change or PATIENT_EPOCHS
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        errors, loss = errors_in(run.source, self._kept), report.epochs[run.solver.state.epoch - 1].loss
-        return NetworkReport(**{**report.__dict__, "errors": errors}, loss=loss)
-
     def _check_learned(self) -> None:
         check_network(self)
+
+    @property
+    def loss_(self) -> float:
+        """The mean loss over the epoch that is the model."""
+        return float(self.report_.epochs[self._state.epoch - 1].loss)
 
     @property
     def coefs_(self) -> list[Array]:
@@ -269,20 +225,6 @@ class MultilayerPerceptron(EpochClassifier):
     def intercepts_(self) -> list[Array]:
         """The biases of each layer; empty where it has none."""
         return [shift for _, shift in self._kept.net.views(self._kept.flat)]
-
-    def _publish(self, kept: Any) -> None:
-        self.loss_ = self.report_.epochs[self._state.epoch - 1].loss
-
-    def _attributes(self, kept: Any, examples: Examples) -> dict[str, Any]:
-        # A copy: later training must not change it.
-        return super()._attributes(replace(kept, flat=kept.flat.copy()), examples)
-
-    def _complaint(self, report: Report) -> str:
-        return (
-            f"MultilayerPerceptron spent its budget of {report.n_epochs} epochs while the loss, now "
-            f"{self.loss_:.3g}, still fell; {report.errors:,} of {report.rows:,} training rows are wrong. "
-            "More epochs (max_epochs) may help."
-        )
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:

@@ -8,11 +8,12 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rosenblatt.estimators.base.encoding import WIDENING
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.online_regressor import OnlineRegressor
-from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, checked_order, chosen_bias
+from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.learn.online.rules import PassiveAggressiveRule
-from rosenblatt.learn.online.solver import Plan
+from rosenblatt.learn.online.solver import OnlinePlan
 
 AGGRESSIVE: dict[str, Any] = {
     **BIAS_STEP,
@@ -88,7 +89,7 @@ class PassiveAggressive(OnlineClassifier):
     [1.0, -1.0]
     """
 
-    _widens_rows = True
+    _reader = WIDENING
     _parameter_constraints: dict[str, Any] = {**COMMON, **AGGRESSIVE}
 
     def __init__(
@@ -113,8 +114,8 @@ class PassiveAggressive(OnlineClassifier):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
-        return _plan(self, PassiveAggressiveRule(self.variant, self.C))
+    def _plan(self) -> OnlinePlan:
+        return OnlinePlan(rule=PassiveAggressiveRule(self.variant, self.C), bias=chosen_bias(self), **self._shared())
 
 
 class PassiveAggressiveRegressor(OnlineRegressor):
@@ -173,7 +174,7 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     array([3.])
     """
 
-    _widens_rows = True
+    _reader = WIDENING
     _parameter_constraints: dict[str, Any] = {
         **{name: rule for name, rule in COMMON.items() if name not in ("multiclass", "class_weight")},
         **AGGRESSIVE,
@@ -202,15 +203,6 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
-        return _plan(self, PassiveAggressiveRule(self.variant, self.C, self.epsilon))
-
-
-def _plan(model: Any, rule: PassiveAggressiveRule) -> Plan:
-    return Plan(
-        rule=rule,
-        bias=chosen_bias(model),
-        order=checked_order(model.order),
-        keep=model.keep,
-        record_errors=model.record_errors,
-    )
+    def _plan(self) -> OnlinePlan:
+        rule = PassiveAggressiveRule(self.variant, self.C, self.epsilon)
+        return OnlinePlan(rule=rule, bias=chosen_bias(self), **self._shared())

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rosenblatt.estimators.base.encoding import WIDENING
 from rosenblatt.estimators.base.held_out_scoring import ScorerName
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.learn.models import VotedPlanes
 from rosenblatt.learn.online.rules import PerceptronRule
-from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.online.solver import OnlinePlan
+from rosenblatt.learn.plan import ORDERS
 
 Array = np.ndarray[Any, Any]
-
-ORDERS = {"shuffle", "blocks", "cyclic", "random", "first", "worst"}
 
 # Parameters of every online classifier.
 COMMON: dict[str, Any] = {
@@ -45,18 +44,6 @@ def chosen_bias(model: Any) -> str | float:
     if not model.fit_intercept:
         return "none"
     return model.bias_step if isinstance(model.bias_step, str) else float(model.bias_step)
-
-
-def checked_order(order: Any) -> str | Array:
-    """An order by name, or row numbers."""
-    if isinstance(order, str):
-        return order
-    rows = np.asarray(order)
-    if rows.ndim != 1 or rows.size == 0 or rows.dtype.kind not in "iu":
-        raise ValueError(f"order must be one of {sorted(ORDERS)} or a sequence of row numbers, got {order!r}.")
-    if (rows < 0).any():
-        raise ValueError(f"order names row {int(rows.min())}: rows are numbered from 0.")
-    return rows.astype(np.uint64)
 
 
 class Perceptron(OnlineClassifier):
@@ -148,7 +135,7 @@ class Perceptron(OnlineClassifier):
     keep: str
     record_errors: bool
 
-    _widens_rows = True
+    _reader = WIDENING
     _parameter_constraints: dict[str, Any] = {
         **COMMON,
         "learning_rate": [
@@ -185,7 +172,7 @@ class Perceptron(OnlineClassifier):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> OnlinePlan:
         if self.learning_rate == "line-search" and self.update != "batch":
             raise ValueError(
                 'learning_rate="line-search" needs update="batch": a single row has no minimum along its line.'
@@ -195,14 +182,12 @@ class Perceptron(OnlineClassifier):
         if self.update == "batch" and not (isinstance(self.order, str) and self.order in ("shuffle", "cyclic")):
             raise ValueError(f'update="batch" reads all rows at once; order={self.order!r} has no meaning there.')
         low, high = self._margins()
-        return Plan(
+        return OnlinePlan(
             rule=PerceptronRule(low, high),
             rate=self.learning_rate if isinstance(self.learning_rate, str) else _number(self.learning_rate),
             bias=chosen_bias(self),
             batch=self.update == "batch",
-            order=checked_order(self.order),
-            keep=self.keep,
-            record_errors=self.record_errors,
+            **self._shared(),
         )
 
     def _margins(self) -> tuple[float, float]:
@@ -216,23 +201,8 @@ class Perceptron(OnlineClassifier):
             raise ValueError(f"margin must be a number or a pair of numbers, finite and not negative: {self.margin!r}.")
         return float(pair[0]), float(pair[1])
 
-    def _scheme(self, classes: int, labels: bool) -> Scheme:
-        scheme = super()._scheme(classes, labels)
-        if scheme.joint and len(set(self._margins())) > 1:
-            raise ValueError(
-                f"margin={self.margin!r} is a pair, which is for two classes; with {classes} classes and "
-                'multiclass="multinomial" a margin lies between classes: give one number, or multiclass="ovr".'
-            )
-        return scheme
-
-    def _publish(self, kept: Any) -> None:
-        super()._publish(kept)
-        if isinstance(kept, VotedPlanes):
-            self.__dict__.pop("coef_", None)
-            self.__dict__.pop("intercept_", None)
-
     def _written_out(self) -> tuple[Any, Any, Any]:
-        kept = getattr(self, "_kept", None)
+        kept = vars(self).get("_kept")
         if not isinstance(kept, VotedPlanes):
             raise AttributeError(f'{type(self).__name__} has vectors_ and votes_ only when fitted with keep="vote".')
         found = [history.vectors(kept.scheme) for history in kept.histories]

@@ -21,8 +21,8 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.calibration import Calibration, temperature
 from rosenblatt.estimators.base.dense_rows import on_host, placed_like, refuse_sparse, used_as_is
-from rosenblatt.estimators.base.fitting import all_or_nothing, validated
-from rosenblatt.estimators.base.online_classifier import encoded_classes
+from rosenblatt.estimators.base.encoding import CLASSES, validated
+from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.probe_report import ProbeReport
 from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, check_planes, is_number, must
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent
@@ -253,7 +253,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         check_consistent_length(rows, y)
         reader = RowReader(rows)
         weights = encode_weights(on_host(sample_weight), reader.n)
-        target, self.classes_, weights = encoded_classes(on_host(y), weights, None, self.class_weight)
+        target, self.classes_, weights = CLASSES.encode(on_host(y), None, weights, None, self.class_weight)
         self._by_labels = target.ndim == 2
         K = int(self.classes_.size)
         if K < 2 and not self._by_labels:

@@ -8,25 +8,17 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rosenblatt.estimators.base.encoding import WIDENING
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
-from rosenblatt.estimators.perceptron import COMMON, checked_order, chosen_bias
-from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
-from rosenblatt.learn.online.solver import Plan
+from rosenblatt.estimators.perceptron import COMMON, chosen_bias
+from rosenblatt.learn.online.rules import AROWRule, SecondOrderRule
+from rosenblatt.learn.online.solver import OnlinePlan
 
 SECOND: dict[str, Any] = {
     **{name: rule for name, rule in COMMON.items() if name != "warm_start"},
     "covariance": [StrOptions({"diagonal", "full"})],
     "bias_step": [StrOptions({"unit"}), Interval(Real, 0, None, closed="neither")],
 }
-
-
-def _plan(model: Any, rule: Rule) -> Plan:
-    return Plan(
-        rule=rule,
-        bias=chosen_bias(model),
-        order=checked_order(model.order),
-        record_errors=model.record_errors,
-    )
 
 
 class AROW(OnlineClassifier):
@@ -88,7 +80,7 @@ class AROW(OnlineClassifier):
     array([[0.8]])
     """
 
-    _widens_rows = True
+    _reader = WIDENING
     _parameter_constraints: dict[str, Any] = {**SECOND, "r": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(
@@ -111,8 +103,8 @@ class AROW(OnlineClassifier):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
-        return _plan(self, AROWRule(self.r, self.covariance == "full"))
+    def _plan(self) -> OnlinePlan:
+        return OnlinePlan(rule=AROWRule(self.r, self.covariance == "full"), bias=chosen_bias(self), **self._shared())
 
 
 class SecondOrderPerceptron(OnlineClassifier):
@@ -168,7 +160,7 @@ class SecondOrderPerceptron(OnlineClassifier):
     array([[0.5, 0.5]])
     """
 
-    _widens_rows = True
+    _reader = WIDENING
     _parameter_constraints: dict[str, Any] = {**SECOND, "a": [Interval(Real, 0, None, closed="neither")]}
 
     def __init__(
@@ -191,5 +183,6 @@ class SecondOrderPerceptron(OnlineClassifier):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
-        return _plan(self, SecondOrderRule(self.a, self.covariance == "full"))
+    def _plan(self) -> OnlinePlan:
+        rule = SecondOrderRule(self.a, self.covariance == "full")
+        return OnlinePlan(rule=rule, bias=chosen_bias(self), **self._shared())

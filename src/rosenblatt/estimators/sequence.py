@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from numbers import Integral, Real
@@ -22,13 +21,13 @@ from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows, distinct_tags, flat_tags, tag_codes, token_rows
 from rosenblatt.data.sequences.token_features import ItemFeatures
 from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch, state_to_continue, train
-from rosenblatt.estimators.base.online_learner import SPLIT, OnlineLearner
-from rosenblatt.estimators.base.report import Report
+from rosenblatt.estimators.base.online_learner import SPLIT, OnlineLearner, watched
+from rosenblatt.estimators.base.parameters import new_seed
 from rosenblatt.estimators.base.sequence_state_checks import check_sequence_model
 from rosenblatt.estimators.base.state_checks import check_attributes
-from rosenblatt.estimators.perceptron import checked_order
 from rosenblatt.learn.epochs import EpochRecord, InMemory, PartOfEpoch, Training
 from rosenblatt.learn.orders import Shuffled
+from rosenblatt.learn.plan import checked_order
 from rosenblatt.learn.sequence.constraints import check_paths, forbidden_moves
 from rosenblatt.learn.sequence.solver import (
     PathModel,
@@ -148,6 +147,7 @@ class SequencePerceptron(OnlineLearner):
     _features: Any
     _contents: str
     STORED = OnlineLearner.STORED | {"_features"}
+    ENCODED = ("n_features_in_", "_features")
     _parameter_constraints: dict[str, Any] = {
         "update": [StrOptions({"perceptron", "pa"})],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -204,35 +204,9 @@ class SequencePerceptron(OnlineLearner):
         -------
         self
         """
-        for _ in self._steps(X, y, lengths):
+        for _ in training_steps(self, X, y, lengths):
             pass
         return self
-
-    def _steps(
-        self,
-        X: Any,
-        y: Any,
-        lengths: Any = None,
-        save: Callable[[Any], None] | None = None,
-        resume: Callable[[Any], Any] | None = None,
-    ) -> Iterator[PartOfEpoch | EpochRecord]:
-        """`fit`, step by step; `save` gets the estimator after each epoch, `resume` returns one to continue from."""
-        self._validate_params()
-        sentences = self._sentences(X, y, lengths, first=True)
-        plan = self._sequence_plan(sentences)
-        state = new_sequence_state(sentences.n_features, int(sentences.classes.size), self.keep, self._new_seed())
-        records: list[EpochRecord] = []
-        if save is not None or resume is not None:
-            self._contents = sentences.digest()
-        earlier = None if resume is None else resume(self)
-        if earlier is not None:
-            state, records = state_to_continue(earlier, sentences.facts())
-        training, validation = self._held_out(sentences, state.seed)
-        source: Any = InMemory(training)  # type: ignore[arg-type]
-        limit = self.max_epochs
-        run = Training(SequenceSolver(plan, state), source, limit, records, validation, self._held_out_patience())
-        with self._callbacks(limit, X, y, sentences) as watch:  # type: ignore[arg-type]
-            yield from train(self, run, watch, save)
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -257,17 +231,15 @@ class SequencePerceptron(OnlineLearner):
             raise ValueError("early_stopping needs all sentences at once: use fit, not partial_fit.")
         if self.min_count > 1:
             raise ValueError("min_count counts features in all sentences: use fit, not partial_fit.")
-        first = not hasattr(self, "_state")
+        first = "_state" not in vars(self)
         if not first and self._state.keep != self.keep:
             raise ValueError(f"keep was {self._state.keep!r} in the first call and is now {self.keep!r}.")
         sentences = self._sentences(X, y, lengths, first=first, classes=classes)
-        plan = self._sequence_plan(sentences)
-        if first:
-            state = new_sequence_state(sentences.n_features, int(sentences.classes.size), self.keep, self._new_seed())
-        else:
+        solver = self._solver(sentences)
+        if not first:
             places = np.searchsorted(sentences.classes, self.classes_)
-            state = grown_state(self._state, sentences.n_features, places, int(sentences.classes.size))
-        one_epoch(self, SequenceSolver(plan, state), InMemory(sentences))  # type: ignore[arg-type]
+            solver.state = grown_state(self._state, sentences.n_features, places, int(sentences.classes.size))
+        one_epoch(self, solver, InMemory(sentences))  # type: ignore[arg-type]
         return self
 
     def _sentences(self, X: Any, y: Any, lengths: Any, *, first: bool, classes: Any = None) -> Sentences:
@@ -300,7 +272,7 @@ class SequencePerceptron(OnlineLearner):
             return None, (rows, int(self.n_features_in_)), tags
         if not first and self._features is None:
             raise ValueError("X has features by name; the model was fitted to rows.")
-        if not first and getattr(self._features, "template", None) != self.template:
+        if not first and self._template() != self.template:
             raise ValueError("template must be the same as in the first call of partial_fit.")
         _refuse_lengths(lengths)
         known = None if first else self._features
@@ -313,7 +285,8 @@ class SequencePerceptron(OnlineLearner):
             raise ValueError(f"Found no feature at least {self.min_count} times: there is nothing to learn from.")
         return features, (rows, features.size), flat_tags(y, np.diff(rows.bounds.astype(np.int64)))
 
-    def _sequence_plan(self, sentences: Sentences) -> SequencePlan:
+    def _solver(self, sentences: Sentences) -> SequenceSolver:
+        """The solver for these sentences, with all weights at zero."""
         tags = sentences.classes.tolist()
         forbidden = forbidden_moves(tags, self.constraints)
         check_paths(sentences.target, sentences.bounds, tags, forbidden, self.constraints)
@@ -329,8 +302,9 @@ class SequencePerceptron(OnlineLearner):
         if not isinstance(order, str) and order.max() >= sentences.bounds.size - 1:
             raise ValueError(f"order names sentence {int(order.max())}, X has {sentences.bounds.size - 1} sentences.")
         chained = self.transitions and (self.template is None or Template.parse(self.template).pairs)
-        rule = PathRule(self.update == "pa", float(self.C), bool(chained))
-        return SequencePlan(rule, order, forbidden)
+        plan = SequencePlan(PathRule(self.update == "pa", float(self.C), bool(chained)), order, forbidden)
+        seed = new_seed(self.random_state)
+        return SequenceSolver(plan, new_sequence_state(sentences.n_features, len(tags), self.keep, seed))
 
     def _held_out(self, sentences: Sentences, seed: int) -> tuple[Sentences, Any]:
         """Sentences to learn from, and the score on the others."""
@@ -348,59 +322,15 @@ class SequencePerceptron(OnlineLearner):
         score = partial(_token_accuracy, sentences=sentences.only(np.flatnonzero(held).astype(np.uint64)))
         return sentences.only(np.flatnonzero(~held).astype(np.uint64)), score
 
-    def _conclude(self, run: Training, report: Report) -> Report:
-        """Complete the report by tagging the training sentences."""
-        solver, source, kept = run.solver, run.source, self._kept
-        assert isinstance(solver, SequenceSolver)
-        ((errors, token_errors),) = source.ask(WrongPaths(kept))
-        ((sentences),) = source.parts(0)
-        assert isinstance(sentences, Sentences)
-        outcome = report.outcome
-        if outcome == "budget" and (errors == 0 if self.keep == "last" else solver.clean(source)):
-            outcome = solver.finished
-        margin = _margin(kept, sentences) if errors == 0 else None
-        bound = None
-        if outcome == "separated" and self.update == "perceptron":
-            delta = (
-                margin
-                if margin is not None and margin > 0
-                else _margin(solver.state.last(solver.plan.forbidden), sentences)
-            )
-            if delta > 0:
-                bound = (report.radius / delta) ** 2
-        lengths = np.diff(sentences.bounds.astype(np.int64))
-        return replace(
-            report,
-            outcome=outcome,
-            errors=errors,
-            margin=margin,
-            bound=bound,
-            tokens=int(lengths[sentences.index.astype(np.int64)].sum()),
-            token_errors=token_errors,
-        )
-
-    def _complaint(self, report: Report) -> str:
-        return (
-            f"{type(self).__name__} spent its {report.n_epochs} epochs with {report.errors:,} of {report.rows:,} "
-            f"training sentences wrong. More epochs (max_epochs) help only if sentences can be separated."
-        )
-
-    def _publish(self, kept: Any) -> None:
-        pass
-
-    def _attributes(self, kept: Any, examples: Any) -> dict[str, Any]:
-        return {
-            "_kept": kept,
-            "_features": self._features,
-            "n_features_in_": self.n_features_in_,
-            "classes_": examples.classes,
-        }
+    def _template(self) -> str | None:
+        """The template of the features that the model knows."""
+        return self._features.template if isinstance(self._features, TemplateFeatures) else None
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def _token_rows(self, X: Any, lengths: Any, reset: bool) -> TokenRows:
         """Rows of an array or a sparse matrix as tokens."""
-        rows, _ = self._rows(X, reset)
+        rows, _ = self._reader.rows(self, X, reset)
         if isinstance(rows, Dense):
             rows, _ = encode_rows(sp.csr_array(rows.values))
         assert isinstance(rows, Sparse)
@@ -553,6 +483,43 @@ class SequencePerceptron(OnlineLearner):
         return tags
 
 
+def training_steps(
+    learner: SequencePerceptron,
+    X: Any,
+    y: Any,
+    lengths: Any = None,
+    save: Callable[[Any], None] | None = None,
+    resume: Callable[[Any], Any] | None = None,
+) -> Iterator[PartOfEpoch | EpochRecord]:
+    """`fit`, step by step; `save` gets the estimator after each epoch, `resume` returns one to continue from."""
+    learner._validate_params()
+    sentences = learner._sentences(X, y, lengths, first=True)
+    solver, records = learner._solver(sentences), list[EpochRecord]()
+    if save is not None or resume is not None:
+        learner._contents = sentences.digest()
+    earlier = None if resume is None else resume(learner)
+    if earlier is not None:
+        solver.state, records = state_to_continue(earlier, sentences.facts())
+    training, validation = learner._held_out(sentences, solver.state.seed)
+    source: Any = InMemory(training)  # type: ignore[arg-type]
+    run = Training(solver, source, learner.max_epochs, records, validation, learner.n_iter_no_change)  # type: ignore[arg-type]
+    with watched(learner, learner.max_epochs, X, y, sentences) as watch:  # type: ignore[arg-type]
+        yield from train(learner, run, watch, save)
+
+
+def begun(learner: SequencePerceptron, X: Any, y: Any) -> tuple[SequenceSolver, Sentences, list[str]]:
+    """The solver of a fit that is about to begin, the sentences, and the names of their features."""
+    sentences = learner._sentences(X, y, None, first=True)
+    if learner._features is None:
+        raise ValueError("trace shows features by name: pass sentences, not rows.")
+    return learner._solver(sentences), sentences, list(learner._features.names)
+
+
+def known_tokens(model: SequencePerceptron, X: Any) -> TokenRows:
+    """The tokens of sentences, by the features that a fitted model knows."""
+    return model._known(X, None)
+
+
 def _has_rows(X: Any) -> bool:
     """Whether tokens are rows of an array or a matrix, rather than lists of features by name."""
     if sp.issparse(X) or hasattr(X, "columns"):  # a frame; a pandas Series may hold sentences
@@ -581,9 +548,3 @@ def _token_accuracy(kept: PathModel, sentences: Sentences) -> float:
     wrong = WrongPaths(kept)(sentences, 0)[1]
     lengths = np.diff(sentences.bounds.astype(np.int64))[sentences.index.astype(np.int64)]
     return 1.0 - wrong / max(int(lengths.sum()), 1)
-
-
-def _margin(kept: PathModel, sentences: Sentences) -> float:
-    """δ: the smallest lead of a correct path, for weights of length 1."""
-    length = math.sqrt(kept.norm2)
-    return kept.lead(sentences) / length if length > 0 else 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,18 +10,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rosenblatt.estimators.base.encoding import PLAIN
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
-from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.linear import LINEAR, ObjectiveLearner
-from rosenblatt.estimators.perceptron import COMMON, checked_order
-from rosenblatt.learn.epochs import Training
-from rosenblatt.learn.linear.pegasos import PegasosPlan, PegasosSolver
-from rosenblatt.learn.linear.stochastic import ObjectivePlan
-from rosenblatt.learn.linear.svm_dual import DualPlan, DualSolver
-from rosenblatt.learn.online.rules import PassiveAggressiveRule
-from rosenblatt.learn.online.solver import Plan
-from rosenblatt.learn.overflow import check_objective
-from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
+from rosenblatt.estimators.perceptron import COMMON
+from rosenblatt.learn.linear.pegasos import PegasosPlan
+from rosenblatt.learn.linear.svm_dual import DualPlan
 
 Array = np.ndarray[Any, Any]
 
@@ -91,8 +84,6 @@ class LinearSVM(OnlineClassifier):
     fit_intercept: bool
     tol: float
     shrinking: bool
-    _needs_memory = "its dual needs all rows at once"
-
     STORED = OnlineClassifier.STORED | {"support_", "dual_coef_"}
     _parameter_constraints: dict[str, Any] = {
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -123,23 +114,19 @@ class LinearSVM(OnlineClassifier):
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> DualPlan:
         if self.multiclass == "crammer_singer" and self.loss != "hinge":
             raise ValueError('multiclass="crammer_singer" is for loss="hinge".')
         return DualPlan(
-            rule=PassiveAggressiveRule(tie_is_mistake=False),
             bias="unit" if self.fit_intercept else "none",
             squared=self.loss == "squared_hinge",
             C=float(self.C),
             scale=float(self.intercept_scaling) if self.fit_intercept else 0.0,
             tol=float(self.tol),
             shrinking=self.shrinking,
+            multiclass=self.multiclass,
+            max_epochs=self.max_epochs,
         )
-
-    def _scheme(self, classes: int, labels: bool) -> Scheme:
-        if classes <= 2 and not labels:
-            return TWO
-        return JOINT if self.multiclass == "crammer_singer" and not labels else REST
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Solve until the gap is closed or the budget is spent.
@@ -160,22 +147,6 @@ class LinearSVM(OnlineClassifier):
     @available_if(_never)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Not available: a dual needs all rows at once."""
-
-    def _solver(self, plan: Plan, state: Any) -> DualSolver:
-        return DualSolver(plan, state)
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        report, ascent = super()._conclude(run, report), run.solver.ascent  # type: ignore[attr-defined]
-        dual, gap = ascent.dual(), ascent.gap()
-        relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
-        outcome = "solved" if relative <= self.tol else "stalled" if report.outcome == "solved" else report.outcome
-        return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
-
-    def _complaint(self, report: Report) -> str:
-        return (
-            f"{type(self).__name__} spent its budget of {report.n_epochs} epochs before its relative duality "
-            f"gap was below tol={self.tol:g}. Raise max_epochs or tol, or scale the features."
-        )
 
 
 class Pegasos(ObjectiveLearner, OnlineClassifier):
@@ -226,7 +197,7 @@ class_weight, warm_start, random_state
     batch_size: int
     project: bool
 
-    _widens_rows = False
+    _reader = PLAIN
     _parameter_constraints: dict[str, Any] = {
         **{name: LINEAR[name] for name in LINEAR if name in ("tol", "order") or name in COMMON},
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -255,27 +226,13 @@ class_weight, warm_start, random_state
     ) -> None:
         self._take(locals())
 
-    def _plan(self) -> Plan:
+    def _plan(self) -> PegasosPlan:
         return PegasosPlan(
-            rule=PassiveAggressiveRule(tie_is_mistake=False),
             bias="unit" if self.fit_intercept else "none",
-            order=checked_order(self.order),
-            loss="hinge",
             alpha=float(self.alpha),
             tol=float(self.tol),
             patience=int(self.n_iter_no_change),
             batch_size=int(self.batch_size),
             project=bool(self.project),
+            **self._shared(),
         )
-
-    def _solver(self, plan: Plan, state: Any) -> PegasosSolver:
-        return PegasosSolver(plan, state)
-
-    def _why_memory(self) -> str | None:
-        if self.batch_size > 1:
-            return "its mini-batches must not end where a part of the file ends"
-        return super()._why_memory()
-
-    def _objective(self, plan: ObjectivePlan, mean_loss: float) -> float:
-        penalty = 0.5 * self.alpha * float(np.square(self.intercept_, dtype=np.float64).sum())
-        return super()._objective(plan, mean_loss) + penalty

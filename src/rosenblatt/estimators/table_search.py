@@ -23,6 +23,7 @@ from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.estimators import table_search_rows, table_settings
 from rosenblatt.estimators.base.calibration import by_class, calibrated_losses
 from rosenblatt.estimators.base.cross_fitting import Candidates, best_first
+from rosenblatt.estimators.base.online_learner import examples_of
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.table_search_rows import TableForm, TableRows, in_form
 from rosenblatt.estimators.table_settings import (
@@ -357,7 +358,7 @@ class TableSearch:
         rows, n = self.rows, self.rows.target.size
         keys = list(dict.fromkeys(replace(one, keep="last") for one in group))
         known = np.arange(rows.classes)  # including those without a row here
-        examples = PassiveAggressive()._examples(form.X, rows.target, rows.weights, reset=True, known=known)
+        examples = examples_of(PassiveAggressive(), form.X, rows.target, rows.weights, known=known)
         scheme = TWO if rows.classes == 2 else JOINT
         member = rows.folds[:, None] != np.array(folds)
         given = np.zeros(0) if examples.weights is None else examples.weights

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
@@ -18,8 +17,8 @@ from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sequences.sentences import distinct_tags, flat_tags, tag_codes
 from rosenblatt.data.sequences.words import WORD, sure_tags, word_sentences
 from rosenblatt.estimators.base.fitting import all_or_nothing, train
-from rosenblatt.estimators.base.online_learner import OnlineLearner
-from rosenblatt.estimators.base.report import Report
+from rosenblatt.estimators.base.online_learner import OnlineLearner, watched
+from rosenblatt.estimators.base.parameters import new_seed
 from rosenblatt.estimators.base.sequence_state_checks import check_tagger
 from rosenblatt.estimators.base.state_checks import check_attributes
 from rosenblatt.learn.epochs import EpochRecord, InMemory, PartOfEpoch, Training
@@ -105,11 +104,6 @@ class Tagger(OnlineLearner):
     [['DT', 'NN', 'VBZ']]
     """
 
-    _how_from_files = (
-        "Tagger learns from sentences in memory, as lists of words. From a file of CoNLL columns: X, y = "
-        "rosenblatt.read_conll(file), then Tagger().fit([[token[0] for token in sentence] for sentence in X], y). "
-        "From the file itself: rosenblatt.fit(SequencePerceptron(template=...), file)."
-    )
     sure_count: int
     sure_share: float
     memory: str | int
@@ -118,6 +112,7 @@ class Tagger(OnlineLearner):
     _features: TemplateFeatures
     _sure: dict[str, int]
     STORED = OnlineLearner.STORED | {"_features", "_sure"}
+    ENCODED = ("n_features_in_", "_features", "_sure")
     _parameter_constraints: dict[str, Any] = {
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "sure_count": [Interval(Integral, 1, None, closed="left")],
@@ -170,10 +165,10 @@ class Tagger(OnlineLearner):
         places, sure = self._per_token(columns, words, number)
         sentences = WordSentences(rows.features, rows.bounds, features.size, target, classes, words=places, sure=sure)
         rows_needed = self._rows_needed(features, int(classes.size), len(tags))
-        state = new_greedy_state(features.size, int(classes.size), len(features.words), self._new_seed())
+        state = new_greedy_state(features.size, int(classes.size), len(features.words), new_seed(self.random_state))
         source: Any = InMemory(sentences)  # type: ignore[arg-type]
         run = Training(GreedySolver(state, rows_needed), source, self.max_epochs)
-        with self._callbacks(self.max_epochs, X, y, sentences) as watch:  # type: ignore[arg-type]
+        with watched(self, self.max_epochs, X, y, sentences) as watch:  # type: ignore[arg-type]
             yield from train(self, run, watch)
 
     def _rows_needed(self, features: TemplateFeatures, tags: int, tokens: int) -> int:
@@ -208,27 +203,6 @@ class Tagger(OnlineLearner):
         known = np.where(rows.features.columns == self._features.size, empty, rows.features.columns)
         features = rows.features._replace(columns=read_only(known))
         return self._kept.predicted_tags(GreedyTask(features, rows.bounds, sure[:0], places, sure)), rows.bounds
-
-    def _conclude(self, run: Training, report: Report) -> Report:
-        """Complete the report by tagging the training sentences."""
-        ((sentences),) = run.source.parts(0)
-        assert isinstance(sentences, WordSentences)
-        wrong = np.append(0, np.cumsum(self._kept.predicted_tags(sentences.task) != sentences.target))
-        errors = int(np.count_nonzero(np.diff(wrong[sentences.bounds.astype(np.int64)])))
-        return replace(report, errors=errors, tokens=sentences.target.size, token_errors=int(wrong[-1]))
-
-    def _complaint(self, report: Report) -> str:
-        return (
-            f"Tagger spent its {report.n_epochs} epochs with {report.token_errors:,} of {report.tokens:,} training "
-            "words wrong. More epochs (max_epochs) help only if the tags depend on its features."
-        )
-
-    def _publish(self, kept: Any) -> None:
-        del self._state  # the average is enough to predict
-
-    def _attributes(self, kept: Any, examples: Any) -> dict[str, Any]:
-        found = {"_kept": kept, "classes_": examples.classes}
-        return found | {name: vars(self)[name] for name in ("_features", "_sure", "n_features_in_")}
 
     @property
     def sure_(self) -> dict[str, Any]:
@@ -271,14 +245,6 @@ class Tagger(OnlineLearner):
         if not tags:
             raise ValueError("Found no words: there is nothing to score.")
         return float(np.mean(codes == tag_codes(tags, self.classes_, len(tags))))
-
-    @property
-    def _solver(self) -> Any:
-        """Not available: the tagger learns from words, not from rows of a file."""
-        raise AttributeError("_solver")
-
-    def _renew(self) -> None:
-        """Nothing to restore: no array is a view."""
 
     def _check_whole(self) -> None:
         check_attributes(self)

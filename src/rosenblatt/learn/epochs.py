@@ -12,10 +12,13 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, Facts
+
+if TYPE_CHECKING:
+    from rosenblatt.learn.report import Report
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,10 @@ class Solver:
     state: Any  # with seed, epoch, updates and copy(): everything that a later epoch needs
     iterates = False  # whether an epoch is one short iteration of possibly thousands
     separates = False  # whether it has finished once no row violates its margin
+    continues = True  # whether a later call of `partial_fit` can go on from the state
     finished = "stalled"  # the outcome once `ending` reports convergence: "separated", "solved" or "stalled"
+    complains: tuple[str, ...] = ("budget",)  # the outcomes of which the user is warned
+    sharding: Any = None  # how training in shards went
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Prepare for epochs over this source; `records` are those of the epochs so far."""
@@ -229,9 +235,24 @@ class Solver:
         """The fitted attributes of an estimator that describe the solution, in addition to the model."""
         return {}
 
+    def snapshot(self) -> Any:
+        """The model, independent of what is learned later."""
+        return self.model()
+
     def radius(self, facts: Facts) -> float:
         """R = max‖x‖, for the report."""
         return math.sqrt(facts.radius2)
+
+    def conclude(self, source: Source, report: Report, kept: Any) -> Report:
+        """The report completed by a scan of all rows, with the model that was kept."""
+        return report
+
+    def complaint(self, name: str, report: Report) -> str:
+        """The warning of the estimator `name` when the budget is spent."""
+        return (
+            f"{name} spent its budget of {report.n_epochs} epochs with {report.errors:,} of {report.rows:,} training "
+            "rows wrong. More epochs (max_epochs) help only if rows can be separated."
+        )
 
 
 class Patience:

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Dense, Sparse, gathered, in_pieces, is_narrow, spans
+from rosenblatt.data.examples import Dense, Examples, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
+from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.models import Model, Planes, copy_rows
-from rosenblatt.learn.online.first_order import edge, tie_stands
-from rosenblatt.learn.online.rules import PERCEPTRON, SECOND_ORDER, Encoded, PerceptronRule, Rule, violates
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
-from rosenblatt.learn.tie_rule import decide, rival, wins_tie
+from rosenblatt.learn.tie_rule import decide, edge, rival, wins_tie
 
 Array = np.ndarray[Any, Any]
 # The loss of an objective on these rows, given their scores, which it may overwrite.
@@ -68,11 +67,25 @@ class Problem(NamedTuple):
         return self.weights[index] if self.weights.size else np.ones(index.size)
 
 
+def problems(examples: Examples, scheme: Scheme, classes: int) -> Iterator[Problem]:
+    """The problem of each machine, one at a time."""
+    return scheme.problems(whole_problem(examples, scheme), classes)
+
+
+def whole_problem(examples: Examples, scheme: Scheme) -> Problem:
+    """The problem of all classes, before it is divided among machines."""
+    weights, rows, size = np.zeros(0) if examples.weights is None else examples.weights, examples.rows, examples.size
+    total = float(size)
+    if examples.weights is not None:
+        total = float(weights.sum() if examples.present is None else weights[examples.present].sum())
+    return Problem(rows, examples.target, weights, examples.present, size, total, scheme, values_per_row(rows))
+
+
 class Evaluation(NamedTuple):
     """The result of a scan of all rows."""
 
     lows: Array  # the smallest margin, one per column if columns are separate problems
-    violations: int  # rows whose margin is below the rule's
+    violations: int  # rows that show that the learner has not converged
     errors: int  # misclassified rows; of labels, those with any label wrong
     loss: float = 0.0  # summed by weight, if it was measured
 
@@ -86,69 +99,69 @@ NOTHING = Evaluation(np.array([np.inf]), 0, 0)  # of no rows
 
 
 class RowMargins(NamedTuple):
-    """Rows as a rule judges them; each (n,), or (n, K) if columns are separate problems."""
+    """Rows as a criterion judges them; each (n,), or (n, K) if columns are separate problems."""
 
     margins: Array  # −|y − f| for regression
     lack: Array  # the required margin minus the margin
     learns: Array  # whether the rule would make an update
     violates: Array  # whether the row shows that the learner has not converged
-    wrong: Array  # whether it is wrong; of two classes a tie is, unless the rule says otherwise
+    wrong: Array  # whether it is wrong; of two classes a tie is, unless the criterion says otherwise
 
 
-def row_margins(problem: Problem, index: Array, scores: Array, rule: Rule) -> RowMargins:
+def row_margins(problem: Problem, index: Array, scores: Array, criterion: Criterion) -> RowMargins:
     """Compare scores with the targets."""
-    truth, encoded = problem.truth[index], rule.encode(1.0, 0, 0.0)
+    truth = problem.truth[index]
     if problem.scheme.joint:
-        return _class_margins(truth, scores, encoded)
-    if encoded.tube >= 0:
+        return _class_margins(truth, scores, criterion)
+    if criterion.numbers:
         wide = scores.astype(np.float64)
-        rounding = np.maximum(np.maximum(np.abs(truth), np.abs(wide)), encoded.tube) * edge(
+        rounding = np.maximum(np.maximum(np.abs(truth), np.abs(wide)), criterion.tube) * edge(
             scores.itemsize, 1.0, 0.0, 0.0
         )
         margins = -np.abs(truth - wide)
-        lack = -encoded.tube - margins
+        lack = -criterion.tube - margins
         outside = lack > rounding
         return RowMargins(margins, lack, outside, outside, outside)
     sides = truth if scores.ndim == 1 else problem.scheme.sides(truth, scores.shape[1])
     margins = (sides * scores).astype(np.float64, copy=False)
-    asked = encoded.high if encoded.high == encoded.low else np.where(sides > 0, encoded.high, encoded.low)
-    lack = asked - margins
-    learns = lack >= 0 if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
+    low, high = criterion.low, criterion.high
+    lack = (high if high == low else np.where(sides > 0, high, low)) - margins
+    learns = lack >= 0 if criterion.learns_at_margin else lack > 0
     mistaken = margins <= 0
-    wrong = mistaken if getattr(rule, "tie_is_mistake", True) else (scores > 0) != (sides > 0)
-    return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else mistaken, wrong)
+    wrong = mistaken if criterion.tie_is_mistake else (scores > 0) != (sides > 0)
+    return RowMargins(margins, lack, learns, learns if criterion.clears_margin else mistaken, wrong)
 
 
-def _class_margins(truth: Array, scores: Array, encoded: Encoded) -> RowMargins:
+def _class_margins(truth: Array, scores: Array, criterion: Criterion) -> RowMargins:
     at = np.arange(truth.size)
     others = scores.astype(np.float64)
     true = others[at, truth]
     others[at, truth] = -np.inf
     other = np.argmax(others, axis=1)
     margins = true - others[at, other]
-    lack = encoded.high - margins
-    stands = (lack == 0) & (encoded.high == 0) & wins_tie(truth, other)
-    learns = (lack >= 0) & ~stands if encoded.code in (PERCEPTRON, SECOND_ORDER) else lack > 0
+    lack = criterion.high - margins
+    stands = (lack == 0) & (criterion.high == 0) & wins_tie(truth, other)
+    learns = (lack >= 0) & ~stands if criterion.learns_at_margin else lack > 0
     wrong = (margins < 0) | ((margins == 0) & wins_tie(other, truth))
-    return RowMargins(margins, lack, learns, learns if encoded.code == PERCEPTRON else margins <= 0, wrong)
+    return RowMargins(margins, lack, learns, learns if criterion.clears_margin else margins <= 0, wrong)
 
 
-def _evaluated(problem: Problem, index: Array, planes: Planes, rule: Rule) -> RowMargins:
+def _evaluated(problem: Problem, index: Array, planes: Planes, criterion: Criterion) -> RowMargins:
     """The margins of these rows."""
-    return row_margins(problem, index, check_scores(planes.raw(problem.rows, index)), rule)
+    return row_margins(problem, index, check_scores(planes.raw(problem.rows, index)), criterion)
 
 
 def _by_row(flags: Array) -> Array:
     return flags if flags.ndim == 1 else np.asarray(flags.any(axis=1))
 
 
-def evaluate(problem: Problem, planes: Planes, rule: Rule) -> Evaluation:
+def evaluate(problem: Problem, planes: Planes, criterion: Criterion) -> Evaluation:
     """Scan every row that takes part."""
-    return evaluate_both(problem, planes, None, rule)[0]
+    return evaluate_both(problem, planes, None, criterion)[0]
 
 
 def evaluate_both(
-    problem: Problem, planes: Planes, last: Planes | None, rule: Rule, measure: Measure | None = None
+    problem: Problem, planes: Planes, last: Planes | None, criterion: Criterion, measure: Measure | None = None
 ) -> tuple[Evaluation, Evaluation | None]:
     """Scan every row once for the model and for the last iterate, which counts only if no row violates its margin.
 
@@ -166,11 +179,11 @@ def evaluate_both(
                 part = index[end : 4 * end + FIRST_ROWS]
                 end += part.size
                 scores = score_last(part)
-                found = found.joined(_summary(problem, part, scores, rule)) if all_finite(scores) else None
+                found = found.joined(_summary(problem, part, scores, criterion)) if all_finite(scores) else None
                 if found is None or found.violations:
                     violated.append(True)
         scores = score(index)
-        seen = _summary(problem, index, scores, rule)
+        seen = _summary(problem, index, scores, criterion)
         return seen if measure is None else seen._replace(loss=measure(problem, index, scores)), found
 
     seen = in_pieces(piece, problem.size, problem.per_row, planes.coef.shape[0])
@@ -180,14 +193,14 @@ def evaluate_both(
     return kept, functools.reduce(Evaluation.joined, [one for _, one in seen if one is not None], NOTHING)
 
 
-def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evaluation:
+def _summary(problem: Problem, index: Array, scores: Array, criterion: Criterion) -> Evaluation:
     """The contribution of these rows to a scan."""
     check_scores(scores)
-    counted = _counted(problem, index, scores, rule)
+    counted = _counted(problem, index, scores, criterion)
     if counted is not None:
         low, violations, errors = counted
         return Evaluation(np.array([low]), violations, errors)
-    found = row_margins(problem, index, scores, rule)
+    found = row_margins(problem, index, scores, criterion)
     wrong = _by_row(found.wrong)
     if scores.ndim == 2 and problem.truth.ndim == 1:
         wrong = decide(scores) != problem.truth[index]  # one-vs-rest: the largest score decides
@@ -195,75 +208,77 @@ def _summary(problem: Problem, index: Array, scores: Array, rule: Rule) -> Evalu
     return Evaluation(lows, int(np.count_nonzero(_by_row(found.violates))), int(np.count_nonzero(wrong)))
 
 
-def _counted(problem: Problem, index: Array, scores: Array, rule: Rule) -> tuple[float, int, int] | None:
+def _counted(problem: Problem, index: Array, scores: Array, criterion: Criterion) -> tuple[float, int, int] | None:
     """The smallest margin, violations and errors of classes that are decided together, None for other problems.
 
     In one loop, what `row_margins` computes array by array, which takes longer than the scores of short rows.
     """
-    encoded = rule.encode(1.0, 0, 0.0)
-    if encoded.tube >= 0:
+    if criterion.numbers:
         return None
     if scores.ndim == 1:
-        tie_is_mistake = bool(getattr(rule, "tie_is_mistake", True))
-        return _count_one(encoded, scores, problem.truth, index, tie_is_mistake)
-    return _count_joint(encoded, scores, problem.truth, index) if problem.scheme.joint else None
+        return _count_one(criterion, scores, problem.truth, index)
+    return _count_joint(criterion, scores, problem.truth, index) if problem.scheme.joint else None
 
 
 @compiled
-def _count_one(
-    rule: Encoded, scores: Array, truth: Array, index: Array, tie_is_mistake: bool
-) -> tuple[float, int, int]:
+def _violates(criterion: Criterion, margin: float, lack: float) -> bool:
+    """Whether a row shows that the learner has not converged; a margin of NaN does."""
+    return not (lack < 0.0 if criterion.clears_margin else margin > 0.0)
+
+
+@compiled
+def _count_one(criterion: Criterion, scores: Array, truth: Array, index: Array) -> tuple[float, int, int]:
     """The smallest margin of two classes, the rows that violate theirs, and those misclassified; scores are finite."""
     low, violations, errors = np.inf, 0, 0
     for t in range(index.size):
         f, on = np.float64(scores[t]), truth[index[t]] > 0
         margin = f if on else -f
         low = min(low, margin)
-        violations += 1 if violates(rule, margin, (rule.high if on else rule.low) - margin) else 0
-        errors += 1 if (margin <= 0.0 if tie_is_mistake else (f > 0.0) != on) else 0
+        violations += 1 if _violates(criterion, margin, (criterion.high if on else criterion.low) - margin) else 0
+        errors += 1 if (margin <= 0.0 if criterion.tie_is_mistake else (f > 0.0) != on) else 0
     return low, violations, errors
 
 
 @compiled
-def _count_joint(rule: Encoded, scores: Array, truth: Array, index: Array) -> tuple[float, int, int]:
+def _count_joint(criterion: Criterion, scores: Array, truth: Array, index: Array) -> tuple[float, int, int]:
     """The same for many classes."""
     low, violations, errors = np.inf, 0, 0
     for t in range(index.size):
         row, true = scores[t], np.int64(truth[index[t]])
         wrong = rival(row, true)
         margin = np.float64(row[true]) - np.float64(row[wrong])
-        lack = rule.high - margin
+        lack = criterion.high - margin
         low = min(low, margin)
-        stands = rule.code == PERCEPTRON and tie_stands(rule, lack, true, wrong)
-        violations += 1 if violates(rule, margin, lack) and not stands else 0
+        stands = criterion.clears_margin and lack == 0.0 and criterion.high == 0.0 and wins_tie(true, wrong)
+        violations += 1 if _violates(criterion, margin, lack) and not stands else 0
         errors += 1 if margin < 0.0 or (margin == 0.0 and wins_tie(wrong, true)) else 0
     return low, violations, errors
 
 
-def clean(problem: Problem, planes: Planes, rule: Rule) -> bool:
+def clean(problem: Problem, planes: Planes, criterion: Criterion) -> bool:
     """Whether no row that takes part violates the rule's margin, as after convergence."""
     return not any(
-        _evaluated(problem, index, planes, rule).violates.any() for index in problem.pieces(planes.coef.shape[0])
+        _evaluated(problem, index, planes, criterion).violates.any() for index in problem.pieces(planes.coef.shape[0])
     )
 
 
-def total_loss(problem: Problem, planes: Planes, rule: Rule) -> float:
+def total_loss(problem: Problem, planes: Planes, criterion: Criterion) -> float:
     """The weighted sum of the missing margins."""
     loss = 0.0
     for index in problem.pieces(planes.coef.shape[0]):
-        lack = np.maximum(_evaluated(problem, index, planes, rule).lack, 0)
+        lack = np.maximum(_evaluated(problem, index, planes, criterion).lack, 0)
         loss += float(problem.mass(index) @ (lack if lack.ndim == 1 else lack.sum(axis=1)))
     return loss
 
 
-def row_to_learn_from(problem: Problem, planes: Planes, rule: Rule, worst: bool, bias: float) -> int | None:
+def row_to_learn_from(problem: Problem, planes: Planes, criterion: Criterion, worst: bool, bias: float) -> int | None:
     """The first row that the rule would learn from, or the one whose margin is furthest short; None if there is none.
 
     Without a bias an empty row never changes the weights, and is skipped.
     """
     best, most = None, -np.inf
     for index in problem.pieces(planes.coef.shape[0]):
-        found = _evaluated(problem, index, planes, rule)
+        found = _evaluated(problem, index, planes, criterion)
         need = np.where(found.learns, found.lack, -np.inf)
         need = need if need.ndim == 1 else need.max(axis=1)
         if bias == 0:
@@ -294,7 +309,7 @@ def wrong(problem: Problem, kept: Model, labels: bool) -> tuple[int, float]:
     rows, mass = 0, 0.0
     for index in problem.pieces(max(kept.classes, 1)):
         scores = check_scores(kept.scores(problem.rows, index))
-        counted = None if labels or problem.weights.size else _counted(problem, index, scores, PerceptronRule())
+        counted = None if labels or problem.weights.size else _counted(problem, index, scores, MISTAKE)
         if counted is not None:
             rows, mass = rows + counted[2], mass + counted[2]
             continue

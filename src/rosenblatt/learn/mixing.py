@@ -40,33 +40,18 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, InMemory, PartOfEpoch, Solver, Source
-from rosenblatt.learn.linear.pegasos import PegasosPlan
-from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver
+from rosenblatt.learn.linear.stochastic import StochasticSolver
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.average import Average
 from rosenblatt.learn.online.companions import Weights
 from rosenblatt.learn.online.penalty_debt import L1Debt
-from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver, Plan
+from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import check_state
+from rosenblatt.learn.report import Report
 
 Array = np.ndarray[Any, Any]
 MIXINGS = ("uniform", "mistakes")
-
-
-def refusal(plan: Plan) -> str | None:
-    """Why states of such a training cannot be mixed; None if they can."""
-    if plan.keep == "vote":
-        return "it stores every row that made an update, and votes do not mix"
-    if plan.keep == "pocket":
-        return "its pocket is chosen on all rows, and pockets do not mix"
-    if plan.batch:
-        return 'update="batch" changes w once per pass over all rows'
-    if type(plan) not in (Plan, ObjectivePlan, PegasosPlan):
-        return "its state is more than weights, and does not mix"
-    if not isinstance(plan.order, str) or plan.order in ("first", "worst"):
-        return "its order needs all rows at once"
-    return None
 
 
 @dataclass(frozen=True)
@@ -169,13 +154,13 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> ShardResul
     >>> import numpy as np
     >>> from rosenblatt.data.examples import Dense, Examples, read_only
     >>> from rosenblatt.learn.online.rules import PerceptronRule
-    >>> from rosenblatt.learn.schemes import TWO
-    >>> from rosenblatt.learn.online.solver import OnlineSolver, Plan, new_state
+    >>> from rosenblatt.learn.online.solver import OnlinePlan
+    >>> from rosenblatt.learn.epochs import InMemory
     >>> def rows(X, y):
     ...     return Examples(Dense(read_only(np.array(X))), 1, np.array(y), np.array([0, 1]), None, None, 4.0)
     >>> shards = [rows([[1.0], [-1.0]], [1, 0]), rows([[2.0]], [1])]
-    >>> plan = Plan(PerceptronRule(), bias="none", order="cyclic")
-    >>> solver = OnlineSolver(plan, new_state(shards[0].facts(), plan, TWO, 2, seed=0))
+    >>> plan = OnlinePlan(rule=PerceptronRule(), bias="none", order="cyclic")
+    >>> solver = plan.start(InMemory(shards[0]), seed=0)
     >>> mixer = Mixer(solver.state)
     >>> for shard, examples in enumerate(shards):
     ...     mixer.add(one_pass(solver, examples, shard))
@@ -439,3 +424,11 @@ class MixedSolver(Solver):
     def radius(self, facts: Facts) -> float:
         """Delegates to the inner solver."""
         return self.inner.radius(facts)
+
+    def conclude(self, source: Source, report: Report, kept: Any) -> Report:
+        """Delegates to the inner solver."""
+        return self.inner.conclude(source, report, kept)
+
+    def complaint(self, name: str, report: Report) -> str:
+        """Delegates to the inner solver."""
+        return self.inner.complaint(name, report)

@@ -39,3 +39,9 @@ def rival(scores: Array, true: Any) -> Any:
 def wins_tie(one: Any, other: Any) -> Any:
     """Whether the first of two classes with equal scores is predicted; works elementwise on arrays."""
     return one < other
+
+
+@compiled
+def edge(itemsize: int, y: float, f: float, tube: float) -> float:
+    """The rounding error allowed in |y − f|, because a step puts a row exactly on the edge of its tube."""
+    return (2e-15 if itemsize == 8 else 1e-6) * max(abs(y), abs(f), tube)

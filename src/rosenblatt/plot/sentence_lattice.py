@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.sequences.sentences import TokenRows
-from rosenblatt.estimators.sequence import SequencePerceptron
+from rosenblatt.estimators.base.fitted import fitted
+from rosenblatt.estimators.sequence import SequencePerceptron, known_tokens
 from rosenblatt.learn.sequence.solver import PathModel
 from rosenblatt.learn.sequence.viterbi import decode_path, emit, new_scratch
 from rosenblatt.plot.drawing import COLOURS, Display
@@ -70,8 +71,8 @@ class Lattice:
 
 def lattice_of(model: SequencePerceptron, sentence: Any) -> Lattice:
     """The lattice of a sentence by a fitted model."""
-    rows = model._known([sentence], None)
-    return decoded_lattice(model._kept, rows, 0, model.classes_.tolist(), token_names(sentence))
+    rows = known_tokens(model, [sentence])
+    return decoded_lattice(fitted(model).model, rows, 0, model.classes_.tolist(), token_names(sentence))
 
 
 def decoded_lattice(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rosenblatt.data.errors import FileError
+from rosenblatt.estimators.base.fitted import fitted
 from rosenblatt.persist.encoding import Arrays, encode
 from rosenblatt.persist.model_files import load, save
 
@@ -66,7 +67,7 @@ def _check_same_training(estimator: Any, earlier: Any) -> None:
     if type(earlier) is not type(estimator) or differ:
         what = f"{differ[0]}={then[differ[0]]!r}" if differ and differ[0] in then else type(earlier).__name__
         raise FileError(f"a checkpoint of another training, with {what}: train without resume")
-    if getattr(earlier, "_contents", None) != estimator._contents:
+    if fitted(earlier).contents != fitted(estimator).contents:
         raise FileError("a checkpoint of training on other rows: train without resume")
 
 

@@ -17,6 +17,7 @@ from rosenblatt.data.formats.read_and_stream import max_line_bytes
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
 from rosenblatt.data.formats.row_blocks import RowBlock, preview_tasks
 from rosenblatt.estimators.base.fitting import RowsWanted, named_classes, train_from
+from rosenblatt.registry import family
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileRows, FileSource, ParsedRows, example_encoder, strange_label
 from rosenblatt.scale.memory_trimming import give_back
@@ -236,7 +237,7 @@ def fit(
             how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
             how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
             return fit_table(estimator, source, **how, **settings)
-    if hasattr(estimator, "_steps"):
+    if family(estimator) == "sequences":
         from rosenblatt.scale.sequence_files import sequence_training
 
         given = {"shards": shards, "client": client, "memory": memory, "deadline": deadline, "classes": classes}
@@ -245,8 +246,12 @@ def fit(
         for _ in sequence_training(estimator, source, checkpoint=checkpoint, resume=resume):
             pass
         return estimator
-    if hasattr(estimator, "_how_from_files"):
-        raise TypeError(estimator._how_from_files)
+    if family(estimator) == "words":
+        raise TypeError(
+            f"{type(estimator).__name__} learns from sentences in memory, as lists of words. From a file of CoNLL "
+            "columns: X, y = rosenblatt.read_conll(file), then Tagger().fit([[token[0] for token in sentence] for "
+            "sentence in X], y). From the file itself: rosenblatt.fit(SequencePerceptron(template=...), file)."
+        )
     for _ in steps(
         estimator,
         source,

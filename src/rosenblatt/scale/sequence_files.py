@@ -9,6 +9,7 @@ from typing import Any
 from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 from rosenblatt.data.formats.conll import read_conll
 from rosenblatt.estimators.base.fitting import as_it_was
+from rosenblatt.estimators.sequence import training_steps
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.progress import Progress, followed
 
@@ -29,5 +30,5 @@ def sequence_training(
     point = Checkpoint.at(checkpoint, resume)
     with point.named(), as_it_was(estimator):
         X, y = read_conll(source)
-        steps = estimator._steps(X, y, save=point.save, resume=point.resume if resume else None)
+        steps = training_steps(estimator, X, y, save=point.save, resume=point.resume if resume else None)
         yield from followed(steps, lambda: (len(X), 0), point.epochs)

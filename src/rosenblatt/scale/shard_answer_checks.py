@@ -17,14 +17,13 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.contents import Contents
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.table_layout import ColumnSurvey
-from rosenblatt.estimators.base.report import Scan
 from rosenblatt.estimators.base.state_checks import check_machine, is_count, is_number, must
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.evaluation import Evaluation
 from rosenblatt.learn.mixing import OnePass, ShardResult
-from rosenblatt.learn.online.solver import Clean, Errors
 from rosenblatt.learn.online.state import Machine
 from rosenblatt.learn.overflow import Largest
+from rosenblatt.learn.scans import Clean, Errors, Scan
 from rosenblatt.scale.large_tables import AskTraining
 from rosenblatt.scale.shards import Shard, ShardContents, TimedAnswer
 from rosenblatt.scale.table_survey import Sample, Survey

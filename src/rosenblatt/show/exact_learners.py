@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Examples
-from rosenblatt.learn.evaluation import Problem
+from rosenblatt.estimators.base.online_learner import plan_of
+from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.online.rules import (
     AROWRule,
     PassiveAggressiveRule,
@@ -23,7 +24,7 @@ from rosenblatt.learn.online.rules import (
     SecondOrderRule,
     passive_aggressive_step,
 )
-from rosenblatt.learn.online.solver import MOST_WATCHED, Plan, problems
+from rosenblatt.learn.online.solver import MOST_WATCHED, OnlinePlan
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
@@ -166,7 +167,7 @@ class SecondOrderExactMachine(ExactMachine):
 
     def step(self, candidate: CandidateUpdate, x: Array, share: Fraction, epoch: int) -> bool:
         """Make the update with weight `share`; return whether it changed the state."""
-        x_bias, full = self._with_bias(x), self.rule.full  # type: ignore[union-attr]
+        x_bias, full = self._with_bias(x), self.rule.full
         r = printed_fraction(self.rule.r) if isinstance(self.rule, AROWRule) else ONE
         q = sum((x_bias @ self.matrix[k] @ x_bias for k, _ in candidate.moves), ZERO)
         beta = share / (share * q + r)
@@ -217,7 +218,7 @@ Watch = Callable[[int, ExactMachine, Problem, "int | tuple[int, ...]", int], Non
 def exact_epochs(
     X: Array,
     examples: Examples,
-    plan: Plan,
+    plan: OnlinePlan,
     machines: list[ExactMachine],
     scheme: Scheme,
     seed: int,
@@ -239,7 +240,14 @@ def exact_epochs(
 
 
 def _epoch(
-    X: Array, machine: ExactMachine, problem: Problem, plan: Plan, number: int, epoch: int, seed: int, watch: Watch
+    X: Array,
+    machine: ExactMachine,
+    problem: Problem,
+    plan: OnlinePlan,
+    number: int,
+    epoch: int,
+    seed: int,
+    watch: Watch,
 ) -> bool:
     if plan.batch:
         return _batch(X, machine, problem, number, epoch, watch)
@@ -345,7 +353,7 @@ def _pick_row(X: Array, machine: ExactMachine, problem: Problem, worst: bool) ->
 
 
 def new_exact_machines(
-    plan: Plan, rate: Any, scheme: Scheme, planes: int, c2: Fraction, start: Any
+    plan: OnlinePlan, rate: Any, scheme: Scheme, planes: int, c2: Fraction, start: Any
 ) -> list[ExactMachine]:
     """Machines that start at the given planes (P, d) and (P,): one for all planes, or one per pair of classes."""
     kind = SecondOrderExactMachine if plan.rule.order == 2 else ExactMachine
@@ -353,15 +361,15 @@ def new_exact_machines(
     return [kind(start[0][group].copy(), start[1][group].copy(), plan.rule, rate, c2, scheme.alone) for group in groups]
 
 
-def exact_plan(model: Any) -> tuple[Plan, Any]:
+def exact_plan(model: Any) -> tuple[OnlinePlan, Any]:
     """The plan and learning rate of a learner; refuse one whose arithmetic is not rational."""
-    plan: Plan = replace(model._plan(), record_errors=False)
-    rate = getattr(model, "learning_rate", 1)
+    plan: OnlinePlan = replace(plan_of(model), record_errors=False)
+    rate = model.get_params(deep=False).get("learning_rate", 1)
     if isinstance(rate, str) and rate != "1/t":
         why = "takes square roots" if rate == "1/sqrt(t)" else "searches in floating point"
         raise ValueError(f"exact=True computes with fractions, but learning_rate={rate!r} {why}. Use exact=False.")
     if plan.keep == "pocket":
         raise ValueError('exact=True supports the last w and the average; for keep="pocket" use exact=False.')
-    if getattr(model, "early_stopping", False):
+    if model.early_stopping:
         raise ValueError("exact=True trains on all rows; for early_stopping use exact=False.")
     return plan, rate

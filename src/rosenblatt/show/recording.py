@@ -10,12 +10,12 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rosenblatt.estimators.base.online_learner import given
-from rosenblatt.learn.epochs import InMemory
-from rosenblatt.learn.evaluation import Problem
+from rosenblatt.estimators.base.fitted import fitted
+from rosenblatt.estimators.base.fitting import train
+from rosenblatt.estimators.base.online_learner import initial_values, learnable, prepare
+from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.models import VotedPlanes
 from rosenblatt.learn.online.rules import PerceptronRule, squared_bias_feature
-from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import TWO, Scheme
 from rosenblatt.plot.number_format import printed_fraction, printed_fractions
@@ -162,7 +162,6 @@ def record_in_floats(
     learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: Any, weights: Any
 ) -> dict[str, Any]:
     """Fit the learner and record every visit."""
-    plan = learner._plan()
     machines: list[Machine] = []
 
     def watch(machine: Machine, problem: Problem, row: int | tuple[int, ...], epoch: int) -> None:
@@ -173,18 +172,17 @@ def record_in_floats(
         W, b = alone.coef.astype(np.float64), alone.intercept.astype(np.float64)
         recorder.record(number, W, b, machine.updates, problem, row, epoch)
 
-    examples = learner._examples(X, y, weights, reset=True)
-    start = learner._new_state(InMemory(examples), plan, coef, intercept).last()
+    run = prepare(learner, X, y, weights, (coef, intercept)).run
+    solver: Any = run.solver
+    start = solver.last()
     begin = start.coef.astype(np.float64), start.intercept.astype(np.float64)
-    recorder = Recorder(rows.astype(np.float64), np.asarray(y), begin, _epsilon(plan.rule))
-    learner._plan = lambda: replace(plan, watch=watch)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            learner.fit(X, y, sample_weight=weights, coef_init=coef, intercept_init=intercept)
-    finally:
-        del learner._plan
-    voted = isinstance(learner._kept, VotedPlanes)
+    recorder = Recorder(rows.astype(np.float64), np.asarray(y), begin, solver.plan.criterion.tube)
+    solver.plan = replace(solver.plan, watch=watch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for _ in train(learner, run):
+            pass
+    voted = isinstance(fitted(learner).model, VotedPlanes)
     return {
         "start": (as_tuples(begin[0]), as_tuples(begin[1])),
         "steps": tuple(recorder.steps),
@@ -199,14 +197,12 @@ def record_in_fractions(
     learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept: Any, weights: Any
 ) -> dict[str, Any]:
     """Run the learner in exact arithmetic and record every visit."""
-    learner._validate_params()
     plan, rate = exact_plan(learner)
-    examples = learner._examples(X, y, weights, reset=True)
-    learner._check_rows(plan, examples)
+    examples = learnable(learner, plan, X, y, weights)
     classes, labels = (1 if examples.classes is None else examples.classes.size), examples.target.ndim == 2
     if examples.classes is not None and classes < 2 and not labels:
         raise ValueError(f"A trace needs at least 2 classes; y has 1 class: {examples.classes.item(0)!r}.")
-    scheme = learner._scheme(classes, labels)
+    scheme = plan.scheme(classes, labels)
     planes = scheme.planes(classes)
     start = (
         _start_in_fractions("coef_init", coef, (planes, rows.shape[1])),
@@ -217,7 +213,7 @@ def record_in_fractions(
     c2 = printed_fraction(squared_bias_feature(plan.bias, radius2))
     machines = new_exact_machines(plan, rate, scheme, planes, c2, start)
     truth = np.asarray(y)
-    recorder = Recorder(rows, truth, start, _epsilon(plan.rule))
+    recorder = Recorder(rows, truth, start, plan.criterion.tube)
 
     def watch(number: int, machine: ExactMachine, problem: Problem, row: int | tuple[int, ...], epoch: int) -> None:
         W, b = machine.planes()
@@ -259,12 +255,8 @@ def _start_in_fractions(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     if value is None:
         return np.full(shape, Fraction(0), dtype=object)
     exact: Array = printed_fractions(value)
-    given(name, exact, shape)  # refuses another shape
+    initial_values(name, exact, shape)  # refuses another shape
     return exact.reshape(shape)
-
-
-def _epsilon(rule: Any) -> float:
-    return float(getattr(rule, "epsilon", -1.0))
 
 
 def _exact_bound(rows: Any, examples: Any, plan: Any, rate: Any, machine: ExactMachine, radius2: Fraction) -> Any:

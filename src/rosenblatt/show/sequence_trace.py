@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rosenblatt.estimators.sequence import SequencePerceptron
+from rosenblatt.estimators.sequence import SequencePerceptron, begun
 from rosenblatt.learn.epochs import InMemory, Training
-from rosenblatt.learn.sequence.solver import PathModel, SequenceSolver, new_sequence_state
+from rosenblatt.learn.sequence.solver import PathModel, SequenceSolver
 from rosenblatt.plot.number_format import format_number
 from rosenblatt.plot.sentence_lattice import Lattice, decoded_lattice, token_names
 
@@ -111,12 +111,8 @@ class SequenceTrace:
 def trace_sentences(X: Any, y: Any, model: SequencePerceptron) -> SequenceTrace:
     """Every visit of `model.fit(X, y)`, which is run on a copy."""
     learner = clone(model)
-    sentences = learner._sentences(X, y, None, first=True)
-    if learner._features is None:
-        raise ValueError("trace shows features by name: pass sentences, not rows.")
-    plan, tags = learner._sequence_plan(sentences), sentences.classes.tolist()
-    state = new_sequence_state(sentences.n_features, len(tags), learner.keep, learner._new_seed())
-    names, given = learner._features.names, [token_names(sentence) for sentence in X]
+    solver, sentences, names = begun(learner, X, y)
+    plan, tags, given = solver.plan, sentences.classes.tolist(), [token_names(sentence) for sentence in X]
     steps: list[SentenceStep] = []
 
     def watch(solver: SequenceSolver, sentence: int, before: PathModel | None) -> PathModel | None:
@@ -134,9 +130,8 @@ def trace_sentences(X: Any, y: Any, model: SequencePerceptron) -> SequenceTrace:
         steps.append(SentenceStep(len(steps) + 1, solver.state.epoch + 1, sentence, lattice, right, moved))
         return None
 
-    solver = SequenceSolver(plan, state)
     solver.watch = watch
-    source: Any = InMemory(sentences)
+    source: Any = InMemory(sentences)  # type: ignore[arg-type]
     limit = min(learner.max_epochs, max(1, MOST_VISITS // sentences.size))
     run = Training(solver, source, limit)
     for _ in run:

@@ -19,9 +19,11 @@ from sklearn.base import clone
 
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.estimators.base.online_learner import plan_of, state_now
+from rosenblatt.estimators.base.parameters import new_seed
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.estimators.sequence import SequencePerceptron
-from rosenblatt.learn.online.solver import default_epochs
+from rosenblatt.learn.plan import default_epochs
 from rosenblatt.plot.number_format import printed_fractions
 from rosenblatt.plot.verdict import separability_verdict
 from rosenblatt.registry import TRACED
@@ -348,8 +350,13 @@ def trace(
             raise ValueError("exact, coef_init, intercept_init and sample_weight are not for sequences.")
         return trace_sentences(X, y, clone(model).set_params(**settings))
     learner = _as_learner(model, settings)
-    if coef_init is None and intercept_init is None and getattr(model, "report_", learner) is None:
-        start = model._state_now(model._plan()).last()  # given weights are a start
+    if (
+        coef_init is None
+        and intercept_init is None
+        and model is not None
+        and vars(model).get("report_", learner) is None
+    ):
+        start = state_now(model, plan_of(model)).last()  # given weights are a start
         coef_init, intercept_init = start.coef, start.intercept
     check_buffers(X, "X")
     check_buffers(y, "y")
@@ -358,8 +365,8 @@ def trace(
     X = np.array(exact_rows, dtype=float) if exact else X
     if learner.max_epochs is None:
         cap = max(1, DEFAULT_VISITS // max(len(rows), 1))
-        learner.set_params(max_epochs=min(default_epochs(rows.size, getattr(learner, "keep", "last")), cap))
-    learner.set_params(random_state=learner._new_seed())
+        learner.set_params(max_epochs=min(default_epochs(rows.size, learner.keep), cap))
+    learner.set_params(random_state=new_seed(learner.random_state))
     weights = None if sample_weight is None else np.asarray(sample_weight)
     if exact:
         run = record_in_fractions(learner, exact_rows, X, y, coef_init, intercept_init, weights)

@@ -14,9 +14,13 @@ from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn import get_config
 
 from rosenblatt.data.embeddings import StackedRows
-from rosenblatt.data.examples import NARROW, Dense
-from rosenblatt.estimators.base.fitting import check_width
-from rosenblatt.learn.linear.row_reader import RowReader, longest, to_host, type_name
+from rosenblatt.data.examples import NARROW, Dense, Sparse
+from rosenblatt.estimators.base.encoding import Reader, check_width
+from rosenblatt.learn.linear.row_reader import RowReader, longest, scores_of, to_host, type_name
+from rosenblatt.learn.models import Model, Planes
+from rosenblatt.learn.overflow import check_scores
+
+Array = np.ndarray[Any, Any]
 
 
 def elsewhere(X: Any) -> bool:
@@ -61,3 +65,34 @@ def placed_like(found: Any, X: Any) -> Any:
         return found
     rows = RowReader(X)
     return rows.place(found, rows.dtype if found.dtype.kind == "f" else None)
+
+
+class ProductReader(Reader):
+    """Dense rows as they are, on the device where they are, for the mini-batch solvers."""
+
+    def __init__(self, solver: str) -> None:
+        super().__init__()
+        self.solver = solver
+
+    def rows(self, estimator: Any, X: Any, reset: bool = False, dtype: Any = None) -> tuple[Dense | Sparse, float]:
+        """Dense rows, converted only if they have to be; a model predicts sparse rows too."""
+        if sp.issparse(X) and not reset:
+            return super().rows(estimator, X, reset, dtype)
+        refuse_sparse(X, f'solver="{self.solver}"', 'solver="stochastic" or "batch"')
+        return kept_rows(estimator, X, reset) or super().rows(estimator, X, reset, dtype)
+
+    def host(self, values: Any) -> Any:
+        """Labels or weights as NumPy's."""
+        return on_host(values)
+
+    def scores(self, kept: Model, rows: Dense | Sparse) -> Array:
+        """Scores of dense rows by a matrix product."""
+        if not isinstance(rows, Dense):
+            return super().scores(kept, rows)
+        assert isinstance(kept, Planes)
+        found = to_host(scores_of(rows.values, kept.coef, kept.intercept))
+        return kept.scheme.scores(check_scores(found), kept.classes)
+
+    def answer(self, found: Array, X: Any) -> Array:
+        """On X's device."""
+        return placed_like(found, X)  # type: ignore[no-any-return]

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.callback import with_callbacks
 
-from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
-from rosenblatt.learn.online.solver import Plan
 
 
 class EpochClassifier(OnlineClassifier):
-    """A classifier with its own kind of state. A subclass defines `_new_state`, `_solver` and `_conclude`."""
+    """A classifier with its own kind of state."""
 
-    _takes_labels = False
-    _needs_radius = True
+    several_labels: ClassVar[bool] = False
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, classes: Any = (-1, 1), **params: Any) -> Any:
         """Not available: the model is not a plane."""
         raise TypeError(f"{cls.__name__} is not a linear model: from_weights is for linear models only.")
-
-    def _why_unmixed(self) -> str | None:
-        return "only weights of linear learners can be mixed"
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -54,7 +48,7 @@ class EpochClassifier(OnlineClassifier):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, validation=(X_val, y_val, sample_weight_val))
+        return self._fit(X, y, sample_weight, (None, None), (X_val, y_val, sample_weight_val))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
         """Make one epoch over these rows; E calls on all rows are one fit of E epochs.
@@ -71,24 +65,3 @@ class EpochClassifier(OnlineClassifier):
         self
         """
         return super().partial_fit(X, y, classes, sample_weight)
-
-    def _begins(self, plan: Plan) -> bool:
-        if getattr(self, "early_stopping", False):
-            raise ValueError("early_stopping needs all rows: use fit, or partial_fit with early_stopping=False.")
-        first = not hasattr(self, "_state")
-        if not first:
-            self._check_assigned()
-        return first
-
-    def _grown(self, examples: Examples, plan: Plan) -> Any:
-        """A copy of the state, stored once its epoch is complete; new classes are refused."""
-        assert examples.classes is not None
-        if examples.classes.size != self.classes_.size:
-            new = [label for label in examples.classes.tolist() if label not in self.classes_.tolist()]
-            raise ValueError(
-                f"{type(self).__name__} got new classes {new}: name all classes in the first call of partial_fit."
-            )
-        return self._state.copy()
-
-    def _kept_now(self, rows: Any) -> Any:
-        return self._kept

@@ -8,83 +8,30 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import is_classifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
-from rosenblatt.data.arrow_checks import check_buffers, check_collected
 from rosenblatt.data.errors import FileError, NotFiniteError
-from rosenblatt.data.examples import Facts, as_labels, check_labels, distinct
-from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.base.report import Report, unseen
+from rosenblatt.data.examples import Facts, as_labels, check_labels, distinct, read_only
+from rosenblatt.estimators.base.caller_warnings import warn
+from rosenblatt.estimators.base.parameters import Parameters, new_seed
 from rosenblatt.learn.epochs import EpochRecord, EpochRecords, PartOfEpoch, Source, Training
-from rosenblatt.learn.mixing import MixedSolver, Sharding, refusal
-from rosenblatt.learn.online.solver import Plan
+from rosenblatt.learn.mixing import MixedSolver, Sharding
+from rosenblatt.learn.models import Planes
 from rosenblatt.learn.overflow import check_state, largest_entry, largest_in
+from rosenblatt.learn.plan import Plan
+from rosenblatt.learn.report import Report, unseen
+from rosenblatt.registry import family
 
 Array = np.ndarray[Any, Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
-OURS = ("rosenblatt", "sklearn", "contextlib", "functools")
-
-
-def warn(sentence: str, category: type[Warning] = ConvergenceWarning) -> None:
-    """Issue a warning that points at the caller's line, outside this package and scikit-learn."""
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(sentence, category, stacklevel=level)
-
-
-# -- X as scikit-learn validates it, with shorter errors and a fast path for small calls
-# -----------------------------------------------------------------------------
-
-
-def _plainly_valid(estimator: Any, X: Any, reset: bool, dtype: Any, accept_sparse: Any = False) -> bool:
-    """Whether `validate_data` would return X unchanged: for one row it takes longer than the rest of the call."""
-    plain = type(X) is np.ndarray and X.flags.c_contiguous
-    if accept_sparse == "csr" and type(X) in (sp.csr_matrix, sp.csr_array):  # `encode_rows` checks its arrays
-        plain = type(X.data) is np.ndarray
-    if not plain or X.ndim != 2 or min(X.shape) == 0 or X.dtype not in (dtype if isinstance(dtype, list) else [dtype]):
-        return False
-    known = vars(estimator)
-    if "feature_names_in_" in known:  # scikit-learn deletes them, or warns
-        return False
-    if reset:
-        estimator.n_features_in_ = X.shape[1]
-    return bool(known.get("n_features_in_") == X.shape[1])
-
-
-def check_width(estimator: Any, X: Any, reset: bool) -> None:
-    """Store the number of features, or refuse a different one."""
-    _check_feature_names(estimator, X, reset=reset)
-    _check_n_features(estimator, X, reset=reset)
-
-
-def validated(estimator: Any, X: Any, *, reset: bool, dtype: Any, ensure_all_finite: bool, **settings: Any) -> Any:
-    """`validate_data`, with a shorter error for complex numbers: scikit-learn's prints the whole array."""
-    if not ensure_all_finite and _plainly_valid(estimator, X, reset, dtype, settings.get("accept_sparse")):
-        return X
-    check_collected(X, "X")
-    check_buffers(X, "X")
-    if getattr(X, "format", "csr") != "csr":  # CSR is not converted, and `encode_rows` checks all of it
-        well_formed(X)
-    try:
-        return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=ensure_all_finite, **settings)
-    except (ValueError, TypeError) as error:
-        if str(error).startswith("Complex data not supported") or str(error).endswith("not 'complex'"):
-            raise ValueError("Complex data not supported: X must hold real numbers.") from None
-        raise
 
 
 # -- the estimator after an error or Ctrl-C
@@ -155,7 +102,7 @@ def train(
         check_state(run.solver.state)
         report = publish(estimator, run, began, run.outcome)
         if run.source.lasting:
-            report = estimator._conclude(run, report)
+            report = run.solver.conclude(run.source, report, estimator._kept)
         estimator.report_ = report
     except (KeyboardInterrupt, GeneratorExit):
         run.undo()
@@ -166,8 +113,8 @@ def train(
         raise
     except NotFiniteError as error:
         raise located(error, run.source) from None
-    if report.outcome == "budget" and run.source.lasting:
-        warn(estimator._complaint(report))
+    if report.outcome in run.solver.complains and run.source.lasting:
+        warn(run.solver.complaint(type(estimator).__name__, report))
 
 
 def located(error: NotFiniteError, source: Source) -> NotFiniteError:
@@ -182,8 +129,8 @@ def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
         for _ in run:
             pass
         (record,) = run.records
-        given = hasattr(estimator, "_state") and not estimator._state.epoch  # from_weights gives no report
-        before = estimator.report_.epochs if hasattr(estimator, "_state") and not given else ()
+        state = vars(estimator).get("_state")
+        before = estimator.report_.epochs if state is not None and state.epoch else ()  # from_weights gives no report
         records = EpochRecords.of(before).after(record)
         if record.updates:  # otherwise the weights are unchanged
             check_state(solver.state)
@@ -202,18 +149,24 @@ def publish(
     """Store the current model in the estimator's attributes, all at once; returns its report, without a scan."""
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
-    new = object.__new__(type(estimator))  # Ctrl-C must not find attributes of two models in one estimator
-    new.__dict__.update(vars(estimator))
-    new._state, new._kept = solver.state, solver.model()
-    new._by_labels = facts.by_labels
+    kept, report = solver.model(), unseen(outcome, run, records, time.perf_counter() - began)
+    new = {name: value for name, value in vars(estimator).items() if name not in ("_state", "coef_", "intercept_")}
+    new |= {"_kept": kept, "_by_labels": facts.by_labels, "n_iter_": len(records), "report_": report}
+    if solver.continues:
+        new["_state"] = solver.state
     if facts.classes is not None:
-        new.classes_ = facts.classes
-    new.n_iter_ = len(records)
-    new.__dict__.update(run.source.described | solver.described)
-    new.report_ = report = unseen(outcome, run, records, time.perf_counter() - began)
-    new._publish(new._kept)
-    estimator.__dict__ = new.__dict__
+        new["classes_"] = facts.classes
+    new |= shown(kept, numbers=facts.classes is None) | run.source.described | solver.described
+    estimator.__dict__ = new  # Ctrl-C must not find attributes of two models in one estimator
     return report
+
+
+def shown(kept: Any, numbers: bool) -> dict[str, Any]:
+    """`coef_` and `intercept_`, for models that are planes; numbers have one."""
+    if not isinstance(kept, Planes):
+        return {}
+    coef = read_only(kept.coef)
+    return {"coef_": coef[0] if numbers else coef, "intercept_": read_only(kept.intercept)}
 
 
 # -- from files and in shards ----------------------------------------------------------------------------------------
@@ -272,30 +225,31 @@ def train_from(
         Returns the estimator as an interrupted run left it, to continue from; refuses one with other settings or
         rows. None to start from the beginning.
     """
-    if not hasattr(estimator, "_solver"):
+    if not isinstance(estimator, Parameters) or family(estimator) != "rows":
         name = type(estimator).__name__
         if mixing is not None:
             raise ValueError(f"{name} cannot learn in shards: only weights of linear learners can be mixed.")
         raise TypeError(f"fit trains online learners from files; {name} is not one of them.")
-    estimator._validate_params()
-    plan = estimator._plan()
+    learner: Any = estimator
+    learner._validate_params()
+    plan = learner._plan()
     why = why_not_in_shards(estimator, plan) if mixing is not None else why_not_from_files(estimator, plan)
     if why is not None:
         raise ValueError(why)
     with as_it_was(estimator):
         source = open_source(_wanted(estimator, plan))
-        vars(estimator).pop("feature_names_in_", None)
-        estimator.n_features_in_ = source.facts.n_features
-        vars(estimator).update(source.described)
-        state, records = estimator._new_state(source, plan), list[EpochRecord]()
+        vars(learner).pop("feature_names_in_", None)
+        learner.n_features_in_ = source.facts.n_features
+        vars(learner).update(source.described)
+        state, records = plan.new_state(source, new_seed(learner.random_state)), list[EpochRecord]()
         earlier = None if resume is None else resume(estimator)
         if earlier is not None:
             state, records = state_to_continue(earlier, source.facts)
-        solver = estimator._solver(plan, state)
+        solver: Any = plan.follow(state)
         if mixing is not None:
             solver = _mixed(solver, Sharding(mixing, source.sizes), earlier)
         source.seed = state.seed
-        run = Training(solver, source, estimator._limit(plan, source.facts), records)
+        run = Training(solver, source, plan.limit(source.facts), records)
         yield from train(estimator, run, save=save)
 
 
@@ -312,14 +266,14 @@ def state_to_continue(earlier: Any, facts: Facts) -> tuple[Any, list[EpochRecord
 
 def _wanted(estimator: Any, plan: Plan) -> RowsWanted:
     in_turn = isinstance(plan.order, str) and plan.order == "cyclic"
-    radius = estimator._needs_radius or plan.bias == "radius"
+    radius = plan.needs.radius
     return RowsWanted(
         type(estimator).__name__,
         is_classifier(estimator),
-        estimator._takes_labels,
-        getattr(estimator, "class_weight", None),
+        estimator.several_labels,
+        estimator.class_weight,
         in_turn,
-        in_turn and estimator.max_epochs == 1 and not radius and not plan.record_errors,
+        in_turn and plan.max_epochs == 1 and not radius and not plan.record_errors,
         radius,
     )
 
@@ -335,28 +289,18 @@ def _mixed(solver: Any, sharding: Sharding, earlier: Any) -> MixedSolver:
 
 def why_not_from_files(estimator: Any, plan: Plan) -> str | None:
     """The reason why an estimator cannot learn from files; None if it can."""
-    name, why = type(estimator).__name__, estimator._why_memory()
-    if why is not None:
-        return f"{name} cannot learn from files because {why}: use fit, in memory."
-    if plan.keep == "vote":
-        return f"{name} stores every row that made an update, which may be the whole file: use fit, in memory."
-    if plan.keep == "pocket":
-        return f"{name} reads all rows again for each entry of its pocket: use fit, in memory."
-    if plan.batch:
-        return 'update="batch" moves w once per pass; from files learn with update="online".'
-    if not plan.covers:
-        return f'order={estimator.order!r} needs random access to rows; from files use "shuffle" or "cyclic".'
-    if getattr(estimator, "early_stopping", False):
+    if plan.needs.memory is not None:
+        return plan.needs.memory.replace("{name}", type(estimator).__name__)
+    if estimator.early_stopping:
         return "early_stopping holds out rows of its own: use fit, in memory, or score on another file."
     return None
 
 
 def why_not_in_shards(estimator: Any, plan: Plan) -> str | None:
     """The reason why an estimator cannot learn in shards; None if it can."""
-    why = estimator._why_unmixed() or refusal(plan)
-    if why is not None:
-        return f"{type(estimator).__name__} cannot learn in shards: {why}."
-    if getattr(estimator, "early_stopping", False):
+    if plan.needs.mixing is not None:
+        return f"{type(estimator).__name__} cannot learn in shards: {plan.needs.mixing}."
+    if estimator.early_stopping:
         return "early_stopping holds out rows of its own: use fit, in memory, or score on other shards."
     return None
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Facts
-from rosenblatt.estimators.base.fitting import named_classes
+from rosenblatt.estimators.base.fitting import named_classes, shown
+from rosenblatt.estimators.base.parameters import new_seed
 from rosenblatt.learn.counters import Count
+from rosenblatt.learn.online.companions import Weights
 from rosenblatt.learn.schemes import PAIRS, Scheme
 
 Array = np.ndarray[Any, Any]
@@ -22,20 +24,20 @@ def take_weights(model: Any, coef: Any, intercept: Any, classes: Any = None) -> 
     coef, intercept = _planes(coef, intercept)
     names = None
     if classes is not None:
-        scheme = model._scheme(len(classes), False)
+        scheme = plan.scheme(len(classes), False)
         coef, intercept, names = in_class_order(coef, intercept, classes, scheme)
         model.classes_ = names
     elif coef.shape[0] != 1:
         raise ValueError(f"coef has shape {coef.shape}: regression has one plane.")
     facts = Facts(coef.shape[1], names, False, np.dtype(np.float64), 0, 0.0, 0, 0.0)
     model.n_features_in_ = coef.shape[1]
-    model._state = model._new_state(SimpleNamespace(facts=facts), plan, coef, intercept)
+    state = plan.new_state(SimpleNamespace(facts=facts), new_seed(model.random_state), Weights(coef, intercept))
     if plan.keep == "vote":
-        for machine in model._state.machines:
+        for machine in state.machines:
             machine.tally[Count.CLOCK] = 1.0  # one vote: with none it could not predict
-    model._kept, model._by_labels = model._state.kept(), False
-    model.n_iter_, model.report_ = 0, None
-    model._publish(model._kept)
+    kept = state.kept()
+    learned = {"_state": state, "_kept": kept, "_by_labels": False, "n_iter_": 0, "report_": None}
+    vars(model).update(learned | shown(kept, numbers=classes is None))
     return model
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from rosenblatt.data.examples import Examples, as_labels, distinct
 from rosenblatt.data.row_weights import encode_weights
+from rosenblatt.estimators.base.encoding import Reader
 
 Array = np.ndarray[Any, Any]
 
@@ -25,7 +27,7 @@ class HeldOutRows(NamedTuple):
 
 
 def given_rows(
-    estimator: Any, examples: Examples, X_val: Any, y_val: Any, sample_weight_val: Any
+    estimator: Any, reader: Reader, examples: Examples, X_val: Any, y_val: Any, sample_weight_val: Any
 ) -> HeldOutRows | None:
     """The caller's validation rows, checked; None if there are none."""
     if X_val is None:
@@ -34,9 +36,9 @@ def given_rows(
         return None
     if y_val is None:
         raise ValueError("X_val is given without y_val: pass both.")
-    if not getattr(estimator, "early_stopping", False):
+    if not estimator.early_stopping:
         raise ValueError("X_val is for early stopping: set early_stopping=True.")
-    estimator._rows(X_val)
+    reader.rows(estimator, X_val)
     check_consistent_length(X_val, y_val)
     if examples.classes is not None and examples.target.ndim == 1:
         strange = np.setdiff1d(distinct(as_labels(y_val)), examples.classes)
@@ -74,16 +76,16 @@ class ScorerName(StrOptions):
 class ScoredRows:
     """The score of a model on held-out rows, by the estimator's `scoring`; a copy of the estimator predicts."""
 
-    def __init__(self, estimator: Any, examples: Examples, rows: HeldOutRows) -> None:
+    def __init__(self, estimator: Any, attributes: Callable[[Any], dict[str, Any]], rows: HeldOutRows) -> None:
         from sklearn.metrics import check_scoring  # here, because it takes long to import
 
-        self.estimator, self.examples, self.rows = estimator, examples, rows
+        self.estimator, self.attributes, self.rows = estimator, attributes, rows
         self.copy = clone(estimator)
         self.scorer = check_scoring(self.copy, scoring=estimator.scoring)
 
     def __call__(self, kept: Any) -> float:
         """Score this model."""
-        vars(self.copy).update(self.estimator._attributes(kept, self.examples))
+        vars(self.copy).update(self.attributes(kept))
         X, y, weights = self.rows
         score = float(self.scorer(self.copy, X, y, **({} if weights is None else {"sample_weight": weights})))
         if not math.isfinite(score):

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.callback import with_callbacks
-from sklearn.metrics import r2_score
-from sklearn.utils import column_or_1d
 
-from rosenblatt.data.examples import Examples, widened
-from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch
+from rosenblatt.estimators.base.encoding import NUMBERS, Classes, Numbers
+from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.given_weights import take_weights
 from rosenblatt.estimators.base.online_learner import OnlineLearner
-from rosenblatt.learn.epochs import InMemory
-from rosenblatt.learn.models import Model
-from rosenblatt.learn.overflow import check_scores
-from rosenblatt.learn.schemes import TWO, Scheme
 
 Array = np.ndarray[Any, Any]
 
@@ -25,25 +19,7 @@ Array = np.ndarray[Any, Any]
 class OnlineRegressor(RegressorMixin, OnlineLearner):
     """An online learner of numbers."""
 
-    def _publish(self, kept: Model) -> None:
-        super()._publish(kept)
-        self.coef_ = self.coef_[0]
-
-    def _scheme(self, classes: int, labels: bool) -> Scheme:
-        return TWO
-
-    def _encode_target(self, y: Any, rows: Any, weights: Array | None, known: Array | None) -> tuple[Any, ...]:
-        y = column_or_1d(y, warn=True)
-        if y.dtype.kind in "mM" and np.isnat(y).any():  # NumPy would take NaT as the smallest integer
-            raise ValueError(f"Input y contains NaT at row {int(np.argmax(np.isnat(y)))}.")
-        try:
-            target = np.ascontiguousarray(y, dtype=widened(rows.values.dtype))
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"y must be numbers for regression: {error}.") from error
-        if not np.isfinite(target).all():
-            row = int(np.flatnonzero(~np.isfinite(target))[0])
-            raise ValueError(f"Input y contains NaN or infinity at row {row}.")
-        return target, None, weights
+    _target: ClassVar[Classes | Numbers] = NUMBERS
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -73,7 +49,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, coef_init, intercept_init, (X_val, y_val, sample_weight_val))
+        return self._fit(X, y, sample_weight, (coef_init, intercept_init), (X_val, y_val, sample_weight_val))
 
     @classmethod
     def from_weights(cls, coef: Any, intercept: Any = 0.0, **params: Any) -> Any:
@@ -107,22 +83,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         -------
         self
         """
-        self._validate_params()
-        plan = self._plan()
-        first = self._begins(plan)
-        dtype = None if first else self._state.dtype
-        examples = self._examples(X, y, sample_weight, reset=first, dtype=dtype)
-        self._check_rows(plan, examples)
-        source = InMemory(examples)
-        state = self._new_state(source, plan) if first else self._state_now(plan)
-        one_epoch(self, self._solver(plan, state), source)
-        return self
-
-    def _held_out_score(self, kept: Model, examples: Examples, rows: Array) -> float:
-        """Weighted R² on held-out rows."""
-        mass = None if examples.weights is None else examples.weights[rows]
-        said = check_scores(kept.scores(examples.rows, rows))
-        return float(r2_score(examples.target[rows], said, sample_weight=mass))
+        return self._one_more_epoch(X, y, sample_weight)
 
     def predict(self, X: Any) -> Array:
         """Predicted values of rows.
@@ -135,4 +96,4 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         -------
         ndarray of shape (n,)
         """
-        return self._answer(self._scores(X), X)
+        return self._reader.answer(self._scores(X), X)

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from rosenblatt.data.examples import read_only
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.probe_report import ProbeReport
-from rosenblatt.estimators.base.report import Report
 from rosenblatt.learn.counters import check_tally
 from rosenblatt.learn.models import Planes, UpdateHistory, VotedPlanes
 from rosenblatt.learn.online.average import Average
@@ -24,6 +23,7 @@ from rosenblatt.learn.online.penalty_debt import L1Debt
 from rosenblatt.learn.online.pocket import Pocket
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.online.votes import Votes
+from rosenblatt.learn.report import Report
 from rosenblatt.learn.schemes import REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,13 +28,17 @@ from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Examples, rows_per_call
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
+from rosenblatt.learn.evaluation import whole_problem
 from rosenblatt.learn.kernel.functions import Kernel
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow, largest_diagonal
 from rosenblatt.learn.models import copy_rows
-from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
+from rosenblatt.learn.scans import errors_in
 from rosenblatt.learn.schemes import Scheme
+
+if TYPE_CHECKING:
+    from rosenblatt.learn.kernel.plans import KernelPlan
 
 Array = np.ndarray[Any, Any]
 SINGULAR = 1e-10  # δ below this fraction of K(x, x) is rounding: the row is in the span of the support
@@ -246,7 +250,7 @@ class BudgetSolver(KernelSolver):
 
     state: BudgetState
 
-    def __init__(self, plan: Plan, state: BudgetState) -> None:
+    def __init__(self, plan: KernelPlan, state: BudgetState) -> None:
         self.plan, self.state = plan, state
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:

@@ -15,7 +15,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,16 +24,25 @@ from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.counters import Count
+from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
+from rosenblatt.learn.evaluation import whole_problem
+from rosenblatt.learn.kernel.final_scan import geometric, scan_kernel_model, separators
 from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, GrowingRows, Kernel
 from rosenblatt.learn.models import UpdateHistory, copy_rows
-from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
+from rosenblatt.learn.report import Report
+from rosenblatt.learn.scans import errors_in
 from rosenblatt.learn.schemes import REST, Scheme
 from rosenblatt.learn.tie_rule import rival, wins_tie
+from rosenblatt.prove.mistake_formula import Separator, mistake_bound
+
+if TYPE_CHECKING:
+    from rosenblatt.learn.kernel.plans import KernelPlan
 
 Array = np.ndarray[Any, Any]
+PRODUCTS_PER_SECOND = 1e10  # a low estimate for any machine
 BLOCK = 512  # rows per block
 LOG_ROOM = 1 << 12
 VALUES_AT_ONCE = 1 << 22
@@ -339,6 +348,7 @@ class KernelSolver(Solver):
 
     finished = "separated"
     examples: Examples
+    plan: KernelPlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Keep the rows."""
@@ -352,20 +362,48 @@ class KernelSolver(Solver):
         """R = max √K(x, x), without the bias."""
         return math.sqrt(max(float(self.state.reach2) - float(self.state.kernel.shift), 0.0))
 
+    def worth_a_scan(self, facts: Facts) -> bool:
+        """Whether errors are to be counted at the end."""
+        return True
+
+    def bound(self, lasts: list[Separator]) -> float | None:
+        """The bound on mistakes, from the planes of the last iterate."""
+        return None
+
+    def conclude(self, source: Source, report: Report, kept: KernelModel) -> Report:
+        """Errors, margin and bound, by a scan of all rows, if it is worth one."""
+        if not self.worth_a_scan(source.facts):
+            return report
+        last, outcome = self.plan.keep == "last", report.outcome
+        errors, lows = scan_kernel_model(source, kept, MISTAKE)
+        planes = separators(kept, lows) if self.plan.keep != "vote" else []
+        margin = min((geometric(one) for one in planes), default=None)
+        if outcome == "budget" and (errors == 0 if last else self.clean(source)):
+            outcome = self.finished  # the last epoch made updates, but no row is wrong after it
+        bound = None
+        if outcome == "separated" and self.state.whole and self.plan.budget is None:
+            if not last:
+                planes = separators(self.state.last(), scan_kernel_model(source, self.state.last(), MISTAKE)[1])
+            bound = self.bound(planes)
+        return replace(report, outcome=outcome, errors=errors, margin=margin, bound=bound)
+
 
 class KernelPerceptronSolver(KernelSolver):
     """Makes passes until every row is classified correctly; up to `memory` bytes of kernel values are cached."""
 
     state: KernelState
 
-    def __init__(self, plan: Plan, state: KernelState, memory: float) -> None:
-        self.plan, self.state, self.memory = plan, state, memory
+    def __init__(self, plan: KernelPlan, state: KernelState) -> None:
+        self.plan, self.state = plan, state
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Keep the rows, and record the largest K(x, x)."""
         super().begin(source, records)
         state, weights = self.state, self.examples.weights
-        self.problem, self.cache = whole_problem(self.examples, state.scheme), KernelCache(self.examples, self.memory)
+        self.problem, self.cache = (
+            whole_problem(self.examples, state.scheme),
+            KernelCache(self.examples, self.plan.memory),
+        )
         self.order = self.plan.make_order(self.problem, state.seed)
         state.reach2 = max(state.reach2, largest_diagonal(state.kernel, self.examples))
         if weights is not None:
@@ -392,6 +430,32 @@ class KernelPerceptronSolver(KernelSolver):
         converged = self.counts[Count.VIOLATIONS] == 0 and (self.order.covers or self.clean(source))
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
         return Ending(float(self.counts[Count.LOSS]) / max(self.problem.total, 1e-300), bool(converged), errors)
+
+    def worth_a_scan(self, facts: Facts) -> bool:
+        """If it takes no longer than learning did, or less than a second."""
+        if self.plan.record_errors:
+            return True
+        values = facts.rows * self.state.support.size
+        cheap = values * facts.stored / max(facts.rows, 1) <= PRODUCTS_PER_SECOND
+        return bool(values <= self.state.computed or cheap)
+
+    def bound(self, lasts: list[Separator]) -> float | None:
+        """The bounds of all planes, summed; the bias counts as a feature of the kernel."""
+        state = self.state
+        classes = state.classes if state.scheme.joint else 2
+        bounds = [
+            mistake_bound(Separator(one.low, one.norm2 + one.bias2, 0.0), state.reach2, bias="none", classes=classes)
+            for one in lasts
+        ]
+        return None if any(bound is None for bound in bounds) else float(sum(bounds))  # type: ignore[arg-type]
+
+    def complaint(self, name: str, report: Report) -> str:
+        """Without errors, where they were not counted."""
+        if report.errors is not None:
+            return super().complaint(name, report)
+        return (
+            f"{name} spent its budget of {report.n_epochs} epochs; the last made {report.epochs[-1].updates:,} updates."
+        )
 
 
 def _visit_block(

@@ -27,19 +27,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.data.examples import VALUES_AT_ONCE, Examples
+from rosenblatt.data.examples import VALUES_AT_ONCE, Examples, read_only
+from rosenblatt.learn.criterion import DECISION
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
+from rosenblatt.learn.evaluation import whole_problem
+from rosenblatt.learn.kernel.final_scan import geometric, scan_kernel_model, separators
 from rosenblatt.learn.kernel.functions import Kernel, squared_lengths
 from rosenblatt.learn.kernel.kernel_row_cache import KernelRowCache
 from rosenblatt.learn.kernel.pair_ascent import AscentRows, ascend_in_pairs, gap_of
 from rosenblatt.learn.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
 from rosenblatt.learn.models import copy_rows
-from rosenblatt.learn.online.solver import whole_problem
+from rosenblatt.learn.report import Report
 from rosenblatt.learn.schemes import Scheme
+
+if TYPE_CHECKING:
+    from rosenblatt.learn.kernel.plans import KernelDualPlan
 
 Array = np.ndarray[Any, Any]
 STEPS_PER_ROW = 100  # of a round at most, for each row of the working set
@@ -175,10 +181,13 @@ class KernelDualSolver(KernelSolver):
     finished = "solved"
     iterates = True
     definite = False  # whether the kernel has been found to be positive semidefinite
+    continues = False  # the state holds all training rows; prediction needs only the support
+    complains = ("budget", "stalled")
     state: KernelDualState
+    plan: KernelDualPlan
 
-    def __init__(self, state: KernelDualState, tol: float, memory: float) -> None:
-        self.state, self.tol, self.memory = state, tol, memory
+    def __init__(self, plan: KernelDualPlan, state: KernelDualState) -> None:
+        self.plan, self.state, self.tol = plan, state, plan.tol
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Keep the rows and their K̂(x, x); the cache of kernel rows starts empty."""
@@ -199,7 +208,7 @@ class KernelDualSolver(KernelSolver):
     def _new_cache(self, dtype: Any, precision: Any) -> None:
         n = self.diagonal.size
         largest_part = max((one.rows.size for one in self.state.planes if one.rows.size < n), default=0)
-        self.cache = KernelRowCache(self.examples, self.state.kernel, self.memory, largest_part, dtype, precision)
+        self.cache = KernelRowCache(self.examples, self.state.kernel, self.plan.memory, largest_part, dtype, precision)
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One round of each plane that is not solved yet."""
@@ -235,9 +244,34 @@ class KernelDualSolver(KernelSolver):
             self._new_cache(np.float64, self.examples.dtype)
         yield PartOfEpoch(self.examples.size, state.updates - before)
 
-    def check_all(self) -> None:
-        """Make every gap include a bound on its rounding."""
+    @property
+    def described(self) -> dict[str, Any]:
+        """The rows with α > 0 in some plane."""
+        return {"support_": read_only(self.state.support_rows())}
+
+    def conclude(self, source: Source, report: Report, kept: KernelModel) -> Report:
+        """Errors and margin, and the largest gap, which includes a bound on its rounding."""
         self._check([one for one in self.state.planes if not one.checked])
+        errors, lows = scan_kernel_model(source, kept, DECISION)
+        margin = min(geometric(one) for one in separators(kept, lows))
+        return replace(report, errors=errors, margin=margin, gap=self.state.gap)
+
+    def complaint(self, name: str, report: Report) -> str:
+        """The budget was spent, or the gap could not be lowered."""
+        if report.outcome == "budget":
+            return (
+                f"{name} spent its budget of {report.n_epochs} rounds with a relative duality gap of "
+                f"{report.gap:.2g}, above tol={self.tol}. Scale the features, or give it more rounds (max_epochs)."
+            )
+        if report.gap == np.inf:
+            return (
+                f"{name} stalled with a kernel that is not positive semidefinite, so that nothing tells how far it is "
+                "from the optimum."
+            )
+        return (
+            f"{name} stalled with a relative duality gap of {report.gap:.2g}, above tol={self.tol}: scale the "
+            "features, or lower C."
+        )
 
     def _check(self, planes: list[BinaryDual]) -> None:
         """Compute f of these planes again, and their gaps; give up those that checks no longer improve."""

@@ -14,8 +14,8 @@ import numpy as np
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
+from rosenblatt.learn.evaluation import problems
 from rosenblatt.learn.linear.proximal_gradient import CertifiedSolver, SmoothedObjective, store_point
-from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.overflow import all_finite
 
 

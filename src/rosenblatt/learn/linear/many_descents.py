@@ -17,7 +17,7 @@ from rosenblatt.data.examples import radius2, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.epochs import Patience
 from rosenblatt.learn.linear.descent_columns import DescentColumns, DescentMachines, settle, sweep_descents
-from rosenblatt.learn.linear.stochastic import ObjectivePlan
+from rosenblatt.learn.linear.objective_plan import ObjectivePlan
 from rosenblatt.learn.online.many_settings import FoldRows, column_scores_of, fold_patterns
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.overflow import all_finite

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,14 +18,20 @@ from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
+from rosenblatt.learn.evaluation import problems
 from rosenblatt.learn.linear.lbfgs import LimitedMemory
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent, default_batch
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import RowReader, find_bad_row, largest, to_host
 from rosenblatt.learn.linear.scaled_objective import Minimum
-from rosenblatt.learn.linear.stochastic import ObjectivePlan
-from rosenblatt.learn.online.solver import LinearSolver, problems
+from rosenblatt.learn.linear.stochastic import ObjectiveSolver
+from rosenblatt.learn.models import Model
 from rosenblatt.learn.online.state import State
+from rosenblatt.learn.overflow import check_objective
+from rosenblatt.learn.report import Report
+
+if TYPE_CHECKING:
+    from rosenblatt.learn.linear.objective_plan import ObjectivePlan
 
 FEWEST_STEPS = 640  # of a fit without max_epochs
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 100
@@ -36,11 +44,10 @@ def default_passes(rows: int) -> int:
     return min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(FEWEST_STEPS / steps)))
 
 
-class MiniBatchSolver(LinearSolver):
+class MiniBatchSolver(ObjectiveSolver):
     """Passes in mini-batches, then iterations of L-BFGS if `finish`."""
 
     finished = "solved"
-    plan: ObjectivePlan
 
     def __init__(self, plan: ObjectivePlan, state: State, passes: int, finish: bool) -> None:
         super().__init__(plan, state)
@@ -131,3 +138,23 @@ class MiniBatchSolver(LinearSolver):
     def copy(self) -> State:
         """A copy that shares the weights, which are replaced and never written to."""
         return self.state.shallow()
+
+    def conclude(self, source: Source, report: Report, kept: Model) -> Report:
+        """Errors, the objective and its gradient, by a pass of matrix products."""
+        found = self.minimum()
+        loss, penalty = float(found.loss[0]), float(found.penalty[0])
+        return replace(
+            report,
+            errors=found.errors if self.plan.counts_errors else None,
+            objective=check_objective(loss + penalty),
+            data_loss=loss,
+            penalty=penalty,
+            gradient_norm=float(found.gradient[0]),
+        )
+
+    def complaint(self, name: str, report: Report) -> str:
+        """The budget ended, with a gradient of this length."""
+        return (
+            f"{name} spent its budget of {report.n_epochs} epochs; the gradient has length "
+            f'{report.gradient_norm:.3g}. solver="minibatch+lbfgs" continues to the minimum.'
+        )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,22 +21,39 @@ import numpy as np
 from rosenblatt.compiling import compiled
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.linear.stochastic import ObjectivePlan, StochasticSolver, check_weights
+from rosenblatt.learn.linear.objective_plan import ObjectivePlan
+from rosenblatt.learn.linear.stochastic import StochasticSolver, check_weights
 from rosenblatt.learn.linear.stochastic_visits import SMALLEST_SCALE
+from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.state import State
+from rosenblatt.learn.plan import Needs
 from rosenblatt.learn.rows import add, dot, norm
 
 Array = np.ndarray[Any, Any]
 FEWEST_VISITS = 1 << 10  # per call, if rows are visited repeatedly
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PegasosPlan(ObjectivePlan):
     """The settings of a support vector machine trained by Pegasos."""
 
+    loss: str = "hinge"
     batch_size: int = 1
     project: bool = False
+
+    @property
+    def needs(self) -> Needs:
+        """A batch must not end where a part of the rows does."""
+        needs = super().needs
+        if self.batch_size == 1:
+            return needs
+        why = "its mini-batches must not end where a part of the file ends"
+        return replace(needs, memory=f"{{name}} cannot learn from files because {why}: use fit, in memory.")
+
+    def follow(self, state: State) -> PegasosSolver:
+        """The only solver."""
+        return PegasosSolver(self, state)
 
     def past_burn_in(self, t: float, radius2: float) -> bool:
         """Whether the method's bound F ≤ F* + (√λ + R)²(1 + ln t)/2λt guarantees more than w = 0 does, F(0) = 1."""
@@ -119,6 +136,10 @@ class PegasosSolver(StochasticSolver):
     def new_pass(self, rows: Any, mass: float) -> PegasosPass:
         """A new pass."""
         return PegasosPass(self.plan, self.state)
+
+    def penalty(self, kept: Planes) -> float:
+        """½λ(‖w‖² + b²)."""
+        return super().penalty(kept) + 0.5 * self.plan.alpha * float(np.square(kept.intercept, dtype=np.float64).sum())
 
 
 class PegasosPass:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,10 +33,10 @@ from rosenblatt.data.examples import Dense, spans
 from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.linear.compiled_losses import loss_slope, loss_value, near
 from rosenblatt.learn.linear.duality_gap import GapBound
-from rosenblatt.learn.linear.stochastic import ObjectivePlan
+from rosenblatt.learn.linear.stochastic import ObjectiveSolver
 from rosenblatt.learn.linear.stochastic_visits import (
     RESIDUAL,
     SOFTMAX,
@@ -47,11 +47,14 @@ from rosenblatt.learn.linear.stochastic_visits import (
     softmax_slopes,
 )
 from rosenblatt.learn.online.first_order import is_on
-from rosenblatt.learn.online.solver import LinearSolver, problems
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.rows import ONE, add
 from rosenblatt.learn.schemes import Scheme
+
+if TYPE_CHECKING:
+    from rosenblatt.learn.linear.objective_plan import ObjectivePlan
+    from rosenblatt.learn.report import Report
 
 Array = np.ndarray[Any, Any]
 CHECKS = 5  # in a row that do not halve the gap, before a fit is given up as stalled
@@ -261,14 +264,13 @@ class AcceleratedDescent:
         return there + objective.penalty(W), move
 
 
-class CertifiedSolver(LinearSolver):
+class CertifiedSolver(ObjectiveSolver):
     """A solver that has solved its problem only if a duality gap proves that F is within tol·F of the minimum.
 
     F is replaced by tol times the loss's unit where that is larger, because no fraction is small if the minimum is 0.
     """
 
     finished = "solved"
-    plan: ObjectivePlan
     objective: SmoothedObjective
     lowest, checks, next_check = math.inf, 0, 0
 
@@ -363,6 +365,11 @@ class BatchSolver(CertifiedSolver):
     def copy(self) -> State:
         """A copy that shares the weights, which are replaced and never written to."""
         return self.state.shallow()
+
+    def measured(self, report: Report) -> float | None:
+        """That of the last record, if it is of the model returned and was not smoothed."""
+        last = report.epochs[-1]
+        return None if self.plan.loss_class.kinked or last.epoch != self.state.epoch else float(last.loss)
 
 
 def store_point(machine: Machine, objective: SmoothedObjective, point: Iterate) -> None:

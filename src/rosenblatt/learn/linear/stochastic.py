@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,15 +21,8 @@ from rosenblatt.data.examples import Dense, Sparse, rows_per_call
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Source
-from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.linear.losses import CODES, LOSSES, Loss
-from rosenblatt.learn.linear.penalties import PENALTIES, Penalty
+from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.linear.stochastic_visits import (
-    FIXED,
-    HARMONIC,
-    MARGIN,
-    RESIDUAL,
-    ROOT,
     SOFTMAX,
     DescentPlane,
     DescentPlanes,
@@ -39,84 +32,21 @@ from rosenblatt.learn.linear.stochastic_visits import (
     partial,
     softmax_slopes,
 )
+from rosenblatt.learn.models import Model, Planes
+from rosenblatt.learn.online.conclusion import scanned
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.penalty_debt import L1Debt
-from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
+from rosenblatt.learn.online.solver import LinearSolver
 from rosenblatt.learn.online.state import Machine, State, lay_out
 from rosenblatt.learn.online.votes import NO_LOG
-from rosenblatt.learn.overflow import all_finite
+from rosenblatt.learn.overflow import all_finite, check_objective
 from rosenblatt.learn.repeated_visits import check_total
-from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.report import Report
+
+if TYPE_CHECKING:
+    from rosenblatt.learn.linear.objective_plan import ObjectivePlan
 
 Array = np.ndarray[Any, Any]
-BIAS_CURVATURE = 0.01  # the curvature that the schedule of the unpenalised intercept assumes
-
-
-@dataclass(frozen=True)
-class ObjectivePlan(Plan):
-    """The objective and how it is minimised; `rule` only decides which rows are misclassified."""
-
-    loss: str = "log"
-    penalty: str | None = "l2"
-    alpha: float = 1e-4
-    ratio: float = 0.15
-    width: float = 0.1
-    tol: float = 1e-4
-    patience: int = 5
-
-    @property
-    def loss_class(self) -> type[Loss]:
-        """The loss."""
-        return LOSSES[self.loss]
-
-    @property
-    def penalty_class(self) -> type[Penalty]:
-        """The penalty."""
-        return PENALTIES[self.penalty]
-
-    def penalty_of(self, coef: Array) -> float:
-        """α·P(W)."""
-        return self.penalty_class.value(coef.astype(np.float64), self.alpha, self.ratio)
-
-    def past_burn_in(self, t: float, radius2: float) -> bool:
-        """Whether the objective after t steps is past the burn-in, so that it can be used for stopping."""
-        return True
-
-    def descent_settings(self, epoch: int, reach: float, scheme: Scheme, visits: float = 1.0) -> DescentSettings:
-        """Loss, penalty and schedule for compiled code; reach = max‖x‖², visits: the visits of an epoch.
-
-        "optimal" is η = 1/(α(t + t₀)), with t₀ such that the first step overshoots on no row. The intercept has its own
-        step size, which starts at half of what would not overshoot and decreases as if it were penalised. Without a
-        penalty both decrease with the square root of the epochs.
-        """
-        l1, l2 = self.penalty_class.parts(self.alpha, self.ratio) or (0.0, 0.0)
-        bias = 0.0 if self.bias == "none" else 1.0
-        steep = self.loss_class.steep if math.isfinite(self.loss_class.steep) else 1.0
-        bias_eta, strength = 1.0 / ((1.0 + bias) * steep), l1 + l2
-        eta, power = bias_eta / max(reach, 1e-12), HARMONIC
-        if not eta > 0.0:
-            raise NotFiniteError("The squared length of a row overflows, so that no step size is small enough")
-        fade, bias_fade = eta * strength, bias_eta * max(strength, BIAS_CURVATURE)
-        if not strength:
-            fade, bias_fade, power = 1.0 / visits, 1.0 / visits, ROOT
-        if self.rate in ("1/t", "1/sqrt(t)"):
-            eta, fade, power = 1.0, 1.0, HARMONIC if self.rate == "1/t" else ROOT
-        elif not isinstance(self.rate, str):
-            eta, fade, power = self.constant_rate(epoch), 0.0, FIXED
-        if self.rate != "optimal":
-            bias_eta, bias_fade = eta, fade
-        kind = RESIDUAL if self.loss_class.of == "residual" else SOFTMAX if scheme.joint else MARGIN
-        capped = not math.isfinite(self.loss_class.steep)
-        return DescentSettings(
-            CODES[self.loss], self.width, kind, capped, l1, l2, eta, fade, power, bias, bias_eta, bias_fade
-        )
-
-    def constant_rate(self, epoch: int) -> float:
-        """η of this epoch: the given number, or the value of a callable."""
-        eta = float(self.rate(epoch) if callable(self.rate) else self.rate)
-        if not (math.isfinite(eta) and eta > 0):
-            raise ValueError(f"learning_rate({epoch}) returned {eta}: a rate must be finite and above 0.")
-        return eta
 
 
 # -- the value of the objective --------------------------------------------------------------------------------------
@@ -163,10 +93,46 @@ class TotalLoss:
 # -- stochastic descent ----------------------------------------------------------------------------------------------
 
 
-class StochasticSolver(LinearSolver):
-    """Makes one step per row, until the objective, averaged over each pass, stops decreasing."""
+class ObjectiveSolver(LinearSolver):
+    """A solver that minimises an objective, which the final scan measures."""
 
     plan: ObjectivePlan
+
+    def measured(self, report: Report) -> float | None:
+        """The objective of the model, if the last epoch measured it; else the scan does."""
+        return None
+
+    def penalty(self, kept: Planes) -> float:
+        """α·P of the model."""
+        return self.plan.penalty_of(kept.coef)
+
+    def conclude(self, source: Source, report: Report, kept: Model) -> Report:
+        """Errors and margin, and the objective; of numbers only a tube makes some wrong."""
+        assert isinstance(kept, Planes)
+        plan, found = self.plan, self.measured(report)
+        report = scanned(report, self, source, kept, TotalLoss(plan) if found is None else None)
+        if found is None:
+            assert report.objective is not None
+            found = report.objective + self.penalty(kept)
+        # w = 0 has loss 0 but classifies nothing.
+        nothing = report.outcome == "solved" and plan.loss == "perceptron" and not kept.coef.any()
+        return replace(
+            report,
+            outcome="stalled" if nothing else report.outcome,
+            objective=check_objective(found),
+            errors=report.errors if plan.counts_errors else None,
+        )
+
+    def complaint(self, name: str, report: Report) -> str:
+        """The budget ended before the objective did."""
+        return (
+            f"{name} spent its budget of {report.n_epochs} epochs while the objective still fell by more than "
+            f"tol={self.plan.tol:g} of itself. Raise max_epochs to get lower, or raise tol to stop sooner."
+        )
+
+
+class StochasticSolver(ObjectiveSolver):
+    """Makes one step per row, until the objective, averaged over each pass, stops decreasing."""
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Set R, and continue the patience of the epochs so far."""

@@ -25,7 +25,7 @@ e_k = [k ≠ y], G_k = w_k·x̂ + e_k
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,15 +34,20 @@ from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Dense, read_only, spans
 from rosenblatt.data.prefetching import prefetch
 from rosenblatt.learn.counters import Count
+from rosenblatt.learn.criterion import DECISION, Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.evaluation import Problem
+from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.linear.stochastic_visits import add_all, code_of
+from rosenblatt.learn.models import Model
 from rosenblatt.learn.online.first_order import is_on
-from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
+from rosenblatt.learn.online.solver import LinearPlan, LinearSolver
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.orders import Shuffled
+from rosenblatt.learn.overflow import check_objective
+from rosenblatt.learn.plan import Needs
+from rosenblatt.learn.report import Report
 from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, usual_lines
-from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]
 SCAN_RATIO = 3.0  # a scan is made once the estimated gap is at most this many times the tolerance
@@ -53,8 +58,8 @@ CURVE, CAP = 0, 1
 ESTIMATE, STEPS, KEPT = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class DualPlan(Plan):
+@dataclass(frozen=True, kw_only=True)
+class DualPlan(LinearPlan):
     """The problem of a support vector machine, and the tolerance of its solution."""
 
     squared: bool = False
@@ -62,6 +67,27 @@ class DualPlan(Plan):
     scale: float = 1.0  # B, 0 without intercept
     tol: float = 1e-3
     shrinking: bool = True
+
+    @property
+    def criterion(self) -> Criterion:
+        """A row is wrong as `predict` decides."""
+        return DECISION
+
+    @property
+    def needs(self) -> Needs:
+        """All rows: each has a dual variable."""
+        why = "{name} cannot learn from files because its dual needs all rows at once: use fit, in memory."
+        return Needs(why, "its state is more than weights, and does not mix")
+
+    def scheme(self, classes: int, labels: bool) -> Scheme:
+        """Classes together (Crammer and Singer), or each against the rest."""
+        if classes <= 2 and not labels:
+            return TWO
+        return JOINT if self.multiclass == "crammer_singer" and not labels else REST
+
+    def follow(self, state: State) -> DualSolver:
+        """The only solver; its α start at 0."""
+        return DualSolver(self, state)
 
 
 class DualVariables(NamedTuple):
@@ -447,3 +473,19 @@ class DualSolver(LinearSolver):
             "support_": read_only(support),
             "dual_coef_": read_only(np.ascontiguousarray(shares[support].T)),
         }
+
+    def conclude(self, source: Source, report: Report, kept: Model) -> Report:
+        """Errors, margin, the duality gap and the objective, by a scan of all rows."""
+        report = super().conclude(source, report, kept)
+        dual, gap = self.ascent.dual(), self.ascent.gap()
+        relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
+        closed = relative <= self.plan.tol
+        outcome = "solved" if closed else "stalled" if report.outcome == "solved" else report.outcome
+        return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
+
+    def complaint(self, name: str, report: Report) -> str:
+        """The budget ended before the gap was closed."""
+        return (
+            f"{name} spent its budget of {report.n_epochs} epochs before its relative duality gap was below "
+            f"tol={self.plan.tol:g}. Raise max_epochs or tol, or scale the features."
+        )

@@ -21,16 +21,20 @@ from scipy.special import expit
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Sparse
+from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Solver, Source
+from rosenblatt.learn.evaluation import whole_problem
 from rosenblatt.learn.models import copy_rows
-from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
 from rosenblatt.learn.orders import Cyclic, visited
 from rosenblatt.learn.overflow import all_finite
-from rosenblatt.learn.schemes import JOINT
+from rosenblatt.learn.plan import Needs, Plan, class_count
+from rosenblatt.learn.report import Report
+from rosenblatt.learn.scans import errors_in
+from rosenblatt.learn.schemes import JOINT, Scheme
 
 Array = np.ndarray[Any, Any]
+MOST_EPOCHS, MOST_STEPS = 2_000, 10_000
 ROWS_AT_ONCE = 1 << 12
 PATIENT_EPOCHS, PATIENT_STEPS = 10, 100
 SMALL_LOSS = 0.02  # as a fraction of the loss of a random guess
@@ -427,6 +431,68 @@ class BackpropagationPass:
         return loss
 
 
+@dataclass(frozen=True, kw_only=True)
+class NetworkPlan(Plan):
+    """The layers before the last, the objective and the optimiser."""
+
+    layers: tuple[Layer, ...]
+    loss: str
+    alpha: float
+    optimiser: Optimiser
+    batch: int
+    tol: float
+    patience: float | None  # epochs without a lower loss; None: by the number of steps
+
+    @property
+    def needs(self) -> Needs:
+        """Weights of layers do not mix."""
+        return Needs(self.why_not_in_parts, "only weights of linear learners can be mixed", radius=True)
+
+    def scheme(self, classes: int, labels: bool) -> Scheme:
+        """One output per class."""
+        return JOINT
+
+    def limit(self, facts: Facts) -> int:
+        """Fewer epochs of many steps."""
+        steps = -(-facts.rows // self.batch)
+        return self.max_epochs or min(max(MOST_EPOCHS, MOST_STEPS // max(steps, 1)), super().limit(facts))
+
+    def new_state(self, source: Source, seed: int, weights: Any = None) -> NetworkState:
+        """Random weights."""
+        facts = source.facts
+        last = Layer(class_count(facts), "identity" if self.loss == "cross-entropy" else "logistic")
+        net = Architecture(facts.n_features, (*self.layers, last), self.loss, self.alpha)
+        return new_network_state(net, seed, facts.dtype)
+
+    def follow(self, state: NetworkState) -> NetworkSolver:
+        """The only solver."""
+        return NetworkSolver(self, state)
+
+    def refuse_change(self, state: NetworkState) -> None:
+        """Nothing: the layers of the first call stay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkReport(Report):
+    """How the training of a network ended.
+
+    Attributes
+    ----------
+    loss : float
+        The mean loss over the last epoch. "separated" means that it is small and that every training row is right,
+        "stalled" that it stopped improving; `margin` and `bound` are None.
+    """
+
+    loss: float = float("nan")
+
+    def __str__(self) -> str:
+        """The report in words."""
+        lines = super().__str__().splitlines()
+        if self.outcome == "stalled":
+            lines[0] = "stalled: the loss stopped improving"
+        return "\n".join([*lines, f"  loss     {self.loss:.6g}"])
+
+
 class NetworkSolver(Solver):
     """Makes epochs of mini-batches until the loss has not decreased by `tol` of itself for `patience` epochs.
 
@@ -437,17 +503,14 @@ class NetworkSolver(Solver):
 
     state: NetworkState
 
-    def __init__(
-        self, plan: Plan, state: NetworkState, optimiser: Optimiser, batch: int, tol: float, patience: float | None
-    ) -> None:
-        self.plan, self.state, self.optimiser, self.batch = plan, state, optimiser, batch
-        self.stopping = tol, patience
+    def __init__(self, plan: NetworkPlan, state: NetworkState) -> None:
+        self.plan, self.state = plan, state
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Continue the patience of the epochs so far."""
-        tol, patience = self.stopping
+        tol, patience = self.plan.tol, self.plan.patience
         if patience is None:
-            steps = -(-source.facts.rows // self.batch)
+            steps = -(-source.facts.rows // self.plan.batch)
             patience = max(PATIENT_EPOCHS, -(-PATIENT_STEPS // max(steps, 1)))
         self.patience = Patience(tol, patience, cumulative=True)
         for record in records:
@@ -466,7 +529,7 @@ class NetworkSolver(Solver):
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
         """One pass: a batch may span parts."""
-        state, run = self.state, BackpropagationPass(self.state, self.optimiser, self.batch)
+        state, run = self.state, BackpropagationPass(self.state, self.plan.optimiser, self.plan.batch)
         for examples in source.parts(state.epoch):
             before, problem = state.updates, whole_problem(examples, JOINT)
             order = self.plan.make_order(problem, state.seed) if source.whole else Cyclic(problem.size)
@@ -479,3 +542,21 @@ class NetworkSolver(Solver):
         errors = errors_in(source, self.model()) if self.plan.record_errors else None
         spent = self.patience.spent(self.loss)
         return Ending(self.loss, self._separates(source, self.loss) or spent, errors)
+
+    def snapshot(self) -> NetworkModel:
+        """A copy: later training must not change it."""
+        kept = self.state.kept()
+        return replace(kept, flat=kept.flat.copy())
+
+    def conclude(self, source: Source, report: Report, kept: NetworkModel) -> NetworkReport:
+        """Errors, and the loss of the epoch that is the model."""
+        loss = report.epochs[self.state.epoch - 1].loss
+        return NetworkReport(**{**report.__dict__, "errors": errors_in(source, kept)}, loss=loss)
+
+    def complaint(self, name: str, report: Report) -> str:
+        """The budget ended while the loss still fell."""
+        return (
+            f"{name} spent its budget of {report.n_epochs} epochs while the loss, now {report.epochs[-1].loss:.3g}, "
+            f"still fell; {report.errors:,} of {report.rows:,} training rows are wrong. More epochs (max_epochs) may "
+            "help."
+        )

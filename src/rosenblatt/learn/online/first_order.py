@@ -18,7 +18,7 @@ from rosenblatt.compiling import compiled
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
 from rosenblatt.learn.rows import add, add_both, add_class, add_pair, dot, dots, norm
-from rosenblatt.learn.tie_rule import rival, wins_tie
+from rosenblatt.learn.tie_rule import edge, rival, wins_tie
 
 Array = np.ndarray[Any, Any]
 
@@ -74,12 +74,6 @@ class SeparatePlanes(NamedTuple):
     v: Array
     scores: Array
     moves: Array
-
-
-@compiled
-def edge(itemsize: int, y: float, f: float, tube: float) -> float:
-    """The rounding error allowed in |y − f|, because a step puts a row exactly on the edge of its tube."""
-    return (2e-15 if itemsize == 8 else 1e-6) * max(abs(y), abs(f), tube)
 
 
 @compiled

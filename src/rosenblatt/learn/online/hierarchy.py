@@ -12,6 +12,7 @@ and τx is added to the nodes of y's path that are not on ŷ's, and subtracted f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -21,15 +22,18 @@ import numpy as np
 from rosenblatt.data.examples import Examples, Sparse, rows_per_call
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
+from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, PartOfEpoch, Solver, Source
-from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.hierarchy_visits import TreeNodes
-from rosenblatt.learn.online.rules import CONSTANT, squared_bias_feature
-from rosenblatt.learn.online.solver import Plan, errors_in, whole_problem
+from rosenblatt.learn.evaluation import Problem, whole_problem
+from rosenblatt.learn.models import Planes, lengths2
+from rosenblatt.learn.online.hierarchy_visits import TreeNodes, TreeSettings
+from rosenblatt.learn.online.rules import squared_bias_feature
 from rosenblatt.learn.online.votes import NO_LOG
+from rosenblatt.learn.plan import Needs, Plan
 from rosenblatt.learn.repeated_visits import VisitLimit
-from rosenblatt.learn.schemes import JOINT, TWO
+from rosenblatt.learn.report import Report
+from rosenblatt.learn.scans import errors_in, scan
+from rosenblatt.learn.schemes import JOINT, TWO, Scheme
 from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
@@ -208,17 +212,68 @@ def _branches(state: TreeState, rows: Any) -> TreeNodes:
     return TreeNodes(state.coef, state.intercept, state.total, state.total_b, *scores, state.tree.on)
 
 
-def visit_rows(problem: Problem, piece: Array, plan: Plan, state: TreeState, repeats: VisitLimit) -> None:
+def visit_rows(problem: Problem, piece: Array, plan: TreePlan, state: TreeState, repeats: VisitLimit) -> None:
     """Learn from these rows, one by one."""
-    rule = plan.rule.encode(1.0, CONSTANT, float(squared_bias_feature(plan.bias, 0.0)))
+    how = TreeSettings(float(squared_bias_feature(plan.bias, 0.0)))
     learner, tally = _branches(state, problem.rows), state.tally
     most = rows_per_call(problem.per_row * state.intercept.size)
     tally[Count.POSITION] = 0.0
     repeats.begin(piece.size)
     while tally[Count.POSITION] < piece.size:
         visits = repeats.few(most)
-        left = sweep(learner, problem.task, piece, rule, tally, NO_LOG, visits)
+        left = sweep(learner, problem.task, piece, how, tally, NO_LOG, visits)
         repeats.spend(visits - left)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreePlan(Plan):
+    """The tree as it was given, and the bias."""
+
+    tree: Any = None
+    bias: str | float = "unit"
+
+    @property
+    def needs(self) -> Needs:
+        """Vectors of nodes do not mix."""
+        return Needs(self.why_not_in_parts, "only weights of linear learners can be mixed", radius=True)
+
+    def scheme(self, classes: int, labels: bool) -> Scheme:
+        """Classes are compared with each other."""
+        return TWO if classes == 2 else JOINT
+
+    def new_state(self, source: Source, seed: int, weights: Any = None) -> TreeState:
+        """All vectors at zero."""
+        facts = source.facts
+        assert facts.classes is not None
+        tree = make_tree(self.tree, facts.classes.tolist())
+        return new_tree_state(tree, facts.n_features, facts.dtype, seed, self.keep == "average")
+
+    def follow(self, state: TreeState) -> TreeSolver:
+        """The only solver."""
+        return TreeSolver(self, state)
+
+    def refuse_change(self, state: TreeState) -> None:
+        """`keep` stays as it was."""
+        if (state.total_b.size > 0) != (self.keep == "average"):
+            raise ValueError(f"keep must not change between calls of partial_fit; it is now {self.keep!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeReport(Report):
+    """How the fit of a tree of classes ended.
+
+    Attributes
+    ----------
+    tree_distance : float
+        Mean number of tree edges between the true and the predicted class over the training rows, by weight.
+    """
+
+    tree_distance: float = float("nan")
+
+    def __str__(self) -> str:
+        """The report in words."""
+        right = "" if self.errors is None else f", accuracy {1 - self.errors / self.rows:.4f}"
+        return f"{super().__str__()}\n  tree     {self.tree_distance:.4g} edges from the truth on average{right}"
 
 
 class TreeSolver(Solver):
@@ -227,7 +282,7 @@ class TreeSolver(Solver):
     finished = "separated"
     state: TreeState
 
-    def __init__(self, plan: Plan, state: TreeState) -> None:
+    def __init__(self, plan: TreePlan, state: TreeState) -> None:
         self.plan, self.state = plan, state
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
@@ -251,6 +306,21 @@ class TreeSolver(Solver):
     def clean(self, source: Source) -> bool:
         """Whether the last iterate classifies every row correctly."""
         return errors_in(source, self.state.last()) == 0
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The tree edges between classes."""
+        return {"distances_": self.state.tree.distances()}
+
+    def conclude(self, source: Source, report: Report, kept: Planes) -> TreeReport:
+        """Errors, margin and tree distance, by a scan of all rows."""
+        (seen,) = scan(source, MISTAKE, kept)
+        length, outcome = math.sqrt(float(lengths2(kept.coef).sum())), report.outcome
+        if outcome == "budget" and (seen.errors == 0 if self.plan.keep == "last" else self.clean(source)):
+            outcome = self.finished  # the last epoch made updates, but no row is wrong after it
+        far, mass = np.sum(list(source.ask(Distance(kept, self.state.tree))), axis=0)
+        found = {"outcome": outcome, "errors": seen.errors, "margin": float(seen.lows[0]) / length if length else 0.0}
+        return TreeReport(**report.__dict__ | found, tree_distance=float(far / mass))
 
 
 @dataclass(frozen=True)

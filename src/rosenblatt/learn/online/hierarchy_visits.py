@@ -8,7 +8,6 @@ import numpy as np
 
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.first_order import UpdateLog
-from rosenblatt.learn.online.rules import Encoded
 from rosenblatt.learn.rows import add_class, dots, norm
 
 Array = np.ndarray[Any, Any]
@@ -29,8 +28,14 @@ class TreeNodes(NamedTuple):
     on: Array
 
 
+class TreeSettings(NamedTuple):
+    """The settings for compiled code."""
+
+    bias: float  # c²
+
+
 def visit_tree(
-    learner: TreeNodes, rows: Any, y: Array, i: Any, share: float, rule: Encoded, tally: Array, log: UpdateLog
+    learner: TreeNodes, rows: Any, y: Array, i: Any, share: float, how: TreeSettings, tally: Array, log: UpdateLog
 ) -> bool:
     """Add to the path of the true class and subtract from that of the predicted one, where they differ."""
     nodes, scores, on = learner.nodes, learner.scores, learner.on
@@ -59,7 +64,7 @@ def visit_tree(
     lack = scores[best] - scores[true] + np.sqrt(gamma)
     tally[Count.VIOLATIONS] += 1.0
     tally[Count.LOSS] += share * lack
-    q = norm(rows, i) + rule.bias
+    q = norm(rows, i) + how.bias
     if q == 0.0:
         return False  # an empty row: no step changes its score
     step = share * lack / (gamma * q)
@@ -67,9 +72,9 @@ def visit_tree(
         if on[true, v] != on[best, v]:
             signed = step if on[true, v] != 0 else -step
             add_class(rows, i, signed, learner.w, v)
-            learner.b[v] += signed * rule.bias
+            learner.b[v] += signed * how.bias
             if learner.v.size > 0:
                 add_class(rows, i, tally[Count.CLOCK] * signed, learner.u, v)
-                learner.v[v] += tally[Count.CLOCK] * signed * rule.bias
+                learner.v[v] += tally[Count.CLOCK] * signed * how.bias
     tally[Count.UPDATES] += 1.0
     return True

@@ -26,7 +26,7 @@ from rosenblatt.learn.online.column_sweeps import (
     sweep_columns,
     sweep_single,
 )
-from rosenblatt.learn.online.rules import AROW, CONSTANT, PERCEPTRON, Encoded
+from rosenblatt.learn.online.rules import AROW, CONSTANT, PERCEPTRON, Encoded, criterion_of
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.simd_lanes import WIDTH
@@ -162,7 +162,7 @@ class ManySettings:
         (problem,) = data.scheme.problems(whole, data.classes)
         coef, intercept = self.weights(np.array([m]), average=False)
         planes = Planes(np.ascontiguousarray(coef.T), intercept, data.scheme, data.classes)
-        return clean(problem, planes, _Judge(setting.rule))  # type: ignore[arg-type]
+        return clean(problem, planes, criterion_of(setting.rule))
 
 
 def column_scores_of(rows: Dense | Sparse, coef: Array, intercept: Array, index: Array) -> Array:
@@ -194,14 +194,3 @@ def _patterns(member: Array) -> tuple[Array, Array]:
     codes = packed[:, 0] if member.shape[1] <= 8 else packed.view(np.uint64).ravel()
     _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     return member[first], which
-
-
-@dataclass(frozen=True)
-class _Judge:
-    """An encoded rule, for evaluations."""
-
-    rule: Encoded
-
-    def encode(self, eta: float, decay: int, bias: float) -> Encoded:
-        """The rule, whatever the arguments."""
-        return self.rule

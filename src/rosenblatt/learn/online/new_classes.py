@@ -20,7 +20,7 @@ from rosenblatt.learn.schemes import PAIRS, TWO, Scheme
 Array = np.ndarray[Any, Any]
 
 
-def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule) -> State:
+def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule | None) -> State:
     """The state for `classes` classes; `places` are the indices of the old classes among them."""
     if scheme == PAIRS and classes > 2:
         return _grow_pairs(state, places, classes, rule)
@@ -40,7 +40,7 @@ def grow(state: State, places: Array, classes: int, scheme: Scheme, rule: Rule) 
     return replace(state, machines=[grown], scheme=scheme, classes=classes)
 
 
-def _grow_pairs(state: State, places: Array, classes: int, rule: Rule) -> State:
+def _grow_pairs(state: State, places: Array, classes: int, rule: Rule | None) -> State:
     old = _pair_numbers(places.size) if state.scheme == PAIRS else {(0, 1): 0}
     first = state.machines[0]
     d, dtype = first.coef.shape[1] - first.full, first.coef.dtype
@@ -56,7 +56,7 @@ def _pair_numbers(classes: int) -> dict[tuple[int, int], int]:
     return {pair: number for number, pair in enumerate(PAIRS.of(classes))}
 
 
-def _mixed(machine: Machine, mix: Array, rule: Rule, state: State) -> Machine:
+def _mixed(machine: Machine, mix: Array, rule: Rule | None, state: State) -> Machine:
     """The machine whose planes are `mix` @ the old planes."""
     lay_out(machine, Dense(machine.coef), TWO)
     d, dtype = machine.coef.shape[1] - machine.full, machine.coef.dtype

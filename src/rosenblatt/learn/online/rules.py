@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled, exactly
+from rosenblatt.learn.criterion import Criterion
 
 PERCEPTRON, PASSIVE_AGGRESSIVE, AROW, SECOND_ORDER = range(4)
 CONSTANT, HARMONIC, ROOT = range(3)  # the rate at update t: η, 1/t, 1/√t
@@ -38,8 +39,30 @@ class Encoded(NamedTuple):
     bias: float  # c²; of second-order rules 0 or 1, the value of the bias feature
 
 
+class Rule:
+    """What one example does to w, as data."""
+
+    order = 1  # first-order: w, but no covariance
+    full: bool = False  # whether a covariance has all pairs of features
+
+    def encode(self, eta: float, decay: int, bias: float) -> Encoded:
+        """The rule for compiled code."""
+        raise NotImplementedError
+
+    @property
+    def criterion(self) -> Criterion:
+        """What counts as wrong for this rule."""
+        return criterion_of(self.encode(1.0, CONSTANT, 0.0))
+
+
+def criterion_of(rule: Encoded) -> Criterion:
+    """What counts as wrong for a rule: a perceptron's rows must clear their margin, the others' rows only 0."""
+    perceptron = rule.code == PERCEPTRON
+    return Criterion(rule.low, rule.high, rule.tube, perceptron or rule.code == SECOND_ORDER, perceptron)
+
+
 @dataclass(frozen=True)
-class PerceptronRule:
+class PerceptronRule(Rule):
     """size = η if y·f ≤ τ_y: Rosenblatt's rule for τ = 0, PAUM's otherwise.
 
     References: F. Rosenblatt 1958; Y. Li et al., "The perceptron algorithm with uneven margins", 2002.
@@ -47,7 +70,6 @@ class PerceptronRule:
 
     low: float = 0.0
     high: float = 0.0
-    order = 1
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
@@ -55,7 +77,7 @@ class PerceptronRule:
 
 
 @dataclass(frozen=True)
-class PassiveAggressiveRule:
+class PassiveAggressiveRule(Rule):
     """size = ℓ/‖x̂‖² (PA), min(C, ℓ/‖x̂‖²) (PA-I) or ℓ/(‖x̂‖² + 1/(2C)) (PA-II), ℓ = 1 − y·f or |y − f| − ε.
 
     All three are `passive_aggressive_step`. x̂ is x with the bias as a feature, so that an unclipped step ends at a
@@ -67,8 +89,6 @@ class PassiveAggressiveRule:
     variant: str = "PA-I"
     C: float = 1.0
     epsilon: float = -1.0
-    tie_is_mistake: bool = True  # False for learners that minimise an objective: f = 0 counts as in `predict`
-    order = 1
 
     def cap_and_extra(self, C: Any) -> tuple[Any, Any]:
         """The two numbers of the step; C is a float or, for exact arithmetic, a fraction."""
@@ -82,7 +102,7 @@ class PassiveAggressiveRule:
 
 
 @dataclass(frozen=True)
-class AROWRule:
+class AROWRule(Rule):
     """If y·f < 1: v = xᵀΣx, β = 1/(v + r), w += (1 − y·f) β y Σx, Σ −= β Σx xᵀΣ; Σ = I at the start.
 
     Reference: K. Crammer, A. Kulesza, M. Dredze, "Adaptive regularization of weight vectors", 2009.
@@ -99,7 +119,7 @@ class AROWRule:
 
 
 @dataclass(frozen=True)
-class SecondOrderRule:
+class SecondOrderRule(Rule):
     """f = vᵀ(A + xxᵀ)⁻¹x; on a mistake v += yx, A += xxᵀ; A = aI at the start.
 
     With Σ = A⁻¹, q = xᵀΣx and w = Σv (Sherman and Morrison) f has the sign of w·x, and the update is
@@ -121,9 +141,6 @@ class SecondOrderRule:
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
         return Encoded(SECOND_ORDER, 0.0, 0.0, math.inf, 1.0, -1.0, 1.0, CONSTANT, float(bias > 0))
-
-
-Rule = PerceptronRule | PassiveAggressiveRule | AROWRule | SecondOrderRule
 
 
 def squared_bias_feature(bias: Any, radius2: Any) -> Any:

@@ -9,25 +9,31 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, rows_per_call, spans, values_per_row
+from rosenblatt.data.examples import Examples, Facts, rows_per_call, spans
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
+from rosenblatt.learn.criterion import Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
-from rosenblatt.learn.evaluation import Problem, clean, evaluate, row_to_learn_from, total_loss, wrong
+from rosenblatt.learn.evaluation import Problem, clean, problems, row_to_learn_from, total_loss, wrong
 from rosenblatt.learn.models import Model, Planes, copy_rows
 from rosenblatt.learn.online.companions import Weights
+from rosenblatt.learn.online.conclusion import scanned
 from rosenblatt.learn.online.covariance import FullCovariance
 from rosenblatt.learn.online.first_order import UpdateLog
+from rosenblatt.learn.online.new_classes import grow
 from rosenblatt.learn.online.pocket import Pocket
-from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, Rule, squared_bias_feature
+from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, PerceptronRule, Rule, squared_bias_feature
 from rosenblatt.learn.online.state import Machine, State, begin_at, learner, new_machine
-from rosenblatt.learn.online.votes import LOG_ROOM, NO_LOG, NONE, LoggedUpdates
-from rosenblatt.learn.orders import Blocks, Cyclic, Explicit, Order, Random, Shuffled, block_bounds, visited
+from rosenblatt.learn.online.votes import LOG_ROOM, NO_LOG, LoggedUpdates
+from rosenblatt.learn.orders import Explicit, Order, visited
+from rosenblatt.learn.plan import Needs, Plan, class_count
 from rosenblatt.learn.repeated_visits import VisitLimit
+from rosenblatt.learn.report import Report
+from rosenblatt.learn.scans import Clean, errors_in
 from rosenblatt.learn.schemes import PAIRS, Scheme
 
 Array = np.ndarray[Any, Any]
@@ -35,24 +41,121 @@ MOST_WATCHED = 20_000  # repeated visits that a trace may record
 SMALLEST_STEP = 1 / 1024
 # The counters that start at 0 in each pass. An array, because a list of enum members would be converted at each use.
 PER_PASS = np.array([Count.VIOLATIONS, Count.LOSS, Count.POSITION, Count.LEFT])
-MOST_VALUES, MOST_EPOCHS, FEWEST_EPOCHS = 2_000_000_000, 10_000, 10
-VOTED_VALUES, VOTED_EPOCHS = 20_000_000, 1000  # fewer for a vote, which stores every update
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How to train: the validated parameters of an estimator."""
+@dataclass(frozen=True, kw_only=True)
+class LinearPlan(Plan):
+    """A plan whose state is machines of planes.
+
+    Attributes
+    ----------
+    bias : str or float
+        "none", "unit", "radius" or c², what a step of size 1 adds to b.
+    """
+
+    bias: str | float = "unit"
+    grows: ClassVar[bool] = True
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the number of updates has a bound where the rows are separated."""
+        return False
+
+    def new_state(self, source: Source, seed: int, weights: Weights | None = None) -> State:
+        """Machines at zero or at these weights, one row per plane; covariances start as they do from zero."""
+        facts = source.facts
+        state = new_state(facts, self, self._rule, self.scheme_of(facts), class_count(facts), seed)
+        if weights is not None:
+            start_from(state, weights.coef, weights.intercept)
+        return state
+
+    def grown(self, state: State, places: Array, classes: int, scheme: Scheme) -> State:
+        """The state with planes for new classes, which start at zero."""
+        return grow(state, places, classes, scheme, self._rule)
+
+    @property
+    def _rule(self) -> Rule | None:
+        """The update rule, of online learners."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnlinePlan(LinearPlan):
+    """How to learn by an update rule."""
 
     rule: Rule
     rate: float | str | Callable[[int], float] = 1.0
-    bias: str | float = "unit"  # "none", "unit", "radius" or c²
     batch: bool = False
-    order: str | Array = "shuffle"
-    keep: str = "last"
-    record_errors: bool = False
     # Called after each visit, with its row, or the rows that changed w in a batch, and the epoch.
     watch: Callable[[Machine, Problem, int | tuple[int, ...], int], None] | None = None
     rows: int = 0  # of a whole epoch, if a call learns from a part of it
+
+    @property
+    def criterion(self) -> Criterion:
+        """That of the rule."""
+        return self.rule.criterion
+
+    @property
+    def bounded(self) -> bool:
+        """For perceptrons with a constant rate."""
+        return isinstance(self.rule, PerceptronRule) and isinstance(self.rate, int | float)
+
+    @property
+    def _rule(self) -> Rule:
+        return self.rule
+
+    @property
+    def needs(self) -> Needs:
+        """Votes, pockets, batches and orders that jump need all rows."""
+        memory, mixing = self.why_not_in_parts, None
+        if self.batch:
+            memory = 'update="batch" moves w once per pass; from files learn with update="online".'
+            mixing = 'update="batch" changes w once per pass over all rows'
+        elif not isinstance(self.order, str) or self.order in ("first", "worst"):
+            mixing = "its order needs all rows at once"
+        if self.keep == "vote":
+            memory = "{name} stores every row that made an update, which may be the whole file: use fit, in memory."
+            mixing = "it stores every row that made an update, and votes do not mix"
+        if self.keep == "pocket":
+            memory = "{name} reads all rows again for each entry of its pocket: use fit, in memory."
+            mixing = "its pocket is chosen on all rows, and pockets do not mix"
+        return Needs(memory, mixing, self.bias == "radius")
+
+    def scheme(self, classes: int, labels: bool) -> Scheme:
+        """How classes become planes; between classes there is one margin."""
+        scheme = super().scheme(classes, labels)
+        low, high, *_ = self.criterion
+        if scheme.joint and low != high:
+            raise ValueError(
+                f"margin=({low:g}, {high:g}) is a pair, which is for two classes; with {classes} classes and "
+                'multiclass="multinomial" a margin lies between classes: give one number, or multiclass="ovr".'
+            )
+        return scheme
+
+    def new_state(self, source: Source, seed: int, weights: Weights | None = None) -> State:
+        """Machines at zero or at these weights; a covariance without a bias has no room for an intercept."""
+        if weights is not None and self.rule.order == 2 and self.bias == "none" and weights.intercept.any():
+            raise ValueError(
+                f"fit_intercept=False learns planes through the origin: intercept {weights.intercept} must be 0."
+            )
+        return super().new_state(source, seed, weights)
+
+    def follow(self, state: State) -> OnlineSolver:
+        """The solver that visits rows one by one."""
+        return OnlineSolver(self, state)
+
+    def refuse_change(self, state: State) -> None:
+        """`keep`, the form of a covariance and its bias stay as they were."""
+        super().refuse_change(state)
+        if self.rule.order == 1:
+            return
+        full = state.machines[0].full
+        if self.rule.full != full:
+            raise ValueError(f"covariance was {'full' if full else 'diagonal'} in the first call and must not change.")
+        bias = state.bias  # the initial variance
+        if state.epoch and bias != squared_bias_feature(self.bias, 0.0):
+            was = f"bias_step was {bias:g}" if bias else "there was no bias"
+            raise ValueError(f"{was} in the first call: fit_intercept and bias_step must not change.")
 
     def encode(self, epoch: int, bias: float) -> Encoded:
         """The rule in this epoch, for compiled code."""
@@ -67,51 +170,16 @@ class Plan:
             return self.rule.encode(1.0, decay, bias)
         return self.rule.encode(self.rate, CONSTANT, bias)
 
-    def make_order(self, problem: Problem, seed: int) -> Order:
-        """The order of visits over the rows that take part."""
-        if not isinstance(self.order, str):
-            rows = self.order
-            return Explicit(rows if problem.present is None else rows[np.isin(rows, problem.present)])
-        if self.order == "shuffle":
-            return Shuffled(problem.size, seed)
-        if self.order == "blocks":
-            return Blocks(_bounds(problem.rows), seed, problem.present)
-        return Random(problem.size, seed) if self.order == "random" else Cyclic(problem.size)
-
-    @property
-    def covers(self) -> bool:
-        """Whether an epoch visits every row."""
-        return isinstance(self.order, str) and self.order in ("shuffle", "blocks", "cyclic")
-
-    def visits(self, problem: Problem, state: Any, whole: bool, columns: int) -> Iterator[Array]:
-        """The rows of an epoch in short pieces; the rows of a part of a source are visited as they come."""
-        order = self.make_order(problem, state.seed) if whole else Cyclic(problem.size)
-        for begin, end in spans(order.size, problem.per_row * columns):
-            yield visited(order, problem.present, state.epoch, begin, end)
-
-
-def _bounds(rows: Dense | Sparse) -> Array:
-    """The blocks of rows, as in a file."""
-    if isinstance(rows, Sparse):
-        return block_bounds(rows.starts)
-    return block_bounds(np.arange(rows.values.shape[0] + 1) * rows.values.shape[1])
-
-
-def default_epochs(stored: int, keep: str) -> int:
-    """The default limit of epochs: small sets may run to convergence, large ones do not take minutes."""
-    values, most = (VOTED_VALUES, VOTED_EPOCHS) if keep == "vote" else (MOST_VALUES, MOST_EPOCHS)
-    return max(FEWEST_EPOCHS, min(most, values // max(stored, 1)))
-
 
 # -- the state at the start ------------------------------------------------------------------------------------------
 
 
-def new_state(facts: Facts, plan: Plan, scheme: Scheme, classes: int, seed: int) -> State:
+def new_state(facts: Facts, plan: LinearPlan, rule: Rule | None, scheme: Scheme, classes: int, seed: int) -> State:
     """A state with zero weights."""
     d, dtype = facts.n_features, facts.dtype
     columns = scheme.columns(classes)
     bias = float(squared_bias_feature(plan.bias, facts.radius2))
-    machines = [new_machine(plan.rule, plan.keep, columns, d, dtype, bias) for _ in range(scheme.machines(classes))]
+    machines = [new_machine(rule, plan.keep, columns, d, dtype, bias) for _ in range(scheme.machines(classes))]
     return State(machines, scheme, plan.keep, classes, seed, bias=bias)
 
 
@@ -126,65 +194,6 @@ def start_from(state: State, coef: Array, intercept: Array) -> None:
         at += K
         begin_at(machine, state.keep)
     state.from_zero = state.from_zero and not (coef.any() or intercept.any())
-
-
-def problems(examples: Examples, scheme: Scheme, classes: int) -> Iterator[Problem]:
-    """The problem of each machine, one at a time."""
-    return scheme.problems(whole_problem(examples, scheme), classes)
-
-
-def whole_problem(examples: Examples, scheme: Scheme) -> Problem:
-    """The problem of all classes, before it is divided among machines."""
-    weights, rows, size = NONE if examples.weights is None else examples.weights, examples.rows, examples.size
-    total = float(size)
-    if examples.weights is not None:
-        total = float(weights.sum() if examples.present is None else weights[examples.present].sum())
-    return Problem(rows, examples.target, weights, examples.present, size, total, scheme, values_per_row(rows))
-
-
-# -- questions about examples ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Errors:
-    """How many rows a model misclassifies, by the tie rule; for regression, rows outside the tube of the rule."""
-
-    kept: Any
-    rule: Rule | None = None
-
-    def __call__(self, examples: Examples, shard: int) -> int:
-        """The number for these examples."""
-        problem = whole_problem(examples, self.kept.scheme)
-        if examples.classes is None:
-            assert self.rule is not None
-            return evaluate(problem, self.kept, self.rule).violations
-        return wrong(problem, self.kept, examples.target.ndim == 2)[0]
-
-
-def errors_in(source: Source, kept: Any, rule: Rule | None = None) -> int:
-    """How many rows of all parts a model misclassifies."""
-    return sum(source.ask(Errors(kept, rule)))
-
-
-@dataclass(frozen=True)
-class Clean:
-    """Whether every row is above its margin; the scan stops at the first that is not.
-
-    `planes` has one entry per machine, None for machines that are known to have converged.
-    """
-
-    rule: Rule
-    scheme: Scheme
-    classes: int
-    planes: tuple[Planes | None, ...]
-
-    def __call__(self, examples: Examples, shard: int) -> bool:
-        """The answer for these examples."""
-        return all(
-            clean(problem, planes, self.rule)
-            for planes, problem in zip(self.planes, problems(examples, self.scheme, self.classes), strict=True)
-            if planes is not None and problem.size
-        )
 
 
 # -- epochs ----------------------------------------------------------------------------------------------------------
@@ -217,6 +226,10 @@ class LinearSolver(Solver):
         """R of all rows so far."""
         return math.sqrt(max(self.state.radius2, facts.radius2))
 
+    def conclude(self, source: Source, report: Report, kept: Model) -> Report:
+        """The report after a scan of all rows."""
+        return scanned(report, self, source, kept)
+
 
 class OnlineSolver(LinearSolver):
     """Visits rows one by one, one machine after the other, until the last iterate has converged.
@@ -224,10 +237,10 @@ class OnlineSolver(LinearSolver):
     The orders "first" and "worst", batches, votes and pockets need all rows in one part.
     """
 
-    plan: Plan
+    plan: OnlinePlan
     separates = True
 
-    def __init__(self, plan: Plan, state: State) -> None:
+    def __init__(self, plan: OnlinePlan, state: State) -> None:
         super().__init__(plan, state)
         self.converged: list[bool | None] = [None] * len(state.machines)
         self.losses: Sequence[float] = []
@@ -236,7 +249,7 @@ class OnlineSolver(LinearSolver):
     @property
     def finished(self) -> str:  # type: ignore[override]
         """Every row is on its side; for regression every row is in its tube, so that no loss is left."""
-        return "separated" if self.plan.rule.encode(1.0, 0, 0.0).tube < 0 else "solved"
+        return "solved" if self.plan.criterion.numbers else "separated"
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
         """Set R, and recount the errors of the pocket."""
@@ -290,7 +303,7 @@ class OnlineSolver(LinearSolver):
         """The mean loss, and whether every row is above its margin."""
         known = [converged is True for converged in self.converged]
         converged = False not in self.converged and (all(known) or self._scanned(source, known))
-        errors = errors_in(source, self.model(), self.plan.rule) if self.plan.record_errors else None
+        errors = errors_in(source, self.model(), self.plan.criterion) if self.plan.record_errors else None
         return Ending(self.mean_loss(source), converged, errors)
 
     def mean_loss(self, source: Source) -> float:
@@ -316,10 +329,10 @@ class OnlineSolver(LinearSolver):
             None if converged else _planes(machine, self.plan, self.state)
             for converged, machine in zip(known, self.state.machines, strict=True)
         )
-        return all(source.ask(Clean(self.plan.rule, self.state.scheme, self.state.classes, planes)))
+        return all(source.ask(Clean(self.plan.criterion, self.state.scheme, self.state.classes, planes)))
 
 
-def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool | None:
+def _epoch(machine: Machine, problem: Problem, plan: OnlinePlan, state: State) -> bool | None:
     """One pass of one machine; returns whether it has converged, None if only a scan can tell."""
     rule = plan.encode(state.epoch + 1, state.bias)
     if isinstance(plan.order, str) and plan.order in ("first", "worst"):
@@ -333,18 +346,20 @@ def _epoch(machine: Machine, problem: Problem, plan: Plan, state: State) -> bool
         return False
     done = True if order.covers and machine.updates == before else None
     if machine.pocket is not None:
-        done = done or clean(problem, _planes(machine, plan, state), plan.rule)
+        done = done or clean(problem, _planes(machine, plan, state), plan.criterion)
         if done and not machine.tally[Count.HELD]:
             _offer_to_pocket(machine, problem, plan, state)
     return done
 
 
-def _planes(machine: Machine, plan: Plan, state: State) -> Planes:
+def _planes(machine: Machine, plan: OnlinePlan, state: State) -> Planes:
     alone = State([machine], state.scheme.alone, "last", state.classes, 0)
     return alone.last()
 
 
-def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded, order: Order) -> None:
+def _visit_in_order(
+    machine: Machine, problem: Problem, plan: OnlinePlan, state: State, rule: Encoded, order: Order
+) -> None:
     """Visit rows in order, piece by piece."""
     arrays = learner(machine, state.scheme, plan.rule, problem.rows)
     K, tally = machine.intercept.size, machine.tally
@@ -379,14 +394,14 @@ def _visit_in_order(machine: Machine, problem: Problem, plan: Plan, state: State
                 _try_pocket(machine, problem, plan, state)
 
 
-def _try_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
+def _try_pocket(machine: Machine, problem: Problem, plan: OnlinePlan, state: State) -> None:
     """Gallant's ratchet: w replaces the pocket only if it makes strictly fewer errors on all rows."""
     tally = machine.tally
     if tally[Count.RUN] > tally[Count.BEST] and not (tally[Count.HELD] or tally[Count.CHECKED]):
         _offer_to_pocket(machine, problem, plan, state)
 
 
-def _offer_to_pocket(machine: Machine, problem: Problem, plan: Plan, state: State) -> None:
+def _offer_to_pocket(machine: Machine, problem: Problem, plan: OnlinePlan, state: State) -> None:
     """Put w into the pocket if it makes strictly fewer errors."""
     assert machine.pocket is not None
     planes = _planes(machine, plan, state)
@@ -425,19 +440,19 @@ def _drain(machine: Machine, rows: Any, log: UpdateLog, bias: float) -> LoggedUp
     return LoggedUpdates(copy_rows(rows, distinct, d), part, bias)
 
 
-def _update_on_chosen_row(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
+def _update_on_chosen_row(machine: Machine, problem: Problem, plan: OnlinePlan, state: State, rule: Encoded) -> bool:
     """PLA: one update, on the first or the worst misclassified row."""
     planes = _planes(machine, plan, state)
-    row = row_to_learn_from(problem, planes, plan.rule, worst=plan.order == "worst", bias=rule.bias)
+    row = row_to_learn_from(problem, planes, plan.criterion, worst=plan.order == "worst", bias=rule.bias)
     if row is None:  # or only empty rows, which no update can correct
-        return clean(problem, planes, plan.rule)
+        return clean(problem, planes, plan.criterion)
     _visit_in_order(machine, problem, plan, state, rule, Explicit(np.array([row], dtype=np.uint64)))
     if machine.pocket is not None:  # correct rows are never visited, so there are no runs; scan instead
         _offer_to_pocket(machine, problem, plan, state)
     return False
 
 
-def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> bool:
+def _batch(machine: Machine, problem: Problem, plan: OnlinePlan, state: State, rule: Encoded) -> bool:
     """Add (η/N)·Σ y·x over the rows whose margin is too small, N the weight of all rows; each column has its own rows.
 
     A line search chooses the step size along their mean instead.
@@ -458,7 +473,9 @@ def _batch(machine: Machine, problem: Problem, plan: Plan, state: State, rule: E
     return not moved.any()
 
 
-def _gather(arrays: Any, machine: Machine, problem: Problem, plan: Plan, rule: Encoded) -> tuple[Array, list[int]]:
+def _gather(
+    arrays: Any, machine: Machine, problem: Problem, plan: OnlinePlan, rule: Encoded
+) -> tuple[Array, list[int]]:
     """Sum y·x over the rows whose margin is too small; if the plan has a `watch`, also return these rows."""
     step = rule._replace(eta=1.0, decay=CONSTANT)
     rows: list[int] = []
@@ -481,7 +498,7 @@ def _gather(arrays: Any, machine: Machine, problem: Problem, plan: Plan, rule: E
     return tally, rows
 
 
-def _move_by(arrays: Any, machine: Machine, problem: Problem, plan: Plan, state: State, rule: Encoded) -> None:
+def _move_by(arrays: Any, machine: Machine, problem: Problem, plan: OnlinePlan, state: State, rule: Encoded) -> None:
     """Change w by the step that was summed."""
     together = state.scheme.joint  # the same rows update all planes; else each plane has its own
     mass = np.full_like(arrays.mass, arrays.mass[0]) if together else arrays.mass
@@ -519,7 +536,9 @@ def _step(machine: Machine, move: Array, shift: Array) -> None:
         machine.average.intercept += machine.tally[Count.CLOCK] * shift
 
 
-def _line_search(machine: Machine, problem: Problem, plan: Plan, state: State, move: Array, shift: Array) -> float:
+def _line_search(
+    machine: Machine, problem: Problem, plan: OnlinePlan, state: State, move: Array, shift: Array
+) -> float:
     """Double the step size from 1 while the loss decreases, up to √(2k) at update k; else halve it, down to 1/1024.
 
     The loss is convex along a line. Step sizes between 1/1024 and √(2k) preserve the convergence theorem: with w·Δ ≤ 0
@@ -532,7 +551,7 @@ def _line_search(machine: Machine, problem: Problem, plan: Plan, state: State, m
     def loss(eta: float) -> float:
         trial = machine.copy()
         _step(trial, eta * move, eta * shift)
-        return total_loss(problem, _planes(trial, plan, state), plan.rule)
+        return total_loss(problem, _planes(trial, plan, state), plan.criterion)
 
     best, here = 1.0, loss(1.0)
     for factor in (2.0, 0.5):

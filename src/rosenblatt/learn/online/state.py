@@ -148,7 +148,7 @@ class State:
         return Planes(coef, intercept, self.scheme, self.classes)
 
 
-def new_machine(rule: Rule, keep: str, K: int, d: int, dtype: Any, bias: float) -> Machine:
+def new_machine(rule: Rule | None, keep: str, K: int, d: int, dtype: Any, bias: float) -> Machine:
     """A machine of K columns at zero; bias is c² (`rules`), or 0."""
     covariance: Covariance | None = None
     if isinstance(rule, AROWRule | SecondOrderRule):

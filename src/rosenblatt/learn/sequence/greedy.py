@@ -20,6 +20,7 @@ from rosenblatt.data.examples import Sparse
 from rosenblatt.data.sequences.sentences import Sentences
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.orders import Shuffled, visited
+from rosenblatt.learn.report import Report
 from rosenblatt.learn.sequence.vector_rows import add_features, padded
 from rosenblatt.learn.sequence.visits import average_rows
 
@@ -233,6 +234,7 @@ class GreedySolver(Solver):
     """Visits sentences in a fresh order each epoch, until no tag is wrong."""
 
     finished = "separated"
+    continues = False  # the average is enough to predict
     state: GreedyState
 
     def __init__(self, state: GreedyState, most_rows: int) -> None:
@@ -266,3 +268,18 @@ class GreedySolver(Solver):
         """The mean loss per sentence, and whether every tag was right."""
         tally = self.state.tally
         return Ending(float(tally[GreedyCount.LOSS]) / max(source.facts.rows, 1), tally[GreedyCount.WRONG] == 0.0)
+
+    def conclude(self, source: Source, report: Report, kept: GreedyModel) -> Report:
+        """Errors, by tagging the training sentences."""
+        ((sentences),) = source.parts(0)
+        assert isinstance(sentences, WordSentences)
+        wrong = np.append(0, np.cumsum(kept.predicted_tags(sentences.task) != sentences.target))
+        errors = int(np.count_nonzero(np.diff(wrong[sentences.bounds.astype(np.int64)])))
+        return replace(report, errors=errors, tokens=sentences.target.size, token_errors=int(wrong[-1]))
+
+    def complaint(self, name: str, report: Report) -> str:
+        """Some words are wrong."""
+        return (
+            f"{name} spent its {report.n_epochs} epochs with {report.token_errors:,} of {report.tokens:,} training "
+            "words wrong. More epochs (max_epochs) help only if the tags depend on its features."
+        )

@@ -14,6 +14,7 @@ from rosenblatt.data.examples import Facts, rows_per_call
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled, visited
+from rosenblatt.learn.report import Report
 from rosenblatt.learn.sequence.constraints import lengths_without_path
 from rosenblatt.learn.sequence.vector_rows import padded
 from rosenblatt.learn.sequence.visits import (
@@ -305,6 +306,44 @@ class SequenceSolver(Solver):
     def radius(self, facts: Facts) -> float:
         """R, the largest ‖ΔΦ‖ of an update."""
         return math.sqrt(float(self.state.tally[SequenceCount.RADIUS2]))
+
+    def conclude(self, source: Source, report: Report, kept: PathModel) -> Report:
+        """Errors, margin and bound, by tagging the training sentences."""
+        ((errors, token_errors),) = source.ask(WrongPaths(kept))
+        ((sentences),) = source.parts(0)
+        assert isinstance(sentences, Sentences)
+        outcome, state = report.outcome, self.state
+        if outcome == "budget" and (errors == 0 if state.keep == "last" else self.clean(source)):
+            outcome = self.finished
+        margin = _margin(kept, sentences) if errors == 0 else None
+        bound = None
+        if outcome == "separated" and not self.plan.rule.aggressive:
+            lead = margin or 0.0
+            delta = lead if lead > 0 else _margin(state.last(self.plan.forbidden), sentences)
+            bound = (report.radius / delta) ** 2 if delta > 0 else None
+        lengths = np.diff(sentences.bounds.astype(np.int64))
+        return replace(
+            report,
+            outcome=outcome,
+            errors=errors,
+            margin=margin,
+            bound=bound,
+            tokens=int(lengths[sentences.index.astype(np.int64)].sum()),
+            token_errors=token_errors,
+        )
+
+    def complaint(self, name: str, report: Report) -> str:
+        """Some paths are wrong."""
+        return (
+            f"{name} spent its {report.n_epochs} epochs with {report.errors:,} of {report.rows:,} training sentences "
+            "wrong. More epochs (max_epochs) help only if sentences can be separated."
+        )
+
+
+def _margin(kept: PathModel, sentences: Sentences) -> float:
+    """δ: the smallest lead of a correct path, for weights of length 1."""
+    length = math.sqrt(kept.norm2)
+    return kept.lead(sentences) / length if length > 0 else 0.0
 
 
 def _with_room(rows: Array, count: int) -> Array:

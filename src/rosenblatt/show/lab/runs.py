@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.estimators.base.report import scanned, unseen
+from rosenblatt.estimators.base.online_learner import prepare
 from rosenblatt.estimators.perceptron import VotedPerceptron
-from rosenblatt.learn.epochs import InMemory, Training
+from rosenblatt.learn.report import unseen
 from rosenblatt.learn.schemes import TWO
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.state_limits import MOST_RUN_EPOCHS, MOST_RUN_VISITS
@@ -140,16 +140,16 @@ def run_perceptron(X: Array, y: Array, settings: RunSettings) -> Run:
     """Run the perceptron on rows of two classes with codes 0 and 1."""
     n, d = X.shape
     model = VotedPerceptron(**settings.parameters(n))
-    plan, source = model._plan(), InMemory(model._examples(X, y, None, reset=True))
-    solver = model._solver(plan, model._new_state(source, plan, **settings.initial_plane(d)))
-    run = Training(solver, source, model.max_epochs or MOST_RUN_EPOCHS)
+    start = settings.initial_plane(d)
+    run = prepare(model, X, y, None, (start.get("coef_init"), start.get("intercept_init"))).run
+    solver, source, run.limit = run.solver, run.source, model.max_epochs or MOST_RUN_EPOCHS
     for _ in run:
         pass
     converged = run.outcome == "separated" or solver.clean(source)
     kept = solver.model()
     bound = None
     if converged:  # only the bound: a full report counts the errors of the vote, which takes longer than training
-        bound = scanned(unseen("separated", run, run.records, 0.0), plan, solver, source, kept).bound
+        bound = solver.conclude(source, unseen("separated", run, run.records, 0.0), kept).bound
     (history,) = kept.histories
     W, b, _ = history.vectors(TWO)
     known = {(X[i].tobytes(), bool(y[i])): i for i in reversed(range(n))}

@@ -1,0 +1,25 @@
+"""What a fitted estimator holds: the one place where other rooms read it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Fitted(NamedTuple):
+    """What was learned: the model that predicts, and the state that learning goes on from, if it can."""
+
+    model: Any
+    state: Any
+    by_labels: bool
+    contents: Any  # what its rows were, to resume training on the same ones
+
+
+def fitted(estimator: Any) -> Fitted:
+    """What this estimator has learned; all None before it is fitted.
+
+    >>> from rosenblatt import Perceptron
+    >>> fitted(Perceptron()).model is None
+    True
+    """
+    held = vars(estimator)
+    return Fitted(held.get("_kept"), held.get("_state"), bool(held.get("_by_labels", False)), held.get("_contents"))
