@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from rosenblatt import AveragedPerceptron, Perceptron, threads
 from rosenblatt.data import examples, row_checks
-from rosenblatt.estimators.base.fitting import validated
+from rosenblatt.estimators.base.encoding import validated
 
 
 @pytest.fixture

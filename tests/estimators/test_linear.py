@@ -13,11 +13,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Examples
 from rosenblatt.data.row_checks import encode_rows
+from rosenblatt.estimators.base.online_learner import plan_of
+from rosenblatt.learn.evaluation import problems
 from rosenblatt.learn.linear.compiled_losses import curve
 from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective
 from rosenblatt.learn.linear.stochastic import TotalLoss
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.solver import problems
 from rosenblatt.learn.schemes import JOINT
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -249,7 +250,7 @@ def test_case_of_the_interactive_page():
         ]
     )
     y = np.repeat(np.arange(3, dtype=np.int32), 3)
-    plan = LinearClassifier(alpha=0.2)._plan()  # 0.1·ΣW² is α = 0.2 of ½ΣW²
+    plan = plan_of(LinearClassifier(alpha=0.2))  # 0.1·ΣW² is α = 0.2 of ½ΣW²
     rows, reach = encode_rows(X)
     examples = Examples(rows, 2, y, np.arange(3), None, None, reach)
     F = objective(examples, plan, Planes(W, b, JOINT, 3))

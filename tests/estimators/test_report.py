@@ -16,7 +16,7 @@ from rosenblatt import (
     SecondOrderPerceptron,
     VotedPerceptron,
 )
-from rosenblatt.learn.online.solver import default_epochs
+from rosenblatt.learn.plan import default_epochs
 
 # -- converged -------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from rosenblatt import (
     Perceptron,
     VotedPerceptron,
 )
+from rosenblatt.estimators.base.online_learner import examples_of, split
 
 # -- early stopping --------------------------------------------------------------------------------------------------
 
@@ -34,8 +35,7 @@ def test_early_stopping_returns_the_very_model_it_scored_best(keep, weighted, mu
     assert report.outcome == "early"
     assert len(scores) == model.n_iter_ == best + 1 + 4
 
-    examples = model._examples(X, y, weights, reset=False)
-    training, held_out = model._split(examples, seed=3)
+    training, held_out = split(examples_of(model, X, y, weights), 0.25, seed=3)
     assert model.score(X[held_out], y[held_out], None if weights is None else weights[held_out]) == pytest.approx(
         scores[best], rel=1e-12
     )
@@ -62,7 +62,7 @@ def test_early_stopping_of_a_regression_scores_r_squared():
     model = PassiveAggressiveRegressor(early_stopping=True, n_iter_no_change=3, random_state=1).fit(X, y)
     scores = [record.score for record in model.report_.epochs]
     assert model.report_.outcome == "early"
-    _, held_out = model._split(model._examples(X, y, None, reset=False), seed=1)
+    _, held_out = split(examples_of(model, X, y), model.validation_fraction, seed=1)
     assert model.score(X[held_out], y[held_out]) == pytest.approx(max(scores), rel=1e-9)
 
 

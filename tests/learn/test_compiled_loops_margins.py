@@ -37,6 +37,7 @@ from rosenblatt import (
     Perceptron,
     SecondOrderPerceptron,
 )
+from rosenblatt.estimators.base.online_learner import examples_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
@@ -282,7 +283,7 @@ def test_rows_reach_the_loops_as_they_are(kind):
     """No copy, and the type of the values and indices kept: else the tests above would compare less than they say."""
     form, dtype, index = KINDS[kind]
     X = as_kind([[1, 0], [0, 2], [3, 0]], kind)
-    rows = Perceptron()._rows(X, reset=True)[0]
+    rows = examples_of(Perceptron(), X, [0, 1, 1]).rows
     assert rows.values.dtype == dtype
     assert np.shares_memory(rows.values, X if form == "dense" else X.data)
     if form == "csr":

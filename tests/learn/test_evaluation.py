@@ -11,19 +11,22 @@ from sklearn.exceptions import ConvergenceWarning
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.data.examples import Dense
 from rosenblatt.learn import evaluation
+from rosenblatt.learn.criterion import DECISION, MISTAKE, Criterion
 from rosenblatt.learn.evaluation import FIRST_ROWS, Problem, evaluate, evaluate_both, row_margins, wrong
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
+from rosenblatt.learn.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, SecondOrderRule
 from rosenblatt.learn.schemes import JOINT, TWO, Scheme
 
-RULES = [
-    PerceptronRule(),
-    PerceptronRule(0.5, 1.5),
-    PerceptronRule(1.0, 1.0),
-    PassiveAggressiveRule("PA-I", 1.0),
-    PassiveAggressiveRule("PA-I", 1.0, tie_is_mistake=False),
-    AROWRule(1.0),
-    SecondOrderRule(),
+CRITERIA = [
+    MISTAKE,
+    DECISION,
+    PerceptronRule().criterion,
+    PerceptronRule(0.5, 1.5).criterion,
+    PerceptronRule(1.0, 1.0).criterion,
+    PassiveAggressiveRule("PA-I", 1.0).criterion,
+    PassiveAggressiveRule("PA-I", 1.0).criterion._replace(tie_is_mistake=False),
+    AROWRule(1.0).criterion,
+    SecondOrderRule().criterion,
 ]
 
 
@@ -32,16 +35,16 @@ def problem(X: Any, truth: Any, scheme: Scheme, present: Any = None) -> Problem:
     return Problem(Dense(X), truth, np.zeros(0), present, size, float(size), scheme, float(X.shape[1]))
 
 
-def by_arrays(task: Problem, planes: Planes, rule: Rule) -> tuple[float, int, int]:
+def by_arrays(task: Problem, planes: Planes, criterion: Criterion) -> tuple[float, int, int]:
     index = task.index(0, task.size)
-    found = row_margins(task, index, planes.raw(task.rows, index), rule)
+    found = row_margins(task, index, planes.raw(task.rows, index), criterion)
     return float(found.margins.min()), int(found.violates.sum()), int(found.wrong.sum())
 
 
-@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("criterion", CRITERIA, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("part", [False, True], ids=["all rows", "some rows"])
-def test_a_scan_counts_what_the_margins_of_single_rows_say(rule: Rule, dtype: Any, part: bool) -> None:
+def test_a_scan_counts_what_the_margins_of_single_rows_say(criterion: Criterion, dtype: Any, part: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(-2, 3, (200, 3)).astype(dtype)  # small whole numbers: many margins are 0, 0.5 or 1
     present = np.flatnonzero(rng.random(200) < 0.5).astype(np.uint64) if part else None
@@ -50,9 +53,9 @@ def test_a_scan_counts_what_the_margins_of_single_rows_say(rule: Rule, dtype: An
     many = problem(X, rng.integers(0, 4, 200).astype(np.int32), JOINT, present)
     four = Planes(rng.integers(-1, 2, (4, 3)).astype(dtype), np.zeros(4, dtype), JOINT, 4)
     for task, planes in ((two, one), (many, four)):
-        found = evaluate(task, planes, rule)
-        assert (*found.lows, found.violations, found.errors) == by_arrays(task, planes, rule)
-        if getattr(rule, "tie_is_mistake", True):
+        found = evaluate(task, planes, criterion)
+        assert (*found.lows, found.violations, found.errors) == by_arrays(task, planes, criterion)
+        if criterion.tie_is_mistake:
             weighted = task._replace(weights=np.ones(200))  # by arrays
             assert wrong(task, planes, False) == wrong(weighted, planes, False) == (found.errors, found.errors)
 
@@ -78,7 +81,7 @@ def test_the_last_iterate_is_scored_up_to_its_first_violation(first: int | None,
     scorer = Planes.scorer
     monkeypatch.setattr(evaluation.Planes, "scorer", counted)
     kept, last = (Planes(np.array([[size]]), np.zeros(1), TWO, 2) for size in (2.0, 1.0))
-    of_kept, of_last = evaluate_both(problem(X, truth, TWO), kept, last, PerceptronRule())
+    of_kept, of_last = evaluate_both(problem(X, truth, TWO), kept, last, MISTAKE)
     assert of_kept.errors == (0 if first is None else 1)
     if first is None:
         assert of_last is not None

@@ -8,6 +8,8 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import KernelPerceptron, KernelSVM, Perceptron
+from rosenblatt.data.row_checks import encode_rows
+from rosenblatt.estimators.base.fitted import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -83,7 +85,7 @@ def test_learner_is_its_slow_twin(task, keep, form):
     if task == "labels":
         sides = [2 * y[:, k] - 1 for k in range(2)]
     model = fitted(form(X), y, keep=keep, multiclass="ovr" if task == "labels" else task if task != "binary" else "ovo")
-    raw = model._kept.raw(model._rows(form(X))[0], np.arange(24, dtype=np.uint64), 4)
+    raw = fitted(model).model.raw(encode_rows(form(X))[0], np.arange(24, dtype=np.uint64), 4)
     total = 0
     for k, mine in enumerate(sides):
         twin, trail = Twin(square), []

@@ -11,6 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from rosenblatt import KernelPerceptron, KernelSVM
+from rosenblatt.data.row_checks import encode_rows
+from rosenblatt.estimators.base.fitted import fitted
 from rosenblatt.learn.kernel import svm_dual
 from rosenblatt.learn.kernel.pair_ascent import pair_step
 
@@ -79,7 +81,7 @@ def test_svm_of_many_classes_is_one_a_plane(multiclass):
     X, y = load_iris(return_X_y=True)
     X = X[:, :2]
     model = KernelSVM(gamma=1.0, multiclass=multiclass, tol=1e-7, random_state=0).fit(X, y)
-    raw = model._kept.raw(model._rows(X)[0], np.arange(150, dtype=np.uint64), 2)
+    raw = fitted(model).model.raw(encode_rows(X)[0], np.arange(150, dtype=np.uint64), 2)
     for k, (a, b) in enumerate([(None, 0), (None, 1), (None, 2)] if multiclass == "ovr" else [(0, 1), (0, 2), (1, 2)]):
         part = np.ones(150, bool) if a is None else (y == a) | (y == b)
         alone = KernelSVM(gamma=1.0, tol=1e-7, random_state=0).fit(X[part], y[part] == b)
@@ -101,7 +103,7 @@ def test_svm_in_small_memory(cache_size, multiclass, form, monkeypatch):
     X, y = X[::2, :2], y[::2]
     model = KernelSVM(10.0, gamma=1.0, multiclass=multiclass, tol=1e-3, cache_size=cache_size).fit(form(X), y)
     assert model.report_.outcome == "solved"
-    f = model._kept.raw(model._rows(X)[0], np.arange(75, dtype=np.uint64), 2)
+    f = fitted(model).model.raw(encode_rows(X)[0], np.arange(75, dtype=np.uint64), 2)
     G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)) + 1
     gaps = []
     for k, (a, b) in enumerate([(0, None), (1, None), (2, None)] if multiclass == "ovr" else [(1, 0), (2, 0), (2, 1)]):

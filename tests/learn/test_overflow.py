@@ -37,10 +37,11 @@ from rosenblatt import (
 )
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, read_only
+from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.mixing import one_pass
-from rosenblatt.learn.online.solver import OnlineSolver, Plan, new_state
+from rosenblatt.learn.online.rules import AROWRule
+from rosenblatt.learn.online.solver import OnlinePlan, OnlineSolver
 from rosenblatt.learn.overflow import all_finite, largest_entry
-from rosenblatt.learn.schemes import TWO
 from rosenblatt.prove.margins import Margins
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
@@ -353,8 +354,8 @@ def test_variances_too_small_to_be_mixed(covariance):
 
 def test_variance_of_zero_is_not_mixed():
     examples = Examples(Dense(read_only(np.ones((2, 1)))), 1, np.array([0, 1]), np.array([0, 1]), None, None, 1.0)
-    plan = Plan(AROW()._plan().rule, order="cyclic")
-    state = new_state(examples.facts(), plan, TWO, 2, seed=0)
+    plan = OnlinePlan(rule=AROWRule(), order="cyclic")
+    state = plan.new_state(InMemory(examples), seed=0)
     state.machines[0].covariance.coef[:] = 0.0
     with pytest.raises(NotFiniteError, match="variance was rounded to 0"):
         one_pass(OnlineSolver(plan, state), examples, 0)

@@ -12,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import rosenblatt
 from rosenblatt import fit
+from rosenblatt.estimators.base.fitted import fitted
+from rosenblatt.estimators.base.online_learner import examples_of, split
 
 CROSSED = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]] * 6), np.array([0, 0, 1, 1] * 6)
 
@@ -54,7 +56,7 @@ def test_ctrl_c_while_held_out_rows_are_scored_keeps_the_epoch_just_made(name, a
         model.fit(X, y)
     assert model.report_.outcome == "interrupted"
     assert [record.epoch for record in model.report_.epochs] == list(range(1, at + 1))
-    assert model.n_iter_ == model._state.epoch == at
+    assert model.n_iter_ == fitted(model).state.epoch == at
     assert [record.score is None for record in model.report_.epochs] == [False] * (at - 1) + [True]
     model.predict(X)
 
@@ -201,7 +203,7 @@ def test_with_early_stopping_objective_and_errors_are_of_the_rows_learned_from(s
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y)
-    learned, _ = model._split(model._examples(X, y, None, reset=False), 0)
+    learned, _ = split(examples_of(model, X, y), 0.4, 0)
     mine = learned.present.astype(int)
     assert model.report_.rows == mine.size < len(y)
     f = model.decision_function(X[mine])

@@ -9,11 +9,11 @@ from mixing_cases import _quiet, parts, rows  # noqa: F401 (fixtures)
 import rosenblatt
 from from_files import same
 from rosenblatt import FileError, fit, load, predict, score
-from rosenblatt.estimators.base.report import Scan
 from rosenblatt.learn import mixing as module
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.mixing import shard_seed
 from rosenblatt.learn.online import solver as training
+from rosenblatt.learn.scans import Scan
 from rosenblatt.scale import prediction as answers
 from rosenblatt.scale import shards
 from rosenblatt.scale.shards import Store

@@ -25,6 +25,7 @@ from rosenblatt import (
     VotedPerceptron,
     trace,
 )
+from rosenblatt.estimators.base.online_learner import plan_of
 from rosenblatt.plot import verdict
 from rosenblatt.records import Trace
 
@@ -361,10 +362,10 @@ def test_labels_by_indicator():
 
 def test_tracing_leaves_the_model_unwatched():
     model = Perceptron(random_state=0)
-    assert model._plan().watch is None
+    before = dict(vars(model))
     trace(*MONS, model)
-    assert "_plan" not in vars(model)
-    assert not hasattr(model, "coef_")
+    assert vars(model) == before
+    assert plan_of(model).watch is None
 
 
 # -- files, frames, tables -------------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
 
     def _check_learned(self) -> None:
         must("_state" in vars(self) or isinstance(self._kept, Planes | VotedPlanes), "planes or votes without a state")
-        check_online(self, self._reader.width(self), self._plan().rule.order == 2)  # type: ignore[attr-defined]
+        check_online(self, self._reader.width(self), plan_of(self).second_order)
 
     def _check_assigned(self) -> None:
         """Refuse assigned attributes with which compiled code would read outside the model."""

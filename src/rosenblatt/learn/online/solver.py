@@ -61,6 +61,11 @@ class LinearPlan(Plan):
         """Whether the number of updates has a bound where the rows are separated."""
         return False
 
+    @property
+    def second_order(self) -> bool:
+        """Whether machines have a covariance."""
+        return self._rule is not None and self._rule.order == 2
+
     def new_state(self, source: Source, seed: int, weights: Weights | None = None) -> State:
         """Machines at zero or at these weights, one row per plane; covariances start as they do from zero."""
         facts = source.facts
