@@ -10,6 +10,7 @@ import pytest
 from array_api_compat import array_namespace
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
+from tests.minibatch_path import fit_path
 
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions
 from rosenblatt.learn.linear.minibatch import (
@@ -18,7 +19,6 @@ from rosenblatt.learn.linear.minibatch import (
     _least_of_quadratic,
     _refined,
     default_batch,
-    fit_path,
 )
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import BadRowError, to_host
@@ -323,8 +323,9 @@ package = types.ModuleType("rosenblatt")
 package.__path__ = [{str(SOURCE)!r}]
 sys.modules["rosenblatt"] = package
 import numpy as np
-from rosenblatt.learn.linear.minibatch import fit_path
+sys.path.insert(0, {str(SOURCE.parents[1])!r})
 from rosenblatt.learn.linear.minibatch_settings import Settings
+from tests.minibatch_path import fit_path
 print(fit_path(np.eye(40), np.arange(40) % 2, Settings("softmax", 2))[0].shape)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from tests.minibatch_path import fit_path
 
-from rosenblatt.learn.linear.minibatch import fit_path
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.row_reader import BadRowError, on_gpu, to_host
 
