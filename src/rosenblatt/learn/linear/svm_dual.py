@@ -36,8 +36,8 @@ from rosenblatt.data.prefetching import prefetch
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem
-from rosenblatt.learn.linear.stochastic_visits import add_all, code_of
-from rosenblatt.learn.online.first_order import is_on
+from rosenblatt.learn.linear.stochastic_visits import add_all
+from rosenblatt.learn.online.first_order import code_of, is_on
 from rosenblatt.learn.online.solver import LinearSolver, Plan, problems
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.orders import Shuffled
