@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,12 @@ def arrays(data: Any) -> tuple[Array, Array]:
     """Rows and class codes from the data of a source; a missing label counts as 0."""
     X = np.column_stack([np.asarray(data["x"], dtype=float), np.asarray(data["y"], dtype=float)]).reshape(-1, 2)
     return X, np.array([int(label) if str(label) in CODES else 0 for label in data["label"]], dtype=int)
+
+
+def paths(lines: Sequence[Array], colours: Sequence[str]) -> dict[str, list[Any]]:
+    """Lines or polygons, as a data source holds them."""
+    xs, ys = ([list(one[:, k]) for one in lines] for k in (0, 1))
+    return {"xs": xs, "ys": ys, "colour": list(colours[: len(lines)])}
 
 
 class Canvas:
@@ -198,9 +204,7 @@ class Canvas:
         shifts = [0.0, band, -band] if band > 0 else [0.0]
         lines = [ends + shift * unit for shift in shifts]
         self.lines.data = {
-            "xs": [list(one[:, 0]) for one in lines],
-            "ys": [list(one[:, 1]) for one in lines],
-            "colour": ["black"] * len(lines),
+            **paths(lines, ["black"] * len(lines)),
             "dash": ["solid", "dashed", "dashed"][: len(lines)],
             "width": [2.5, 1.2, 1.2][: len(lines)],
         }
@@ -208,18 +212,12 @@ class Canvas:
 
     def clear_planes(self) -> None:
         """Draw no plane and no regions."""
-        whole: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
-        self.regions.data = whole
-        self.lines.data = {**whole, "dash": [], "width": []}
-        self.arrows.data = whole
+        self.regions.data = self.arrows.data = paths([], [])
+        self.lines.data = {**paths([], []), "dash": [], "width": []}
         self.image.data = {"image": [], "x": [], "y": [], "dw": [], "dh": []}
 
     def _show_polygons(self, polygons: list[Array]) -> None:
-        self.regions.data = {
-            "xs": [list(one[:, 0]) for one in polygons],
-            "ys": [list(one[:, 1]) for one in polygons],
-            "colour": list(COLOURS[: len(polygons)]),
-        }
+        self.regions.data = paths(polygons, COLOURS)
 
     def show_class_regions(self, W: Array, b: Array) -> None:
         """Draw the region in which each of several planes scores highest; a tie goes to the lowest index."""
@@ -237,15 +235,13 @@ class Canvas:
     def show_arrows(self, feet: list[Array], normals: list[Array], colours: list[str]) -> None:
         """Draw arrows of equal length, each from its foot and perpendicular to its line as drawn."""
         _, sizes = self._centre_and_half_sizes()
-        xs, ys = [], []
+        arrows = []
         for foot, w in zip(feet, normals, strict=True):
             unit = perpendicular(w, sizes) / sizes
             side = np.array([-unit[1], unit[0]])
             path = np.array([0 * unit, unit, 0.75 * unit + 0.15 * side, unit, 0.75 * unit - 0.15 * side])
-            path = foot + 0.32 * path * sizes
-            xs.append(list(path[:, 0]))
-            ys.append(list(path[:, 1]))
-        self.arrows.data = {"xs": xs, "ys": ys, "colour": colours}
+            arrows.append(foot + 0.32 * path * sizes)
+        self.arrows.data = paths(arrows, colours)
 
     def show_regions(self, predict: Any, grid: int = GRID) -> None:
         """Draw the regions of any model: `predict` gives the class codes of rows of a grid over the window."""
