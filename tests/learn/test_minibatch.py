@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from tests.minibatch_path import fit_path
 
+from rosenblatt.data.errors import NonFiniteInputError
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions
 from rosenblatt.learn.linear.minibatch import (
     PLACES,
@@ -21,7 +22,7 @@ from rosenblatt.learn.linear.minibatch import (
     default_batch,
 )
 from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import BadRowError, to_host
+from rosenblatt.learn.linear.row_reader import to_host
 
 SOURCE = Path(__file__).parents[2] / "src" / "rosenblatt"
 
@@ -299,7 +300,7 @@ def test_a_value_that_is_not_finite_is_refused_with_its_row_and_column(bad, row)
     X, y = blobs()
     X[row, 3] = bad
     what = "NaN" if np.isnan(bad) else "infinity"
-    with pytest.raises(BadRowError, match=f"contains {what} at row {row}, column 3"):
+    with pytest.raises(NonFiniteInputError, match=f"contains {what} at row {row}, column 3"):
         fit_path(X, y, Settings("softmax", 5))
 
 

@@ -227,14 +227,14 @@ def fit(
     >>> mixed.report_.errors, mixed.report_.sharding.rows
     (0, (2, 2))
     """
+    how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
+    how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
     if hasattr(estimator, "_fit_table"):
         from rosenblatt.scale.table_files import fit_table, is_table_source
 
         if is_table_source(source, settings):
             if classes is not None:
                 raise ValueError(f"{type(estimator).__name__} determines the classes itself: leave out classes.")
-            how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
-            how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
             return fit_table(estimator, source, **how, **settings)
     if hasattr(estimator, "_steps"):
         from rosenblatt.scale.sequence_files import sequence_training
@@ -247,20 +247,7 @@ def fit(
         return estimator
     if hasattr(estimator, "_how_from_files"):
         raise TypeError(estimator._how_from_files)
-    for _ in steps(
-        estimator,
-        source,
-        shards=shards,
-        n_jobs=n_jobs,
-        client=client,
-        mixing=mixing,
-        memory=memory,
-        deadline=deadline,
-        checkpoint=checkpoint,
-        resume=resume,
-        classes=classes,
-        **settings,
-    ):
+    for _ in steps(estimator, source, **how, classes=classes, **settings):
         pass
     return estimator
 

@@ -403,12 +403,8 @@ class ScaledObjective:
         xp, f = self.xp, f[:, : self.K]
         if self.loss.of == "residual":
             missed = xp.abs(self.s * f[:, 0] + (self.middle - xp.astype(y, f.dtype))) > self.settings.width
-        elif y.ndim == 2:
-            missed = xp.any((f > 0.0) != (y != 0), axis=1)
-        elif self.K == 1:
-            missed = (f[:, 0] > 0.0) != (y > 0)
         else:
-            missed = xp.argmax(f, axis=1) != xp.astype(y, xp.int64)
+            missed = self._right(f[:, None, :], y)[:, 0] < 1.0
         return xp.sum(xp.astype(missed, xp.int64))
 
     def held_out(self, V: Array, c: Array, y: Array, weights: Array | None, present: Host) -> tuple[Host, Host]:
