@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import panel as pn
 from bokeh.events import Pan
 from bokeh.models import BasicTickFormatter, ColumnDataSource, CustomJS, LinearColorMapper, PointDrawTool, Range1d
 from bokeh.plotting import figure
@@ -90,14 +91,14 @@ class Canvas:
         self.figure.toolbar.logo = None
         self.figure.axis.formatter = BasicTickFormatter(use_scientific=False)
         self.mapper = LinearColorMapper(palette=list(COLOURS[:6]), low=-0.5, high=5.5)
-        self.image = self._layer("image", {"image": [], "x": [], "y": [], "dw": [], "dh": []})
-        self.regions = self._layer("regions", {"xs": [], "ys": [], "colour": []})
-        self.hulls = self._layer("hulls", {"xs": [], "ys": [], "colour": []})
-        self.lines = self._layer("lines", {"xs": [], "ys": [], "colour": [], "dash": [], "width": []})
-        self.arrows = self._layer("arrows", {"xs": [], "ys": [], "colour": []})
-        self.marks = self._layer("marks", {"x": [], "y": [], "colour": [], "size": []})
-        self.cross = self._layer("cross", {"x": [], "y": []})
-        self.numbers = self._layer("numbers", {"x": [], "y": [], "text": []})
+        self.image = ColumnDataSource({"image": [], "x": [], "y": [], "dw": [], "dh": []}, name="image")
+        self.regions = ColumnDataSource({"xs": [], "ys": [], "colour": []}, name="regions")
+        self.hulls = ColumnDataSource({"xs": [], "ys": [], "colour": []}, name="hulls")
+        self.lines = ColumnDataSource({"xs": [], "ys": [], "colour": [], "dash": [], "width": []}, name="lines")
+        self.arrows = ColumnDataSource({"xs": [], "ys": [], "colour": []}, name="arrows")
+        self.marks = ColumnDataSource({"x": [], "y": [], "colour": [], "size": []}, name="marks")
+        self.cross = ColumnDataSource({"x": [], "y": []}, name="cross")
+        self.numbers = ColumnDataSource({"x": [], "y": [], "text": []}, name="numbers")
         self._draw(13 if height > SMALL else 9)
         if draggable:
             self._make_draggable()
@@ -106,8 +107,9 @@ class Canvas:
             self.figure.js_on_change(name, script)
         self.figure.y_range.js_on_change("end", script)
 
-    def _layer(self, name: str, columns: dict[str, list[Any]]) -> ColumnDataSource:
-        return ColumnDataSource(columns, name=name)
+    def pane(self) -> Any:
+        """The figure as part of a page."""
+        return pn.pane.Bokeh(self.figure, sizing_mode="stretch_width")
 
     def _draw(self, size: int) -> None:
         plot = self.figure

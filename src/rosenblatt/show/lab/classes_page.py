@@ -18,7 +18,7 @@ from rosenblatt.show.lab.multiclass_gradient import (
     LossAndGradient,
     multiclass_loss_and_gradient,
 )
-from rosenblatt.show.lab.periodic import repeat
+from rosenblatt.show.lab.periodic import toggled
 from rosenblatt.show.lab.points import THREE_CLASSES
 
 Array = np.ndarray[Any, Any]
@@ -117,11 +117,7 @@ class ClassesPage:
 
     def toggle(self) -> None:
         """Start or stop gradient descent."""
-        if self.running is None:
-            self.running = repeat(self.descend, PERIOD_MS, self.toggle, most=MOST_STEPS)
-        else:
-            self.running.stop()
-            self.running = None
+        self.running = toggled(self.running, self.descend, PERIOD_MS, self.toggle, MOST_STEPS)
         self.start.label = "Run gradient descent" if self.running is None else "Stop"
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -189,7 +185,7 @@ class ClassesPage:
         )
         middle = pn.Column(
             pn.pane.HTML(hint, css_classes=["hint"]),
-            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"),
+            self.canvas.pane(),
             pn.Row(pn.pane.HTML("New points"), self.label),
             css_classes=["middle"],
         )

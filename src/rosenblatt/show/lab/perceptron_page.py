@@ -339,7 +339,7 @@ class PerceptronPage:
         )
         middle = pn.Column(
             self.hint,
-            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"),
+            self.canvas.pane(),
             pn.FlexBox(self.rewind, self.back, self.play, self.step, self.end),
             self.slider,
             css_classes=["middle"],
