@@ -20,6 +20,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
     SOFTMAX,
     bias_share,
     partial,
+    pull,
     pulled,
     rate,
     softmax_slopes,
@@ -50,9 +51,7 @@ class DescentColumns(NamedTuple):
 @compiled
 def _catch_up(v: Array, q: Array, owed: Array) -> None:
     for c in range(v.size):
-        before = np.float64(v[c])
-        v[c] = pulled(before, q[c], owed[c])
-        q[c] += v[c] - before
+        pull(v, q, c, owed[c])
 
 
 def _catch_up_dense(rows: Rows, i: Any, V: Array, Q: Array, owed: Array) -> None:
