@@ -112,6 +112,14 @@ class FileOpener:
         return self.opened.rows.contents.rows, 0
 
 
+def memory_limit(memory: str | int) -> int:
+    """The memory of a fit, in bytes; refuses too little."""
+    limit = in_bytes(memory)
+    if limit < LEAST_MEMORY:
+        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    return limit
+
+
 def training_from_files(
     estimator: Any,
     source: Any,
@@ -123,9 +131,7 @@ def training_from_files(
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit`, step by step: yields its progress after each piece of rows."""
-    limit = in_bytes(memory)
-    if limit < LEAST_MEMORY:
-        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    limit = memory_limit(memory)
     if checkpoint is not None:
         refuse_overwriting_inputs(expand_paths(source), [checkpoint])
     point = Checkpoint.at(checkpoint, resume)
