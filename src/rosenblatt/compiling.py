@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeVar
 import numba
 from numba import types as kinds
 from numba.core import caching, compiler, event, serialize
-from numba.core.typing.templates import infer, infer_global, make_overload_template
+from numba.core.typing.templates import infer, infer_global, make_intrinsic_template, make_overload_template
 
 # Without nnan and ninf, because NaN and infinity must propagate. Without reference counting, because compiled code
 # allocates nothing, and counting the arrays of a named tuple at each call would cost more than a row's arithmetic.
@@ -322,6 +322,18 @@ def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "al
     infer(template)  # type: ignore[no-untyped-call]
     infer_global(choose, kinds.Function(template))  # type: ignore[no-untyped-call]
     return choose
+
+
+def intrinsic_of(plain: Callable[..., Any]) -> Callable[[F], F]:
+    """A decorator, like `numba.extending.intrinsic`, for what a plain function is in compiled code."""
+
+    def register(define: F) -> F:
+        template: Any = make_intrinsic_template(plain, define, plain.__name__)  # type: ignore[no-untyped-call]
+        infer(template)  # type: ignore[no-untyped-call]
+        infer_global(plain, kinds.Function(template))  # type: ignore[no-untyped-call]
+        return define
+
+    return register
 
 
 def _typed_only(template: Any) -> Callable[..., Any]:  # pragma: no cover

@@ -4,7 +4,6 @@ import datetime
 import decimal
 import gzip
 import re
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -213,15 +212,6 @@ def test_new_tables_are_read_like_the_first(tmp_path):
     with pytest.raises(FileError, match="expected a finite number, found 'big'") as caught:
         read(written(tmp_path, "size,colour\n1,red\nbig,red\n", "d.csv"), like=how)
     assert (caught.value.line, caught.value.column) == (3, "size")
-
-
-def test_missing_extras_are_explained(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(FileError, match=re.escape("pip install 'rosenblatt[arrow]'")):
-        read(written(tmp_path, "a,y\n1,2\n", "t.csv"))
-    monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(FileError, match=re.escape("pip install 'rosenblatt[arrow]'")):
-        read(written(tmp_path, zstandard.compress(b"1 1:1\n"), "t.svm.zst"))
 
 
 @pytest.mark.parametrize("separator", [";", "\t", "|", ","])

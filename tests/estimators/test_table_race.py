@@ -14,7 +14,7 @@ from rosenblatt.estimators import table_search, table_settings
 from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
 from rosenblatt.estimators.base.table_measures import area_under_curve
 from rosenblatt.estimators.table_search import TableSearch
-from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns, logistic_path
+from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns
 
 
 @pytest.fixture(autouse=True)
@@ -108,7 +108,8 @@ def test_columns_with_rows_of_their_own_learn_from_these_alone(classes):
     rows = CentredRows.of(X, weights)
     coef, intercept = rows.planes(logistic_columns(rows, y, classes, alphas, member, **accuracy))
     for k, mine in enumerate(member):
-        alone, bias = logistic_path(X[mine], y[mine], classes, alphas[k : k + 1], weights[mine], **accuracy)
+        some = CentredRows.of(X[mine], weights[mine])
+        alone, bias = some.planes(logistic_columns(some, y[mine], classes, alphas[k : k + 1], **accuracy))
         assert coef[k] == pytest.approx(alone[0], abs=1e-6)
         own, other = (one - one.mean() * (classes > 2) for one in (intercept[k], bias[0]))
         assert own == pytest.approx(other, abs=1e-6)

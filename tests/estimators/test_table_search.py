@@ -14,7 +14,7 @@ from rosenblatt.estimators import table_search, table_search_rows, table_setting
 from rosenblatt.estimators.base.calibration import calibrated
 from rosenblatt.estimators.table_search import TableSearch
 from rosenblatt.estimators.table_settings import DEFAULT, TableSetting
-from rosenblatt.learn.linear.penalty_paths import logistic_path, ridge_path
+from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns, ridge_path
 from rosenblatt.persist.model_files import from_bytes, to_bytes
 
 
@@ -54,7 +54,8 @@ def test_each_penalty_of_the_log_loss_is_a_logistic_regression(classes, shape):
     y[:classes] = np.arange(classes)
     weights, strengths = rng.random(shape[0]) + 0.5, np.array([0.3, 3.0])
     alphas = strengths / weights.sum()
-    coef, intercept = logistic_path(X, y, classes, alphas, weights, tol=1e-8, iterations=10_000)
+    rows = CentredRows.of(X, weights)
+    coef, intercept = rows.planes(logistic_columns(rows, y, classes, alphas, tol=1e-8, iterations=10_000))
     for k, strength in enumerate(strengths):
         peer = LogisticRegression(C=1 / strength, tol=1e-10, max_iter=10_000).fit(X, y, sample_weight=weights)
         own, other = X @ coef[k].T + intercept[k], peer.decision_function(X)
@@ -278,7 +279,9 @@ def test_ctrl_c_leaves_the_model_as_it_was(budget, monkeypatch):
 def test_numbers_that_are_constant_in_a_fold():
     X = np.zeros((10, 20))
     X[0] = np.random.default_rng(0).normal(size=20)
-    coef, intercept = logistic_path(np.ones((4, 6)), np.array([0, 1, 1, 1]), 2, np.array([0.1, 1.0]), tol=1e-9)
+    rows = CentredRows.of(np.ones((4, 6)))
+    W = logistic_columns(rows, np.array([0, 1, 1, 1]), 2, np.array([0.1, 1.0]), tol=1e-9)
+    coef, intercept = rows.planes(W)
     assert coef.shape == (2, 1, 6)
     assert not coef.any()
     assert intercept.ravel() == pytest.approx(np.log(3), abs=1e-6)

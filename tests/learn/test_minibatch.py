@@ -10,7 +10,9 @@ import pytest
 from array_api_compat import array_namespace
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
+from tests.minibatch_path import fit_path
 
+from rosenblatt.data.errors import NonFiniteInputError
 from rosenblatt.learn.linear.feature_statistics import all_directions, directions
 from rosenblatt.learn.linear.minibatch import (
     PLACES,
@@ -18,10 +20,9 @@ from rosenblatt.learn.linear.minibatch import (
     _least_of_quadratic,
     _refined,
     default_batch,
-    fit_path,
 )
 from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import BadRowError, to_host
+from rosenblatt.learn.linear.row_reader import to_host
 
 SOURCE = Path(__file__).parents[2] / "src" / "rosenblatt"
 
@@ -299,7 +300,7 @@ def test_a_value_that_is_not_finite_is_refused_with_its_row_and_column(bad, row)
     X, y = blobs()
     X[row, 3] = bad
     what = "NaN" if np.isnan(bad) else "infinity"
-    with pytest.raises(BadRowError, match=f"contains {what} at row {row}, column 3"):
+    with pytest.raises(NonFiniteInputError, match=f"contains {what} at row {row}, column 3"):
         fit_path(X, y, Settings("softmax", 5))
 
 
@@ -323,8 +324,9 @@ package = types.ModuleType("rosenblatt")
 package.__path__ = [{str(SOURCE)!r}]
 sys.modules["rosenblatt"] = package
 import numpy as np
-from rosenblatt.learn.linear.minibatch import fit_path
+sys.path.insert(0, {str(SOURCE.parents[1])!r})
 from rosenblatt.learn.linear.minibatch_settings import Settings
+from tests.minibatch_path import fit_path
 print(fit_path(np.eye(40), np.arange(40) % 2, Settings("softmax", 2))[0].shape)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.minibatch_path import fit_path
 
-from rosenblatt.learn.linear.minibatch import fit_path
+from rosenblatt.data.errors import NonFiniteInputError
 from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import BadRowError, on_gpu, to_host
+from rosenblatt.learn.linear.row_reader import on_gpu, to_host
 
 SETTINGS = Settings("softmax", 5, (1e-3, 1e-1), standardised=True, batch=256)
 
@@ -77,7 +78,7 @@ def test_a_value_that_is_not_finite_is_refused_with_its_row(place, row):
     X, y = blobs()
     X[row, 3] = np.nan
     for kind in ("float32", "float16"):
-        with pytest.raises(BadRowError, match=f"contains NaN at row {row}, column 3"):
+        with pytest.raises(NonFiniteInputError, match=f"contains NaN at row {row}, column 3"):
             fit_path(place(X.astype(kind)), place(y), SETTINGS)
 
 

@@ -108,7 +108,9 @@ def test_loss_penalty_and_gradient_are_those_of_the_objective_in_the_features_as
                 ends.append(objective(X, y, s, loss, kind, alpha, W, b))
             array[at] = keep
             out[at] = (ends[0] - ends[1]) / (2 * size)
-    found_W, found_b = (each[0] for each in descent.gradient_as_given(V, c))
+    _, G, g, _ = descent.whole(V, c)
+    smooth = descent.by_feature * V * descent.smooth
+    found_W, found_b = (each[0] for each in descent.gradient_as_given(G + smooth, g))
     np.testing.assert_allclose(found_W, by_W, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found_b, by_b, rtol=1e-5, atol=1e-6)
     assert report.gradient[0] == pytest.approx(np.sqrt((by_W**2).sum() + (by_b**2).sum()), rel=1e-4, abs=1e-5)

@@ -135,15 +135,9 @@ def evaluate_command(
     """Print how good a model is on a file: accuracy, F1, log loss, AUC, confusions; a regressor's mean error and R²."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
-    from rosenblatt.cli.sequences import evaluate_tags, is_sequence_model, scores_as_dict
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
-    loaded = rosenblatt.load(model)
-    if is_sequence_model(loaded):
-        scores = evaluate_tags(loaded, source)
-        print_json(scores_as_dict(scores)) if as_json else print(scores)
-        return
-    found = evaluate_file(loaded, source, settings)
+    found = evaluate_file(rosenblatt.load(model), source, settings)
     print_json(measures_as_dict(found)) if as_json else print(found)
 
 
@@ -165,17 +159,10 @@ def check(
     """Decide whether a plane separates the classes, and print the proof."""
     import rosenblatt
     from rosenblatt.cli.scoring import with_column_names
-    from rosenblatt.data.formats.byte_sources import spooled
-    from rosenblatt.data.formats.contents import with_layout
-    from rosenblatt.data.formats.read_and_stream import rereadable
-    from rosenblatt.data.formats.reading import make_reading
+    from rosenblatt.data.formats.read_and_stream import read_rows
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    with spooled(source, stdin=False) as files:
-        how = make_reading(files, **settings)
-        with rereadable(files, how) as again:
-            how = with_layout(again, how)
-            X, y = rosenblatt.read(again, like=how)
+    how, X, y, _ = read_rows(source, **settings)
     verdict = rosenblatt.separability(with_column_names(X, how), y)
     if as_json:
         each = {str(one.positive): one.verdict for one in getattr(verdict, "verdicts", (verdict,))}

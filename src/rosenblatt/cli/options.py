@@ -74,15 +74,9 @@ def reading_settings(
     grams: str,
 ) -> dict[str, Any]:
     """Keyword arguments for `rosenblatt.read` from the command line's options; only those that are not the defaults."""
-    settings: dict[str, Any] = {}
-    if format is not None:
-        settings["format"] = format.value
-    if label is not None:
-        settings["label"] = label
-    if features is not None:
-        settings["n_features"] = features
-    if zero is not None:
-        settings["zero_based"] = zero
+    kind = None if format is None else format.value
+    given = {"format": kind, "label": label, "n_features": features, "zero_based": zero}
+    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not header:
         settings["header"] = False
     if names != "onehot":

@@ -38,6 +38,11 @@ def report_as_dict(model: Any) -> Any:
 
 def measures_as_dict(evaluation: Any) -> Any:
     """The measures on a test file for JSON."""
+    from rosenblatt.cli.sequences import scores_as_dict
+    from rosenblatt.learn.sequence.chunks import SequenceScores
+
+    if isinstance(evaluation, SequenceScores):
+        return scores_as_dict(evaluation)
     return None if evaluation is None else asdict(evaluation)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.cli.sequences import evaluate_tags, is_sequence_model
 from rosenblatt.cli.table_models import answers_by_part, is_table_model, labelled_rows
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import table_layout
@@ -17,6 +18,7 @@ from rosenblatt.data.formats.contents import with_layout
 from rosenblatt.data.formats.read_and_stream import rereadable
 from rosenblatt.data.formats.reading import Reading, format_family
 from rosenblatt.data.formats.row_blocks import RowBlock, encode_target, row_blocks
+from rosenblatt.learn.sequence.chunks import SequenceScores
 from rosenblatt.scale.prediction import how_to_read
 
 MOST_CONFUSIONS = 12  # classes of a confusion table that is printed
@@ -131,8 +133,10 @@ def _format_label(label: Any) -> str:
     return str(label)
 
 
-def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Measures:
+def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Measures | SequenceScores:
     """Count the errors of a model on a file."""
+    if is_sequence_model(model):
+        return evaluate_tags(model, source)
     if is_table_model(model):
         table, labels = labelled_rows(model, source, settings)
         if hasattr(model, "classes_"):

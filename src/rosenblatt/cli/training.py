@@ -171,7 +171,7 @@ def train_command(
                     model = train_table(files, column or [], said, seed, search, seconds, settings)
                 if files is not source:
                     model.summary_ = replace(model.summary_, source=Path(source).name)
-                _report_table(model, output, test, as_json)
+                _report(model, output, test, as_json)
                 return
         if task is not None or column or seconds is not None:
             raise ValueError(
@@ -183,13 +183,13 @@ def train_command(
         model = _estimator(name, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
         if not LEARNERS[name].from_files:
             _fit_in_memory(model, files, settings)
-            _report_training(model, output, test, as_json)
+            _report(model, output, test, as_json)
             return
         with _cluster(cluster, workers, tls) as client:
             training = steps(model, files, client=client, **how, **settings)
             with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
                 show_progress(training, quiet=as_json)
-    _report_training(model, output, test, as_json)
+    _report(model, output, test, as_json)
 
 
 @contextmanager
@@ -215,25 +215,15 @@ def _train_sequences(
     as_json: bool,
 ) -> None:
     """Train a model of CoNLL columns, save it, evaluate it and print its report."""
-    import rosenblatt
     from rosenblatt.cli.progress_bar import show_progress
-    from rosenblatt.cli.sequences import evaluate_tags, new_tagger, scores_as_dict
+    from rosenblatt.cli.sequences import new_tagger
     from rosenblatt.scale.sequence_files import sequence_training
 
     model = new_tagger(template, parameters)
     training = sequence_training(model, source, checkpoint=checkpoint, resume=resume)
     with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
         show_progress(training, quiet=as_json)
-    if output is not None:
-        rosenblatt.save(model, output)
-    found = None if test is None else evaluate_tags(model, test)
-    if as_json:
-        saved = str(output) if output else None
-        print_json({"model": saved, "report": report_as_dict(model), "test": scores_as_dict(found)})
-        return
-    print(model.report_)
-    if found is not None:
-        print(f"on {test}:\n{found}")
+    _report(model, output, test, as_json)
 
 
 def _is_table(source: Any, settings: dict[str, Any]) -> bool:
@@ -252,54 +242,28 @@ def _estimator(name: str, epochs: int, order: str, seed: int, parameters: dict[s
 
 def _fit_in_memory(model: Any, source: str, settings: dict[str, Any]) -> None:
     """Train a learner that needs all rows at once."""
-    import rosenblatt
-    from rosenblatt.data.formats.byte_sources import spooled
-    from rosenblatt.data.formats.contents import with_layout
-    from rosenblatt.data.formats.read_and_stream import rereadable
-    from rosenblatt.data.formats.reading import make_reading
+    from rosenblatt.data.formats.read_and_stream import read_rows
 
-    with spooled(source, stdin=False) as files:
-        how = make_reading(files, **settings)
-        with rereadable(files, how, scan=True) as again:
-            how = with_layout(again, how)
-            X, y = rosenblatt.read(again, like=how)
+    how, X, y, _ = read_rows(source, **settings)
     model.fit(X, y)
     model.reading_ = replace(how, n_features=X.shape[1])
 
 
-def _report_training(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
-    """Save the model, evaluate it and print its report."""
+def _report(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
+    """Save the model, evaluate it and print its report; of a raw table, its summary."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
+    from rosenblatt.cli.table_models import is_table_model, summary_as_dict
 
     if output is not None:
         rosenblatt.save(model, output)
-    found = None if test is None else evaluate_file(model, test, {})
+    found, table = None if test is None else evaluate_file(model, test, {}), is_table_model(model)
     if as_json:
-        print_json(
-            {"model": str(output) if output else None, "report": report_as_dict(model), "test": measures_as_dict(found)}
-        )
+        told = {"summary": summary_as_dict(model)} if table else {"report": report_as_dict(model)}
+        print_json({"model": str(output) if output else None, **told, "test": measures_as_dict(found)})
         return
-    print(model.report_)
-    if found is not None:
-        print(f"on {test}:\n{found}")
-
-
-def _report_table(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
-    """Save a model of a raw table, evaluate it and print its summary."""
-    import rosenblatt
-    from rosenblatt.cli.scoring import evaluate_file
-    from rosenblatt.cli.table_models import summary_as_dict
-
-    if output is not None:
-        rosenblatt.save(model, output)
-    found = None if test is None else evaluate_file(model, test, {})
-    if as_json:
-        saved = str(output) if output else None
-        print_json({"model": saved, "summary": summary_as_dict(model), "test": measures_as_dict(found)})
-        return
-    print(model.summary_)
-    if output is not None:
+    print(model.summary_ if table else model.report_)
+    if table and output is not None:
         print(f"saved {output}")
     if found is not None:
         print(f"on {test}:\n{found}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.compiling import compiled
+from rosenblatt.compiling import compiled, verb
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.threads import MANY_VALUES, Result, in_threads
 
@@ -212,25 +212,30 @@ def values_per_row(rows: Dense | Sparse) -> float:
     return float(rows.values.size / max(count, 1))
 
 
-@compiled
-def _largest_dense(values: Array, index: Array) -> float:
-    largest = 0.0
-    for i in index:
-        x, total = values[i], 0.0
-        for j in range(x.size):  # in the same order as _scan_dense, for the same bits
-            total += np.float64(x[j]) * np.float64(x[j])
-        largest = max(largest, total)
-    return largest
+def _norm_dense(rows: Any, i: Any) -> Any:
+    x = rows.values[i]
+    total = 0.0
+    for j in range(x.size):  # in the same order as row checks, for the same bits
+        total += np.float64(x[j]) * np.float64(x[j])
+    return total
+
+
+def _norm_sparse(rows: Any, i: Any) -> Any:
+    x = rows.values[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + np.uint64(1)])]
+    total = 0.0
+    for j in range(x.size):
+        total += np.float64(x[j]) * np.float64(x[j])
+    return total
+
+
+norm = verb({Dense: _norm_dense, Sparse: _norm_sparse})  # ‖x_i‖², in double precision
 
 
 @compiled
-def _largest_sparse(values: Array, starts: Array, index: Array) -> float:
+def _largest_norm(rows: Any, index: Array) -> float:
     largest = 0.0
     for i in index:
-        x, total = values[np.uint64(starts[i]) : np.uint64(starts[i + np.uint64(1)])], 0.0
-        for j in range(x.size):
-            total += np.float64(x[j]) * np.float64(x[j])
-        largest = max(largest, total)
+        largest = max(largest, norm(rows, i))
     return largest
 
 
@@ -238,13 +243,10 @@ def radius2(rows: Dense | Sparse, index: Array) -> float:
     """R² over the given rows."""
     largest = 0.0
     for begin, end in spans(index.size, values_per_row(rows)):
-        if isinstance(rows, Dense):
-            here, values = index[begin:end], rows.values
-            if is_narrow(rows):
-                here, values = np.arange(end - begin, dtype=np.uint64), gathered(rows, here).values
-            largest = max(largest, _largest_dense(values, here))
-        else:
-            largest = max(largest, _largest_sparse(rows.values, rows.starts, index[begin:end]))
+        part, here = rows, index[begin:end]
+        if is_narrow(rows):
+            part, here = gathered(rows, here), np.arange(end - begin, dtype=np.uint64)
+        largest = max(largest, _largest_norm(part, here))
     return largest
 
 

@@ -32,9 +32,8 @@ FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, processed per call
 
 def laid_out_for(coef: Array, rows: Dense | Sparse) -> Array:
     """Coefficients (K, d) in the layout that the loops need for such rows: see `rows`."""
-    if coef.shape[0] == 1:
-        return np.ascontiguousarray(coef[0], dtype=widened(rows.values.dtype))
-    return np.ascontiguousarray(coef if isinstance(rows, Dense) else coef.T, dtype=widened(rows.values.dtype))
+    laid_out = coef[0] if coef.shape[0] == 1 else coef if isinstance(rows, Dense) else coef.T
+    return np.ascontiguousarray(laid_out, dtype=widened(rows.values.dtype))
 
 
 @compiled

@@ -28,6 +28,7 @@ import numpy as np
 
 from rosenblatt.compiling import verb
 from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.data.examples import norm as norm
 from rosenblatt.data.prefetching import prefetch as prefetch
 from rosenblatt.learn.simd_lanes import WIDTH, add_products, add_scaled, lane, load, store, zero_products, zeros
 
@@ -239,28 +240,6 @@ def _add_pair_sparse(rows: Rows, i: Any, step: Any, W: Array, up: Any, down: Any
 
 
 add_pair = verb({Dense: _add_pair_dense, Sparse: _add_pair_sparse})  # w_up += step·x_i, w_down −= step·x_i
-
-
-# -- ‖x‖² ------------------------------------------------------------------------------------------------------------
-
-
-def _norm_dense(rows: Rows, i: Any) -> Any:
-    x = rows.values[i]
-    total = 0.0
-    for j in range(x.size):
-        total += np.float64(x[j]) * np.float64(x[j])
-    return total
-
-
-def _norm_sparse(rows: Rows, i: Any) -> Any:
-    x = rows.values[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]
-    total = 0.0
-    for j in range(x.size):
-        total += np.float64(x[j]) * np.float64(x[j])
-    return total
-
-
-norm = verb({Dense: _norm_dense, Sparse: _norm_sparse})  # ‖x_i‖², in double precision
 
 
 # -- prefetching rows: does nothing when compilation is off ----------------------------------------------------------

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import models, register_model
+
+from rosenblatt.compiling import intrinsic_of
 
 Array = np.ndarray[Any, Any]
 WIDTH = 8
@@ -90,9 +92,9 @@ def _place(context: Any, builder: Any, array: Any, value: Any, at: Any, kind: An
     return builder.bitcast(builder.gep(data, [at]), context.get_value_type(kind).as_pointer())
 
 
-def _zeros_of(width: int) -> Any:
-    @intrinsic
-    def zeros(_: Any, array: Any) -> Any:  # pragma: no cover
+def _make_zeros(plain: Any, width: int) -> None:
+    @intrinsic_of(plain)
+    def zeros_of(_: Any, array: Any) -> Any:  # pragma: no cover
         from llvmlite import ir
 
         kind = Lanes(array.dtype, width)
@@ -102,13 +104,12 @@ def _zeros_of(width: int) -> Any:
 
         return kind(array), emit
 
-    return zeros
+
+_make_zeros(zeros, WIDTH)
+_make_zeros(zero_products, FOUR)
 
 
-_zeros, _zero_products = _zeros_of(WIDTH), _zeros_of(FOUR)
-
-
-@intrinsic
+@intrinsic_of(add_products)
 def _add_products(_: Any, four: Any, x: Any, at: Any, index: Any, w: Any) -> Any:  # pragma: no cover
     from llvmlite import ir
 
@@ -135,7 +136,7 @@ def _add_products(_: Any, four: Any, x: Any, at: Any, index: Any, w: Any) -> Any
     return four(four, x, at, index, w), emit
 
 
-@intrinsic
+@intrinsic_of(lane)
 def _lane(_: Any, four: Any, k: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.extract_element(args[0], args[1])
@@ -143,7 +144,7 @@ def _lane(_: Any, four: Any, k: Any) -> Any:  # pragma: no cover
     return four.dtype(four, k), emit
 
 
-@intrinsic
+@intrinsic_of(load)
 def _load(_: Any, array: Any, at: Any) -> Any:  # pragma: no cover
     _check(array, array.dtype)
     kind = Lanes(array.dtype)
@@ -155,7 +156,7 @@ def _load(_: Any, array: Any, at: Any) -> Any:  # pragma: no cover
     return kind(array, at), emit
 
 
-@intrinsic
+@intrinsic_of(store)
 def _store(_: Any, array: Any, at: Any, lanes: Any) -> Any:  # pragma: no cover
     _check(array, lanes.dtype)
 
@@ -167,7 +168,7 @@ def _store(_: Any, array: Any, at: Any, lanes: Any) -> Any:  # pragma: no cover
     return types.void(array, at, lanes), emit
 
 
-@intrinsic
+@intrinsic_of(add_scaled)
 def _add_scaled(_: Any, lanes: Any, a: Any, others: Any) -> Any:  # pragma: no cover
     from llvmlite import ir
 
@@ -179,18 +180,3 @@ def _add_scaled(_: Any, lanes: Any, a: Any, others: Any) -> Any:  # pragma: no c
         return builder.fadd(args[0], builder.fmul(each, args[2], flags=FLAGS), flags=FLAGS)
 
     return lanes(lanes, a, others), emit
-
-
-overload(zeros, strict=False)(lambda array: lambda array: _zeros(array))
-overload(load, strict=False)(lambda array, at: lambda array, at: _load(array, at))  # type: ignore[call-arg]
-overload(store, strict=False)(
-    lambda array, at, lanes: lambda array, at, lanes: _store(array, at, lanes)  # type: ignore[call-arg]
-)
-overload(add_scaled, strict=False)(
-    lambda lanes, a, others: lambda lanes, a, others: _add_scaled(lanes, a, others)  # type: ignore[call-arg]
-)
-overload(zero_products, strict=False)(lambda array: lambda array: _zero_products(array))
-overload(add_products, strict=False)(
-    lambda four, x, at, index, w: lambda four, x, at, index, w: _add_products(four, x, at, index, w)  # type: ignore[call-arg]
-)
-overload(lane, strict=False)(lambda four, k: lambda four, k: _lane(four, k))  # type: ignore[call-arg]

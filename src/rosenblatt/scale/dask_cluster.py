@@ -334,17 +334,20 @@ class Round:
         alive, slow = set(self.cluster.threads()), self.cluster.slow
         others = sorted(alive - slow - flight.avoid or alive - slow or alive - flight.avoid)
         flight.home = others[i % len(others)] if others else None
-        self.cluster.sent_again += 1
-        self.sent = None  # the weights may be held by the failing worker
-        self._drop(i)
-        self._launch(i)
+        self._send_again(i)
 
-    def _drop(self, i: int) -> None:
+    def _send_again(self, i: int) -> None:
+        self.cluster.sent_again += 1
+        self.sent = None  # the weights may be held by a worker that fails or died
+        self._relaunch(i)
+
+    def _relaunch(self, i: int) -> None:
         flight = self.flights[i]
         self.ready.discard(i)
         if flight.future is not None and flight.future.status == "pending":
             self.cluster._ask(flight.future.cancel)
         flight.future = None
+        self._launch(i)
 
     def end(self) -> None:
         """Cancel what is still running."""
@@ -429,16 +432,12 @@ class Round:
         if flight.deaths >= DEATHS:
             raise ConnectionError(f"{name}: the workers that processed it died {DEATHS} times.")
         flight.home = alive[i % len(alive)]
-        self.cluster.sent_again += 1
-        self.sent = None  # the weights may have been bound to the worker that died
-        self._drop(i)
-        self._launch(i)
+        self._send_again(i)
 
     def _failed(self, i: int, error: BaseException) -> None:
         if isinstance(error, AbsentError):
             self.flights[i].whole = True
-            self._drop(i)
-            self._launch(i)
+            self._relaunch(i)
             return
         if not isinstance(error, PASSING):
             raise error

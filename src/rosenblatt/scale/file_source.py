@@ -171,18 +171,8 @@ def strange_label(label: Any) -> ValueError:
     return ValueError(f"The label {label!r} is not one of the given classes.")
 
 
-class FileRows:
-    """The rows of a source, for any number of passes."""
-
-    contents: Contents
-
-    def tasks(self, encoder: ExampleEncoder, order: Blocks | None, epoch: int) -> Iterator[Callable[[], Examples]]:
-        """Functions that make the examples of a pass, piece by piece."""
-        raise NotImplementedError
-
-
 @dataclass
-class ParsedRows(FileRows):
+class ParsedRows:
     """Rows that are parsed again in each pass, in the order of the file."""
 
     source: Any
@@ -201,7 +191,7 @@ def _parsed(task: Callable[[], RowBlock], encoder: ExampleEncoder) -> Examples:
 
 
 @dataclass
-class CachedRows(FileRows):
+class CachedRows:
     """Rows from a cache, in the order of the file or shuffled."""
 
     cache: RowCache
@@ -226,6 +216,9 @@ class CachedRows(FileRows):
     def _shuffled(self, pool: ShufflePool, epoch: int, encoder: ExampleEncoder) -> Examples:
         order = pool.order.piece(epoch, 0, pool.order.size)
         return encoder.of_blocks(read_blocks(self.cache, pool.blocks), self.cache, order)
+
+
+FileRows = ParsedRows | CachedRows
 
 
 @dataclass

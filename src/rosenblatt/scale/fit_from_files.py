@@ -113,6 +113,14 @@ class FileOpener:
         return self.opened.rows.contents.rows, 0
 
 
+def memory_limit(memory: str | int) -> int:
+    """The memory of a fit, in bytes; refuses too little."""
+    limit = in_bytes(memory)
+    if limit < LEAST_MEMORY:
+        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    return limit
+
+
 def training_from_files(
     estimator: Any,
     source: Any,
@@ -124,9 +132,7 @@ def training_from_files(
     **settings: Any,
 ) -> Iterator[Progress]:
     """`fit`, step by step: yields its progress after each piece of rows."""
-    limit = in_bytes(memory)
-    if limit < LEAST_MEMORY:
-        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    limit = memory_limit(memory)
     if checkpoint is not None:
         refuse_overwriting_inputs(expand_paths(source), [checkpoint])
     point = Checkpoint.at(checkpoint, resume)
@@ -228,14 +234,14 @@ def fit(
     >>> mixed.report_.errors, mixed.report_.sharding.rows
     (0, (2, 2))
     """
+    how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
+    how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
     if hasattr(estimator, "_fit_table"):
         from rosenblatt.scale.table_files import fit_table, is_table_source
 
         if is_table_source(source, settings):
             if classes is not None:
                 raise ValueError(f"{type(estimator).__name__} determines the classes itself: leave out classes.")
-            how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
-            how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
             return fit_table(estimator, source, **how, **settings)
     if family(estimator) == "sequences":
         from rosenblatt.scale.sequence_files import sequence_training
@@ -252,20 +258,7 @@ def fit(
             "columns: X, y = rosenblatt.read_conll(file), then Tagger().fit([[token[0] for token in sentence] for "
             "sentence in X], y). From the file itself: rosenblatt.fit(SequencePerceptron(template=...), file)."
         )
-    for _ in steps(
-        estimator,
-        source,
-        shards=shards,
-        n_jobs=n_jobs,
-        client=client,
-        mixing=mixing,
-        memory=memory,
-        deadline=deadline,
-        checkpoint=checkpoint,
-        resume=resume,
-        classes=classes,
-        **settings,
-    ):
+    for _ in steps(estimator, source, **how, classes=classes, **settings):
         pass
     return estimator
 

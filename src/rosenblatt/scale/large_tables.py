@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned, parsed
@@ -36,7 +37,7 @@ from rosenblatt.data.formats.byte_sources import (
 from rosenblatt.data.formats.contents import MAX_LABELS
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.row_blocks import RowBlock, csr_from_arrays
-from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors, import_pyarrow
+from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
 from rosenblatt.estimators.base.table_model import TableModel, TrainingParts, TrainingRows, UnseenRows
@@ -74,7 +75,7 @@ def _unpacked_bytes(path: str, size: int, room: int) -> int:
                 size += len(part)
     elif format_by_name(path) == "parquet":
         with arrow_errors_as_file_errors(path):
-            about = import_pyarrow(path).parquet.read_metadata(path)
+            about = pq.read_metadata(path)
         packed = (about.row_group(k).total_byte_size for k in range(about.num_row_groups))
         size = max(sum(packed), 8 * about.num_rows * about.num_columns)
     return size

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import (
@@ -25,7 +27,6 @@ from rosenblatt.data.formats.byte_sources import (
 from rosenblatt.data.formats.contents import with_layout
 from rosenblatt.data.formats.reading import Reading, format_family, make_reading
 from rosenblatt.data.formats.row_blocks import RowBlock, encode_target
-from rosenblatt.data.formats.table_batches import import_pyarrow
 from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.estimators.base.state_checks import is_count, must
 from rosenblatt.scale.sharded_source import groups_of, is_arrays, is_collection, make_engine
@@ -84,16 +85,15 @@ class WritePredictions:
     def __call__(self, shard: Shard, store: Store) -> tuple[str, int]:
         """The file and the number of its rows."""
         model, path, rows = pickle.loads(self.model), self.paths[shard.name], 0
-        pa = import_pyarrow(path)
         with replace_atomically(path) as file:
             writer = None
             for piece in _pieces(shard, model, self.how, store):
                 table = pa.table(self._columns(model, piece))
-                writer = writer or pa.parquet.ParquetWriter(file, table.schema)
+                writer = writer or pq.ParquetWriter(file, table.schema)
                 writer.write_table(table)
                 rows += piece.rows
             if writer is None:
-                pa.parquet.write_table(pa.table({"prediction": pa.array([], pa.float64())}), file)
+                pq.write_table(pa.table({"prediction": pa.array([], pa.float64())}), file)
             else:
                 writer.close()
         return path, rows

@@ -190,14 +190,8 @@ def _joined(a: CachedBlock, b: CachedBlock) -> CachedBlock:
             one if one.size else np.ones(block.lengths.size, np.uint32)
             for one, block in zip(counts, (a, b), strict=True)
         ]
-    join = np.concatenate
-    return CachedBlock(
-        join([a.values, b.values]),
-        join([a.columns, b.columns]),
-        join([a.lengths, b.lengths]),
-        join([a.labels, b.labels]),
-        join(counts),
-    )
+    pairs = zip((*a[:4], counts[0]), (*b[:4], counts[1]), strict=True)
+    return CachedBlock(*(np.concatenate(pair) for pair in pairs))
 
 
 def _label_starts(block: CachedBlock) -> Array:

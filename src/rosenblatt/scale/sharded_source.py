@@ -24,7 +24,7 @@ from rosenblatt.estimators.base.fitting import RowsWanted, train_from
 from rosenblatt.learn.mixing import MIXINGS, ShardCosts
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import example_encoder
-from rosenblatt.scale.fit_from_files import LEAST_MEMORY
+from rosenblatt.scale.fit_from_files import memory_limit
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.shard_answer_checks import (
@@ -248,19 +248,12 @@ def groups_of(source: Any, shards: int | None, client: Any, settings: dict[str, 
     return list(file_groups(paths, shards or len(paths))), how
 
 
-def _threads(n_jobs: int, memory: str | int | None) -> Threads:
-    limit = in_bytes(MEMORY if memory is None else memory)
-    if limit < LEAST_MEMORY:
-        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
-    return Threads(n_jobs, Store(limit))
-
-
 def make_engine(client: Any, n_jobs: int, memory: str | int | None, deadline: float | None) -> Engine:
     """The engine that processes shards: the workers of a client, or threads of this process."""
     if not (isinstance(n_jobs, int) and n_jobs >= 1):
         raise ValueError(f"n_jobs must be a number of threads, at least 1, got {n_jobs!r}.")
     if client is None:
-        return _threads(n_jobs, memory)
+        return Threads(n_jobs, Store(memory_limit(MEMORY if memory is None else memory)))
     from rosenblatt.scale.dask_cluster import Cluster
 
     if n_jobs != 1:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import scipy.sparse as sp
 
 from rosenblatt.data.arrow_checks import check_buffers
@@ -166,7 +167,7 @@ class HeldShard:
         """The partition of a frame, as a table."""
         frame = self.recipe()
         with table_batches.arrow_errors_as_file_errors(self.name):
-            table = table_batches.import_pyarrow(self.name).Table.from_pandas(frame, preserve_index=False)
+            table = pa.Table.from_pandas(frame, preserve_index=False)
             table.validate(full=True)  # before its offsets are used
             table = table.combine_chunks()
         columns = {name: table.column(name).combine_chunks() for name in table.column_names}

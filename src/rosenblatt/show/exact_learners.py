@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -255,11 +256,7 @@ def _epoch(
     if picks_rows:
         row = _pick_row(X, machine, problem, worst=plan.order == "worst")
         if row is None:  # converged, unless misclassified rows remain that cannot move a plane
-            return not any(
-                machine.makes_update(candidate)
-                for _, found in candidate_updates_of_rows(X, machine, problem)
-                for candidate in found
-            )
+            return not any(map(machine.makes_update, candidate_updates_of_all(X, machine, problem)))
         rows, covers = np.array([row]), False
     else:
         order = plan.make_order(problem, seed)
@@ -332,13 +329,14 @@ def candidate_updates_of_rows(
         yield int(row), candidate_updates(W @ X[row] + b, problem.truth[row], machine)
 
 
+def candidate_updates_of_all(X: Array, machine: ExactMachine, problem: Problem) -> Iterator[CandidateUpdate]:
+    """The candidate updates of all rows."""
+    return chain.from_iterable(found for _, found in candidate_updates_of_rows(X, machine, problem))
+
+
 def no_violations(X: Array, machine: ExactMachine, problem: Problem) -> bool:
     """Whether no row violates its margin at the current planes."""
-    return not any(
-        machine.violates(candidate)
-        for _, found in candidate_updates_of_rows(X, machine, problem)
-        for candidate in found
-    )
+    return not any(map(machine.violates, candidate_updates_of_all(X, machine, problem)))
 
 
 def _pick_row(X: Array, machine: ExactMachine, problem: Problem, worst: bool) -> int | None:

@@ -103,7 +103,7 @@ def open_bytes(path: str) -> Iterator[Any]:
             with gzip.open(path, "rb") as unpacked:
                 yield unpacked
         elif path.endswith(".zst"):
-            with open(path, "rb") as packed, io.BufferedReader(_zstd_reader(packed, path), CHUNK_BYTES) as unpacked:
+            with open(path, "rb") as packed, io.BufferedReader(_zstd_reader(packed), CHUNK_BYTES) as unpacked:
                 yield unpacked
         else:
             with open(path, "rb", buffering=0) as file:
@@ -116,12 +116,10 @@ def open_bytes(path: str) -> Iterator[Any]:
         raise FileError(os_error_message("read", error), path) from error
 
 
-def _zstd_reader(packed: BinaryIO, path: str) -> Any:
+def _zstd_reader(packed: BinaryIO) -> Any:
     """The decompressed bytes of all frames of a zstd file; a truncated frame raises an OSError without errno."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise FileError("reading .zst needs PyArrow: pip install 'rosenblatt[arrow]'", path) from error
+    import pyarrow  # here, because few files are packed so
+
     return pyarrow.CompressedInputStream(packed, "zstd")
 
 

@@ -102,9 +102,9 @@ class ColumnSentences(Sequence[list[tuple[str, ...]]]):
 class ColumnReader:
     """Reads CoNLL columns piece by piece."""
 
-    def __init__(self, path: str, columns: int = 0) -> None:
-        self.path, self.columns, self.first = path, columns, 0
-        self.words = Words()
+    def __init__(self, path: str, columns: int = 0, first: int = 0, words: Words | None = None) -> None:
+        self.path, self.columns, self.first = path, columns, first
+        self.words = Words() if words is None else words
 
     def parse(self, chunk: LineChunk) -> tuple[Array, Array]:
         """The cells of a chunk, and the tokens at whose ends sentences end."""
@@ -140,9 +140,10 @@ def _sentence_bounds(ends: Array, tokens: int) -> Array:
 
 def column_sentences(source: Any) -> ColumnSentences:
     """All sentences of files with CoNLL columns."""
-    cells, ends, tokens, reader = [], [], 0, None
+    cells, ends, tokens = [], [], 0
+    reader: ColumnReader | None = None
     for path in expand_paths(source):
-        reader = _next_reader(reader, path)
+        reader = ColumnReader(path, reader.columns, reader.first, reader.words) if reader else ColumnReader(path)
         for chunk in _chunks(path):
             some, breaks = reader.parse(chunk)
             cells.append(some)
@@ -154,14 +155,6 @@ def column_sentences(source: Any) -> ColumnSentences:
         raise FileError("expected tokens, found none", reader.path)
     whole = np.concatenate([part for part in cells if part.size])
     return ColumnSentences(reader.words.vocabulary(), whole, _sentence_bounds(np.concatenate(ends), tokens))
-
-
-def _next_reader(reader: ColumnReader | None, path: str) -> ColumnReader:
-    """A reader for the next file, with the words and columns of those before."""
-    found = ColumnReader(path, 0 if reader is None else reader.columns)
-    if reader is not None:
-        found.words, found.first = reader.words, reader.first
-    return found
 
 
 def sentence_blocks(source: Any) -> Iterator[ColumnSentences]:
@@ -198,11 +191,10 @@ def _joined(parts: list[Array]) -> Array:
 
 def _reader_after(reader: ColumnReader, words: Vocabulary, left: Array) -> tuple[ColumnReader, Array]:
     """A reader with only the words of the remaining cells, and these cells renumbered."""
-    after = ColumnReader(reader.path, reader.columns)
-    after.first = reader.first
     used, cells = np.unique(left, return_inverse=True)
     whole, begins = words.text.tobytes(), np.append(0, words.ends)
-    after.words = Words(tuple(whole[begins[word] : begins[word + 1]] for word in used.tolist()))
+    left_words = Words(tuple(whole[begins[word] : begins[word + 1]] for word in used.tolist()))
+    after = ColumnReader(reader.path, reader.columns, reader.first, left_words)
     return after, cells.reshape(left.shape).astype(np.int32)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,9 +71,13 @@ class Inventory:
         self._count(glance.labels)
 
     def _count(self, labels: Array) -> None:
+        found, counts = np.unique(labels, return_counts=True)
+        self.add_counts(found.tolist(), counts.tolist())
+
+    def add_counts(self, labels: Iterable[Any], counts: Iterable[int]) -> None:
+        """Take over the counts of labels."""
         if self.counts is not None:
-            found, counts = np.unique(labels, return_counts=True)
-            for label, count in zip(found.tolist(), counts.tolist(), strict=True):
+            for label, count in zip(labels, counts, strict=True):
                 self.counts[label] = self.counts.get(label, 0) + count
             if len(self.counts) > MAX_LABELS:
                 self.counts = None
@@ -117,11 +121,7 @@ def merge_contents(parts: Sequence[Contents], how: Reading) -> tuple[Contents, i
     for part in parts:
         if part.labels is None and part.rows:
             inventory.counts = None
-        for label, count in zip(part.labels or (), part.counts, strict=True):
-            if inventory.counts is not None:
-                inventory.counts[label] = inventory.counts.get(label, 0) + count
-    if inventory.counts is not None and len(inventory.counts) > MAX_LABELS:
-        inventory.counts = None
+        inventory.add_counts(part.labels or (), part.counts)
     radius2, dense = max(part.radius2 for part in parts), all(part.dense for part in parts if part.rows)
     return inventory.contents(inventory.complete_reading(how), radius2, dense), inventory.shift(how)
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
 
-from rosenblatt.compiling import EXACT, exactly
+from rosenblatt.compiling import exactly, intrinsic_of
 
 Array = np.ndarray[Any, Any]
 PARSED, MALFORMED, NEEDS_PYTHON = range(3)
@@ -57,11 +56,20 @@ INTEGER_TENS = np.array([10**e for e in range(9)], dtype=np.uint64)
 # -- eight digits at once --------------------------------------------------------------------------------------------
 
 
-@intrinsic
-def _eight_digits(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
-    """The number (low 4 bits) and the value of the digits, at most eight, that start at data[at].
+def eight_digits(data: Array, at: int) -> Any:
+    """The number of digits, at most eight, that start at data[at], and their value."""
+    count, value = 0, 0
+    while count < 8 and 48 <= data[at + count] <= 57:
+        value = value * 10 + int(data[at + count]) - 48
+        count += 1
+    return count, value
 
-    The eight bytes are loaded as one integer x. x ^ 0x30… has 0 to 9 in the bytes that are digits; the first other byte
+
+@intrinsic_of(eight_digits)
+def _eight_digits(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
+    """Eight bytes at a time.
+
+    They are loaded as one integer x. x ^ 0x30… has 0 to 9 in the bytes that are digits; the first other byte
     is the lowest with its high bit set after adding 0x76…. The digits are shifted to the top and combined in pairs,
     fours and eights.
     """
@@ -84,35 +92,9 @@ def _eight_digits(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
         low, high = builder.and_(d, i64(0xFF000000FF)), builder.and_(builder.lshr(d, i64(16)), i64(0xFF000000FF))
         total = builder.add(builder.mul(low, i64(0xF424000000064)), builder.mul(high, i64(0x271000000001)))
         value = builder.select(none, i64(0), builder.lshr(total, i64(32)))
-        return builder.or_(builder.shl(value, i64(4)), builder.lshr(bits, i64(3)))
+        return context.make_tuple(builder, signature.return_type, [builder.lshr(bits, i64(3)), value])
 
-    return types.int64(data, types.int64), emit
-
-
-def eight_digits(data: Array, at: int) -> Any:
-    """The number of digits, at most eight, that start at data[at], and their value."""
-    count, value = 0, 0
-    while count < 8 and 48 <= data[at + count] <= 57:
-        value = value * 10 + int(data[at + count]) - 48
-        count += 1
-    return count, value
-
-
-@overload(eight_digits, strict=False, inline="always", jit_options=EXACT)
-def _eight_digits_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
-    def body(data: Any, at: Any) -> Any:
-        packed: Any = _eight_digits(data, at)  # type: ignore[call-arg]
-        return packed & 15, packed >> 4
-
-    return body
-
-
-@intrinsic
-def _double_from_bits(_: Any, bits: Any) -> Any:  # pragma: no cover
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.uint64), emit
+    return types.UniTuple(types.int64, 2)(data, types.int64), emit  # type: ignore[no-untyped-call]
 
 
 def double_from_bits(bits: Any) -> Any:
@@ -120,9 +102,12 @@ def double_from_bits(bits: Any) -> Any:
     return np.uint64(bits).view(np.float64)
 
 
-@overload(double_from_bits, strict=False, inline="always", jit_options=EXACT)
-def _double_from_bits_compiled(bits: Any) -> Any:  # pragma: no cover
-    return lambda bits: _double_from_bits(bits)  # type: ignore[call-arg]
+@intrinsic_of(double_from_bits)
+def _double_from_bits(_: Any, bits: Any) -> Any:  # pragma: no cover
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.uint64), emit
 
 
 # -- rounding --------------------------------------------------------------------------------------------------------

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
 
-from rosenblatt.compiling import EXACT, exactly
+from rosenblatt.compiling import exactly, intrinsic_of
 from rosenblatt.data.errors import FileError
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +32,12 @@ ROWS, STORED, WHERE, OUTCOME, TALLY_SIZE = range(5)
 FINE, NO_TAB, FULL = range(3)
 
 
-@intrinsic
+def four_bytes(data: Array, at: int) -> Any:
+    """Four bytes as a little-endian integer."""
+    return np.uint64(int.from_bytes(data[at : at + 4].tobytes(), "little"))
+
+
+@intrinsic_of(four_bytes)
 def _four_bytes(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(data)(context, builder, args[0])
@@ -42,16 +46,6 @@ def _four_bytes(_: Any, data: Any, at: Any) -> Any:  # pragma: no cover
         return builder.zext(word, ir.IntType(64))
 
     return types.uint64(data, types.int64), emit
-
-
-def four_bytes(data: Array, at: int) -> Any:
-    """Four bytes as a little-endian integer."""
-    return np.uint64(int.from_bytes(data[at : at + 4].tobytes(), "little"))
-
-
-@overload(four_bytes, strict=False, inline="always", jit_options=EXACT)
-def _four_bytes_compiled(data: Any, at: Any) -> Any:  # pragma: no cover
-    return lambda data, at: _four_bytes(data, at)  # type: ignore[call-arg]
 
 
 @exactly

@@ -68,11 +68,17 @@ def read(source: Any, *, query_id: bool = False, like: Reading | None = None, **
     >>> y
     array([ 1., -1.])
     """
+    _, *found = read_rows(source, like, **settings)
+    return tuple(found if query_id else found[:2])
+
+
+def read_rows(source: Any, like: Reading | None = None, **settings: Any) -> tuple[Reading, Any, Any, Any]:
+    """How a file was read, X, y and the query of each row."""
     with spooled(source, stdin=False) as source:
         how = make_reading(source, like, **settings)
         with rereadable(source, how) as again:
-            X, y, queries = _read_all(again, with_layout(again, how))
-    return (X, y, queries) if query_id else (X, y)
+            how = with_layout(again, how)
+            return how, *_read_all(again, how)
 
 
 def _read_all(source: Any, how: Reading) -> tuple[Any, Any, Any]:

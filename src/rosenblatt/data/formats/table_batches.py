@@ -19,19 +19,6 @@ from rosenblatt.data.formats.byte_sources import STDIN, open_bytes
 MAX_WAIT = 60.0  # seconds, for a read in progress to finish
 
 
-def import_pyarrow(path: str) -> Any:
-    """PyArrow, or an error that says how to install it."""
-    try:
-        import pyarrow
-        import pyarrow.compute
-        import pyarrow.csv
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError as error:
-        raise FileError("reading tables needs PyArrow: pip install 'rosenblatt[arrow]'", path) from error
-    return pyarrow
-
-
 @dataclass(frozen=True)
 class Batch:
     """Consecutive rows of a table; the first is record number `record`, counted from 1 including a header."""
@@ -65,7 +52,11 @@ def _line_of_record(path: str, record: int) -> int:
 
 def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
     """Read a table in batches of about `size` bytes; CSV and TSV columns are text."""
-    pa = import_pyarrow(path)
+    import pyarrow as pa  # here and below, because only tables need it
+    import pyarrow.csv
+    import pyarrow.ipc
+    import pyarrow.parquet
+
     written = kind in ("csv", "tsv")
     record = 2 if header and written else 1
     with arrow_errors_as_file_errors(path), open_bytes(path) as file:
@@ -87,7 +78,8 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
 @contextmanager
 def arrow_errors_as_file_errors(path: str) -> Iterator[None]:
     """Raise errors from PyArrow as FileErrors."""
-    pa = import_pyarrow(path)
+    import pyarrow as pa
+
     try:
         yield
     except UnicodeDecodeError as error:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.hashed_text import murmur
-from rosenblatt.data.formats.table_batches import Batch, arrow_errors_as_file_errors, batches, import_pyarrow
+from rosenblatt.data.formats.table_batches import Batch, arrow_errors_as_file_errors, batches
 
 Array = np.ndarray[Any, Any]
 LABEL_NAMES = ("label", "target", "class", "y")
@@ -94,7 +94,9 @@ def _to_floats(pa: Any, column: Any) -> tuple[Array, Array]:
     if not _is_text(pa, column.type):
         values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         return values, np.ones(len(column), np.bool_) if not column.null_count else ~np.asarray(column.is_null())
-    trimmed = pa.compute.utf8_trim(column, " \t\r")  # not other blanks: control characters are not part of a number
+    import pyarrow.compute as pc
+
+    trimmed = pc.utf8_trim(column, " \t\r")  # not other blanks: control characters are not part of a number
     try:
         return trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False), np.ones(len(column), np.bool_)
     except pa.ArrowInvalid:
@@ -144,8 +146,10 @@ def _require_exact(pa: Any, values: Array, column: Any, batch: Batch, name: str)
 
 def _require_no_trailing_nul(pa: Any, column: Any, batch: Batch, name: str) -> Any:
     """Return the column; refuse a name that ends with NUL, which NumPy would drop."""
+    import pyarrow.compute as pc
+
     if _is_text(pa, column.type):
-        cut = np.asarray(pa.compute.ends_with(column, "\0").fill_null(False))
+        cut = np.asarray(pc.ends_with(column, "\0").fill_null(False))
         if cut.any():
             i = int(np.argmax(cut))
             found = repr(column[i].as_py())
@@ -201,9 +205,10 @@ class ColumnSurvey:
 
 def survey_columns(parts: Iterable[Batch]) -> dict[str, ColumnSurvey]:
     """Survey each column of these batches."""
+    import pyarrow as pa  # here and below, because only tables need it
+
     seen: dict[str, ColumnSurvey] = {}
     for batch in parts:
-        pa = import_pyarrow(batch.path)
         seen = seen or {name: ColumnSurvey() for name in batch.columns}
         _require_same_columns(batch.path, list(batch.columns), list(seen))
         with arrow_errors_as_file_errors(batch.path):
@@ -242,9 +247,10 @@ def categorical_columns(seen: dict[str, ColumnSurvey], label: str | None) -> lis
 
 def collect_names(parts: Iterable[Batch], columns: Sequence[str]) -> dict[str, set[str]]:
     """The set of names in each of these columns."""
+    import pyarrow as pa
+
     found: dict[str, set[str]] = {name: set() for name in columns}
     for batch in parts:
-        pa = import_pyarrow(batch.path)
         with arrow_errors_as_file_errors(batch.path):
             for name in columns:
                 given = _require_no_trailing_nul(
@@ -279,7 +285,6 @@ def scan_layout(
     hashed: int,
 ) -> Layout:
     """Scan these tables to determine how their columns become features."""
-    import_pyarrow(paths[0])
     seen = merge_surveys([(path, survey_columns(batches(path, kind, size, header))) for path in paths])
     target = find_label_column(label, list(seen), paths[0]) if labelled else None
     columns = categorical_columns(seen, target)
@@ -324,10 +329,10 @@ def find_label_column(label: str | int | None, names: list[str], path: str) -> s
 
 def encode_batch(batch: Batch, layout: Layout) -> tuple[Any, Any]:
     """The features of a batch, dense if all columns are numeric and CSR otherwise, and its labels or None."""
+    import pyarrow as pa
+
     with arrow_errors_as_file_errors(batch.path):
-        return _encode_features(import_pyarrow(batch.path), batch, layout), _encode_batch_labels(
-            import_pyarrow(batch.path), batch, layout
-        )
+        return _encode_features(pa, batch, layout), _encode_batch_labels(pa, batch, layout)
 
 
 def _encode_features(pa: Any, batch: Batch, layout: Layout) -> Any:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
-from numba.extending import intrinsic, overload
 
-from rosenblatt.compiling import OPTIONS, compiled, vectorised
+from rosenblatt.compiling import compiled, intrinsic_of, vectorised
 
 Array = np.ndarray[Any, Any]
 CHUNK = 512  # rows among which the place of a maximum is searched
@@ -61,7 +60,12 @@ def pair_step(a: float, b: float, c: float, r: float, s: float, box: tuple[float
     return p, q
 
 
-@intrinsic
+def ordered(value: float) -> Any:
+    """A key in the order of values ≥ 0; compiled, their bits, because a maximum of integers becomes vector code."""
+    return value
+
+
+@intrinsic_of(ordered)
 def _bits(_: Any, value: Any) -> Any:  # pragma: no cover
     from llvmlite import ir
 
@@ -69,16 +73,6 @@ def _bits(_: Any, value: Any) -> Any:  # pragma: no cover
         return builder.bitcast(args[0], ir.IntType(64))
 
     return types.int64(types.float64), emit
-
-
-def ordered(value: float) -> Any:
-    """A key in the order of values ≥ 0; compiled, their bits, because a maximum of integers becomes vector code."""
-    return value
-
-
-@overload(ordered, strict=False, inline="always", jit_options=OPTIONS)
-def _ordered_compiled(value: Any) -> Any:  # pragma: no cover
-    return lambda value: _bits(value)  # type: ignore[call-arg]
 
 
 class AscentRows(NamedTuple):

@@ -18,9 +18,9 @@ from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.linear.stochastic_visits import (
     SMALLEST_SCALE,
     SOFTMAX,
-    DescentSettings,
     bias_share,
     partial,
+    pull,
     pulled,
     rate,
     softmax_slopes,
@@ -48,25 +48,10 @@ class DescentColumns(NamedTuple):
     use: Array  # (patterns, machines): 1 where a machine learns from rows of a pattern of folds, else 0
 
 
-class DescentMachines(NamedTuple):
-    """One entry per machine: the fields of `DescentSettings` in which machines may differ."""
-
-    l1: Array
-    l2: Array
-    eta: Array
-    fade: Array
-    power: Array
-    bias: Array
-    bias_eta: Array
-    bias_fade: Array
-
-
 @compiled
 def _catch_up(v: Array, q: Array, owed: Array) -> None:
     for c in range(v.size):
-        before = np.float64(v[c])
-        v[c] = pulled(before, q[c], owed[c])
-        q[c] += v[c] - before
+        pull(v, q, c, owed[c])
 
 
 def _catch_up_dense(rows: Rows, i: Any, V: Array, Q: Array, owed: Array) -> None:
@@ -102,7 +87,7 @@ def settle(state: DescentColumns, first: int, end: int) -> None:
 
 
 @register_jitable(inline="always")  # a call would pass all of their arrays
-def _descend(state: DescentColumns, one: DescentSettings, m: Any, y: Array, i: Any) -> None:
+def _descend(state: DescentColumns, one: Any, m: Any, y: Array, i: Any) -> None:
     """The steps of machine m for row i."""
     K, t, slopes = state.slopes.size, state.clock[m], state.slopes
     begin, eta = m * K, rate(one, one.eta, one.fade, t)
@@ -131,15 +116,7 @@ def _descend(state: DescentColumns, one: DescentSettings, m: Any, y: Array, i: A
 
 
 @vectorised
-def sweep_descents(
-    state: DescentColumns,
-    machines: DescentMachines,
-    task: VisitTask,
-    pattern: Array,
-    order: Array,
-    code: int,
-    kind: int,
-) -> None:
+def sweep_descents(state: DescentColumns, machines: Array, task: VisitTask, pattern: Array, order: Array) -> None:
     """Visit rows in `order`; pattern[t] is the pattern of folds that learn from row order[t]."""
     rows, y, _ = task
     n, M, K = np.uint64(order.size), state.scale.size, state.slopes.size
@@ -157,9 +134,5 @@ def sweep_descents(
                 for c in range(m * K, (m + 1) * K):
                     state.steps[c] = 0
                 continue
-            one = DescentSettings(
-                code, 0.0, kind, False, machines.l1[m], machines.l2[m], machines.eta[m], machines.fade[m],
-                machines.power[m], machines.bias[m], machines.bias_eta[m], machines.bias_fade[m],
-            )  # fmt: skip
-            _descend(state, one, m, y, i)
+            _descend(state, machines[m], m, y, i)
         add_columns(rows, i, state.steps, state.v)

@@ -2,7 +2,7 @@
 
 A loss is a function of the margin m = y·f or of the residual r = f − y. It is a small class: the formula as its
 docstring; `value` and `slope` (the derivative; at a kink, a subgradient) of one number; `arrays`, both on whole arrays
-of any library that follows the array API standard; `slopes` and `conjugate`, which prove a minimum; and, if it has
+of any library that follows the array API standard; `ends` and `conjugate`, which prove a minimum; and, if it has
 kinks, `near`, its proximal map argmin_p ℓ(p) + (p − m)²/2t, with which the batch solver smooths the kinks (Moreau's
 envelope). `width` is the only parameter a loss may have: the point where Huber's loss becomes linear, or half the width
 of the tube. To add a loss, add a class here and a line in `LOSSES` (CONTRIBUTING.md); compiled code
@@ -30,12 +30,14 @@ class Loss:
     steep : the largest second derivative, which limits step sizes; 1 if there is a kink, infinite if there is none.
     kinked : whether it defines `near`.
     refusal : why it cannot be minimised, if it cannot; such a loss needs no `arrays`.
+    ends : the lowest and the highest slope.
     """
 
     of: ClassVar[str] = "margin"
     steep: ClassVar[float] = 1.0
     kinked: ClassVar[bool] = False
     refusal: ClassVar[str] = ""
+    ends: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -57,10 +59,10 @@ class Loss:
         """The proximal map; a smooth loss needs none."""
         return m
 
-    @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        """The lowest and the highest slope."""
-        return -math.inf, math.inf
+    @classmethod
+    def slopes(cls, width: float) -> tuple[float, float]:
+        """The lowest and the highest slope; a loss overrides it where they depend on the width."""
+        return cls.ends
 
     @staticmethod
     def conjugate(u: Array, width: float) -> Array:
@@ -92,6 +94,7 @@ class PerceptronLoss(Loss):
     """max(0, −m), the perceptron criterion; its steps are Rosenblatt's, on a tie too."""
 
     kinked = True
+    ends = -1.0, 0.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -111,10 +114,6 @@ class PerceptronLoss(Loss):
         return -m * wrong, -wrong
 
     @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -1.0, 0.0
-
-    @staticmethod
     def conjugate(u: Array, width: float) -> Array:
         return np.zeros_like(u)
 
@@ -123,6 +122,7 @@ class Hinge(Loss):
     """max(0, 1 − m), the loss of the support vector machine."""
 
     kinked = True
+    ends = -1.0, 0.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -142,10 +142,6 @@ class Hinge(Loss):
         return (1.0 - m) * short, -short
 
     @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -1.0, 0.0
-
-    @staticmethod
     def conjugate(u: Array, width: float) -> Array:
         return u
 
@@ -154,6 +150,7 @@ class SquaredHinge(Loss):
     """max(0, 1 − m)²: smooth, and large for rows far on the wrong side."""
 
     steep = 2.0
+    ends = -math.inf, 0.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -169,10 +166,6 @@ class SquaredHinge(Loss):
         return lacking * lacking, -2.0 * lacking
 
     @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -math.inf, 0.0
-
-    @staticmethod
     def conjugate(u: Array, width: float) -> Array:
         return u + 0.25 * u * u
 
@@ -181,6 +174,7 @@ class LogLoss(Loss):
     """ln(1 + e^−m), logistic regression: the negative log-likelihood of P(y|x) = 1/(1 + e^−m)."""
 
     steep = 0.25
+    ends = -1.0, 0.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -198,10 +192,6 @@ class LogLoss(Loss):
         return xp.log1p(e) - m * wrong, -(e + wrong * (1.0 - e)) / (1.0 + e)
 
     @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -1.0, 0.0
-
-    @staticmethod
     def conjugate(u: Array, width: float) -> Array:
         return np.asarray(xlogy(-u, -u) + xlogy(1.0 + u, 1.0 + u))
 
@@ -210,6 +200,7 @@ class Exponential(Loss):
     """e^−m, the loss of AdaBoost; a row far on the wrong side outweighs all others."""
 
     steep = math.inf
+    ends = -math.inf, 0.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -225,18 +216,14 @@ class Exponential(Loss):
         return e, -e
 
     @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -math.inf, 0.0
-
-    @staticmethod
     def conjugate(u: Array, width: float) -> Array:
         return np.asarray(xlogy(-u, -u) + u)
 
 
-class ModifiedHuber(Loss):
+class ModifiedHuber(SquaredHinge):
     """max(0, 1 − m)² if m ≥ −1, else −4m: smooth, and linear for outliers."""
 
-    steep = 2.0
+    ends = -4.0, 0.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -251,14 +238,6 @@ class ModifiedHuber(Loss):
         far = xp.astype(m < -1.0, m.dtype)
         value, slope = SquaredHinge.arrays(xp, m, width)
         return value + far * (-4.0 * m - value), slope + far * (-4.0 - slope)
-
-    @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -4.0, 0.0
-
-    @staticmethod
-    def conjugate(u: Array, width: float) -> Array:
-        return u + 0.25 * u * u
 
 
 # -- of the residual -------------------------------------------------------------------------------------------------
@@ -291,6 +270,7 @@ class Absolute(Loss):
 
     of = "residual"
     kinked = True
+    ends = -1.0, 1.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -309,18 +289,12 @@ class Absolute(Loss):
         return xp.abs(m), xp.sign(m)
 
     @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -1.0, 1.0
-
-    @staticmethod
     def conjugate(u: Array, width: float) -> Array:
         return np.zeros_like(u)
 
 
-class Huber(Loss):
+class Huber(Squared):
     """½r² if |r| ≤ ε, else ε|r| − ½ε²: quadratic for small residuals, linear for outliers."""
-
-    of = "residual"
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -335,19 +309,16 @@ class Huber(Loss):
         slope = xp.clip(m, -width, width)
         return slope * (m - 0.5 * slope), slope
 
-    @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
+    @classmethod
+    def slopes(cls, width: float) -> tuple[float, float]:
         return -width, width
-
-    @staticmethod
-    def conjugate(u: Array, width: float) -> Array:
-        return 0.5 * u * u
 
 
 class LogCosh(Loss):
     """ln cosh r: approximately ½r² for small residuals, |r| − ln 2 for large ones."""
 
     of = "residual"
+    ends = -1.0, 1.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -363,10 +334,6 @@ class LogCosh(Loss):
         return size + xp.log1p(xp.exp(-2.0 * size)) - LN2, xp.tanh(m)
 
     @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -1.0, 1.0
-
-    @staticmethod
     def conjugate(u: Array, width: float) -> Array:
         return np.asarray(0.5 * (xlogy(1.0 + u, 1.0 + u) + xlogy(1.0 - u, 1.0 - u)))
 
@@ -376,6 +343,7 @@ class EpsilonInsensitive(Loss):
 
     of = "residual"
     kinked = True
+    ends = -1.0, 1.0
 
     @staticmethod
     def value(m: float, width: float) -> float:
@@ -394,10 +362,6 @@ class EpsilonInsensitive(Loss):
     def arrays(xp: Any, m: Any, width: float) -> tuple[Any, Any]:
         out = xp.astype(xp.abs(m) > width, m.dtype)
         return (xp.abs(m) - width) * out, xp.sign(m) * out
-
-    @staticmethod
-    def slopes(width: float) -> tuple[float, float]:
-        return -1.0, 1.0
 
     @staticmethod
     def conjugate(u: Array, width: float) -> Array:

@@ -16,9 +16,9 @@ import numpy as np
 from rosenblatt.data.examples import radius2, spans, values_per_row
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.epochs import Patience
-from rosenblatt.learn.linear.descent_columns import DescentColumns, DescentMachines, settle, sweep_descents
+from rosenblatt.learn.linear.descent_columns import DescentColumns, settle, sweep_descents
 from rosenblatt.learn.linear.objective_plan import ObjectivePlan
-from rosenblatt.learn.online.many_settings import FoldRows, column_scores_of, fold_patterns
+from rosenblatt.learn.online.many_settings import FoldRows, column_scores_of, fold_patterns, records_of
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.simd_lanes import WIDTH
@@ -66,14 +66,12 @@ class ManyDescents:
             use=np.zeros((0, M)),
         )
         self.pattern, self.patterns = fold_patterns(data.member, [one.fold for one in descents])
-        self.machines = DescentMachines(
-            **{name: np.array([getattr(one, name) for one in self.settings]) for name in DescentMachines._fields}
-        )
+        self.machines = records_of(self.settings)
         self.done, self.epoch = np.zeros(M, dtype=bool), 0
 
     def epochs(self) -> Iterator[int]:
         """Train; yields the number of each epoch when it ends. A machine stops when a separate fit would."""
-        data, first = self.data, self.settings[0]
+        data = self.data
         task = VisitTask(data.rows, data.codes, data.weights)
         limits = np.array([one.epochs for one in self.descents])
         plans = [one.plan for one in self.descents]
@@ -83,9 +81,7 @@ class ManyDescents:
             state.losses[:] = 0.0
             for begin, end in spans(self.order.size, values_per_row(data.rows) * state.scores.size / WIDTH):
                 piece = self.order.piece(self.epoch, begin, end)
-                sweep_descents(
-                    state, self.machines, task, self.pattern[piece].astype(np.int64), piece, first.code, first.kind
-                )
+                sweep_descents(state, self.machines, task, self.pattern[piece].astype(np.int64), piece)
             self.epoch += 1
             settle(state, 0, len(plans))
             for m in np.flatnonzero(~self.done).tolist():

@@ -23,7 +23,7 @@ import numpy as np
 
 from rosenblatt.learn.linear.feature_statistics import ridge_metric
 from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, find_bad_row, take, to_host
+from rosenblatt.learn.linear.row_reader import Array, Host, RowReader, take, to_host
 from rosenblatt.learn.linear.scaled_objective import ScaledObjective
 
 MOMENTUM = 0.9
@@ -347,20 +347,3 @@ def _least_of_quadratic(values: Host) -> Host:
     heights = b[0] * s + b[1] * t + a[0] * s * s + a[1] * t * t + cross * s * t
     best: Host = points[int(np.argmin(np.nan_to_num(heights, nan=np.inf)))]
     return best
-
-
-def fit_path(X: Array, y: Array, settings: Settings, weights: Array | None = None) -> tuple[Array, Array]:
-    """Minimise F for each penalty; returns weights (P, K, d) and intercepts (P, K), on X's device.
-
-    Parameters
-    ----------
-    X, y, settings, weights
-        As in `MiniBatchDescent`.
-    """
-    descent = MiniBatchDescent(X, y, settings, weights)
-    for _ in range(settings.epochs):
-        descent.epoch()
-    V, c = descent.point()
-    if not bool(descent.xp.all(descent.xp.isfinite(V))):
-        find_bad_row(descent.rows)
-    return descent.planes(V, c)

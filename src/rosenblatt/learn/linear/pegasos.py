@@ -153,27 +153,17 @@ class PegasosPass:
         self.lacks = np.empty(plan.batch_size)
         self.each = max(1, plan.batch_size // 1024)
 
-    def as_codes(self, problem: Problem) -> Problem:
-        """The problem with the targets ±1 of two classes as codes 0 (positive) and 1, which `is_on` expects."""
-        if not self.scheme.single:
-            return problem
-        return problem._replace(truth=np.where(problem.truth > 0, np.int32(0), np.int32(1)))
-
     def visit(self, problem: Problem, pieces: Iterable[Array]) -> None:
         """Visit these rows, piece by piece."""
-        problem = self.as_codes(problem)
-        for piece in pieces:
-            self.learn(problem, piece)
-
-    def learn(self, problem: Problem, piece: Array) -> None:
-        """Visit these rows of a problem returned by `as_codes`."""
-        plan, machine = self.plan, self.machine
+        plan, machine, truth = self.plan, self.machine, problem.truth
+        if self.scheme.single:  # ±1 as codes, 0 for the positive class, which `is_on` expects
+            truth = np.where(truth > 0, np.int32(0), np.int32(1))
         bias = 0.0 if plan.bias == "none" else 1.0
         settings = PegasosSettings(float(plan.alpha), int(plan.batch_size), bias, bool(plan.project))
-        for visits, shares in _visits(piece, problem.weights, plan.batch_size):
+        for visits, shares in (each for piece in pieces for each in _visits(piece, problem.weights, plan.batch_size)):
             for k, state in enumerate(self.work):
                 column = PegasosColumn(machine.coef[k], machine.intercept, k, state, machine.tally, self.lacks)
-                pegasos_steps(column, settings, problem.rows, problem.truth, visits, shares)
+                pegasos_steps(column, settings, problem.rows, truth, visits, shares)
 
     def end(self) -> None:
         """Multiply the scale s into the weights, after the last row."""

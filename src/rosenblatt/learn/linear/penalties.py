@@ -25,28 +25,22 @@ class Penalty:
         raise NotImplementedError
 
     @classmethod
-    def _both(cls, alpha: float, ratio: float) -> tuple[float, float]:
-        parts = cls.parts(alpha, ratio)
-        assert parts is not None
-        return parts
-
-    @classmethod
     def value(cls, w: Array, alpha: float, ratio: float) -> float:
         """The penalty summed over all weights."""
-        l1, l2 = cls._both(alpha, ratio)
+        l1, l2 = cls.parts(alpha, ratio) or (0.0, 0.0)
         absolute = l1 * np.abs(w).sum() if l1 else 0.0
         return float(absolute + (0.5 * l2 * np.vdot(w, w) if l2 else 0.0))
 
     @classmethod
     def slope(cls, w: Array, alpha: float, ratio: float) -> Array:
         """Its derivative."""
-        l1, l2 = cls._both(alpha, ratio)
+        l1, l2 = cls.parts(alpha, ratio) or (0.0, 0.0)
         return l1 * np.sign(w) + l2 * w
 
     @classmethod
     def shrink(cls, w: Array, step: Any, alpha: float, ratio: float) -> Array:
         """The proximal step of this size, one for all weights or one per weight."""
-        l1, l2 = cls._both(alpha, ratio)
+        l1, l2 = cls.parts(alpha, ratio) or (0.0, 0.0)
         return np.sign(w) * np.maximum(np.abs(w) - step * l1, 0.0) / (1.0 + step * l2)  # type: ignore[no-any-return]
 
 

@@ -149,14 +149,6 @@ class _Metric:
         return step
 
 
-def logistic_path(
-    X: Array, codes: Array, classes: int, alphas: Array, weights: Array | None = None, **accuracy: Any
-) -> tuple[Array, Array]:
-    """The weights (penalties, planes, d) and biases (penalties, planes); two classes have one plane."""
-    rows = CentredRows.of(X, weights)
-    return rows.planes(logistic_columns(rows, codes, classes, alphas, **accuracy))
-
-
 def ridge_path(X: Array, y: Array, alphas: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """The weights (penalties, 1, d) and biases (penalties, 1) of Σ s_i (f_i − y_i)²/2Σ s_i + α/2·‖w‖² for each α."""
     share = np.full(y.size, 1.0 / y.size) if weights is None else weights / weights.sum()

@@ -42,11 +42,9 @@ from rosenblatt.learn.linear.stochastic_visits import (
     SOFTMAX,
     DescentSettings,
     add_all,
-    code_of,
-    number_of,
     softmax_slopes,
 )
-from rosenblatt.learn.online.first_order import is_on
+from rosenblatt.learn.online.first_order import code_of, is_on, number_of
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.rows import ONE, add

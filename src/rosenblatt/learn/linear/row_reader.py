@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_cupy_array
 
+from rosenblatt.data.errors import NonFiniteInputError
+
 Array = Any  # an array of whichever library the rows are in
 Host = np.ndarray[Any, Any]
 BLOCK_VALUES, DEVICE_BLOCK_VALUES = 1 << 18, 1 << 24  # of the rows that are widened at once, where all are read
 ALIGNED = 256  # products of 16 bits over a number of rows that it does not divide take several times as long
-
-
-class BadRowError(ValueError):
-    """A row holds NaN or infinity."""
 
 
 def type_name(dtype: Any) -> str:
@@ -124,7 +122,7 @@ def find_bad_row(rows: RowReader) -> None:
             row = int(xp.argmin(xp.astype(xp.all(fine, axis=1), xp.int32)))
             column = int(xp.argmin(xp.astype(fine[row, :], xp.int32)))
             what = "NaN" if bool(xp.isnan(block[row, column])) else "infinity"
-            raise BadRowError(f"Input X contains {what} at row {rows.number(begin + row)}, column {column}.")
+            raise NonFiniteInputError(what, rows.number(begin + row), column)
 
 
 def largest(rows: RowReader) -> tuple[int, int, float]:

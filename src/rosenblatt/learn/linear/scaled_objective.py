@@ -403,12 +403,8 @@ class ScaledObjective:
         xp, f = self.xp, f[:, : self.K]
         if self.loss.of == "residual":
             missed = xp.abs(self.s * f[:, 0] + (self.middle - xp.astype(y, f.dtype))) > self.settings.width
-        elif y.ndim == 2:
-            missed = xp.any((f > 0.0) != (y != 0), axis=1)
-        elif self.K == 1:
-            missed = (f[:, 0] > 0.0) != (y > 0)
         else:
-            missed = xp.argmax(f, axis=1) != xp.astype(y, xp.int64)
+            missed = self._right(f[:, None, :], y)[:, 0] < 1.0
         return xp.sum(xp.astype(missed, xp.int64))
 
     def held_out(self, V: Array, c: Array, y: Array, weights: Array | None, present: Host) -> tuple[Host, Host]:
@@ -456,12 +452,8 @@ class ScaledObjective:
         G = self.by_variables(G, g)
         return loss, G, g * float(self.settings.intercept), total[3]
 
-    def gradient_as_given(self, V: Array, c: Array) -> tuple[Array, Array]:
-        """∂F/∂W (P, K, d) and ∂F/∂b (P, K), in the features as given, of the smooth part of F."""
-        _, G, g, _ = self.whole(V, c)
-        return self._as_given(G + self.by_feature * V * self.smooth, g)
-
-    def _as_given(self, G: Array, g: Array) -> tuple[Array, Array]:
+    def gradient_as_given(self, G: Array, g: Array) -> tuple[Array, Array]:
+        """∂F/∂W (P, K, d) and ∂F/∂b (P, K), in the features as given, from the gradients in V and c."""
         # At a fixed intercept b = s·c − μ·W a weight also moves c.
         unit = self.kappa / self.s
         G = unit * (G * self.rows.place(self.t[:, None], self.rows.dtype) + self.mu[:, None] * g)
@@ -476,7 +468,7 @@ class ScaledObjective:
         if self.sharp is not None:  # the subgradient nearest to 0
             at_zero = xp.sign(G) * xp.clip(xp.abs(G) - self.sharp, 0.0, None)
             G = xp.where(V == 0.0, at_zero, G + self.sharp * xp.sign(V))
-        W, b = self._as_given(G, g)
+        W, b = self.gradient_as_given(G, g)
         return Minimum(
             self.kappa * to_host(loss).astype(np.float64),
             self.kappa * to_host(self.penalty(V)).astype(np.float64),

@@ -28,13 +28,12 @@ from rosenblatt.learn.linear.stochastic_visits import (
     DescentPlanes,
     DescentSettings,
     apply_scale_and_debts,
-    code_of,
     partial,
     softmax_slopes,
 )
 from rosenblatt.learn.models import Model, Planes
 from rosenblatt.learn.online.conclusion import scanned
-from rosenblatt.learn.online.first_order import is_on
+from rosenblatt.learn.online.first_order import code_of, is_on
 from rosenblatt.learn.online.penalty_debt import L1Debt
 from rosenblatt.learn.online.solver import LinearSolver
 from rosenblatt.learn.online.state import Machine, State, lay_out

@@ -24,13 +24,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from rosenblatt.compiling import compiled, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.linear.compiled_losses import loss_slope, loss_value
-from rosenblatt.learn.online.first_order import is_on
+from rosenblatt.learn.online.first_order import code_of, is_on
 from rosenblatt.learn.rows import ONE, add, dot, dots, norm
 
 Array = np.ndarray[Any, Any]
@@ -112,11 +111,17 @@ def pulled(v: float, q: float, U: float) -> float:
 
 
 @compiled
+def pull(v: Array, q: Array, at: Any, U: float) -> None:
+    """Apply the debt of one weight."""
+    before = np.float64(v[at])
+    v[at] = pulled(before, q[at], U)
+    q[at] += v[at] - before
+
+
+@compiled
 def _catch_up(v: Array, q: Array, U: float) -> None:
     for j in range(v.size):
-        before = np.float64(v[j])
-        v[j] = pulled(before, q[j], U)
-        q[j] += v[j] - before
+        pull(v, q, j, U)
 
 
 def _catch_up_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
@@ -125,9 +130,7 @@ def _catch_up_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None
 
 def _catch_up_one_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
-        before = np.float64(v[j])
-        v[j] = pulled(before, q[j], U)
-        q[j] += v[j] - before
+        pull(v, q, j, U)
 
 
 def _catch_up_many_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
@@ -275,27 +278,3 @@ def visit_descent_many(
         learner.scale[1] += eta * settings.l1 / learner.scale[0]
     tally[Count.UPDATES] += 1.0
     return True
-
-
-def code_of(y: Array, i: Any) -> Any:
-    """The class of row i; an indicator of labels has none."""
-    return np.int64(y[i]) if y.ndim == 1 else np.int64(0)
-
-
-@overload(code_of, strict=False)
-def _code_of(y: Any, i: Any) -> Any:  # pragma: no cover
-    if y.ndim == 1:
-        return lambda y, i: np.int64(y[i])
-    return lambda y, i: np.int64(0)
-
-
-def number_of(y: Array, i: Any) -> Any:
-    """The number of row i; an indicator of labels has none."""
-    return np.float64(y[i]) if y.ndim == 1 else np.float64(0)
-
-
-@overload(number_of, strict=False)
-def _number_of(y: Any, i: Any) -> Any:  # pragma: no cover
-    if y.ndim == 1:
-        return lambda y, i: np.float64(y[i])
-    return lambda y, i: np.float64(0)

@@ -37,9 +37,9 @@ from rosenblatt.learn.counters import Count
 from rosenblatt.learn.criterion import DECISION, Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem, problems
-from rosenblatt.learn.linear.stochastic_visits import add_all, code_of
+from rosenblatt.learn.linear.stochastic_visits import add_all
 from rosenblatt.learn.models import Model
-from rosenblatt.learn.online.first_order import is_on
+from rosenblatt.learn.online.first_order import code_of, is_on
 from rosenblatt.learn.online.solver import LinearPlan, LinearSolver
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.orders import Shuffled

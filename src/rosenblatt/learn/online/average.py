@@ -7,22 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.learn.online.companions import Array, Companion, Mean, Weights, is_shaped
+from rosenblatt.learn.online.companions import Array, Mean, Sums, Weights, is_shaped
 
 BLOCK = 1 << 16  # values computed at a time, so that intermediate results stay in the cache
 
 
 @dataclass
-class Average(Companion):
+class Average(Sums):
     """Σ clock·Δ over all updates: after N visits the mean of all iterates is w − Σ/N. Training writes to the arrays."""
 
     coef: Array
     intercept: Array
-
-    @classmethod
-    def zeros(cls, weights: Weights) -> Average:
-        """Before the first update."""
-        return cls(np.zeros(weights.coef.shape), np.zeros(weights.intercept.shape))
 
     def mean(self, weights: Weights, clock: float) -> Weights:
         """(N·w − Σ)/N after N visits."""
@@ -33,10 +28,6 @@ class Average(Companion):
             here = slice(begin, begin + BLOCK)
             out[here] = w[here] - total[here] / N
         return Weights(coef, (weights.intercept - self.intercept / N).astype(coef.dtype))
-
-    def grown(self, mix: Array) -> Average:
-        """Extended to the new planes."""
-        return Average(mix @ self.coef, mix @ self.intercept)
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
         """The terms to sum over shards, whose averages started at zero."""

@@ -16,7 +16,7 @@ from rosenblatt.compiling import compiled, vectorised, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.online.first_order import is_on, tie_stands
-from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
+from rosenblatt.learn.online.rules import PERCEPTRON, step_size, violates
 from rosenblatt.learn.rows import (
     FOUR,
     LANE,
@@ -176,14 +176,8 @@ fetch_weights = verb({Dense: _fetch_weights_dense, Sparse: _fetch_weights_sparse
 class Settings(NamedTuple):
     """One entry per machine: its rule, encoded, its fold and the weight of each class."""
 
-    code: Array
-    low: Array
-    high: Array
+    rules: Array  # records with the fields of `Encoded`
     cap: Array  # without weights and decay a step is fixed + min(cap, ℓ/(‖x‖² + extra + bias))
-    extra: Array
-    tube: Array
-    eta: Array
-    decay: Array
     bias: Array
     asked: Array  # (2, machines): low, high
     enough: Array  # (2, machines): a larger margin violates nothing
@@ -218,7 +212,7 @@ class Columns(NamedTuple):
 
 
 @register_jitable(inline="always")  # a call would pass all of their arrays
-def _first_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any, y: Array, i: Any, q: float) -> bool:
+def _first_order_step(rule: Any, state: Columns, m: Any, K: Any, mode: Any, y: Array, i: Any, q: float) -> bool:
     """The step of machine m for row i, of its share of a visit; returns whether there is one."""
     begin = m * K
     share = min(state.left[m], 1.0)
@@ -259,7 +253,7 @@ def _first_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any, 
 
 
 @register_jitable(inline="always")
-def _second_order_step(rule: Encoded, state: Columns, m: Any, K: Any, mode: Any, y: Array, i: Any) -> bool:
+def _second_order_step(rule: Any, state: Columns, m: Any, K: Any, mode: Any, y: Array, i: Any) -> bool:
     """AROW's step of machine m for row i; the variance of the bias is the prior's, for a bias feature of 1."""
     begin = m * K
     share = min(state.left[m], 1.0)
@@ -316,7 +310,7 @@ def sweep_single(state: Columns, settings: Settings, task: VisitTask, pattern: A
         state.updates,
     )
     bias, cap, fixed, extra = settings.bias, settings.cap, settings.fixed, settings.extra_with_bias
-    n, M = np.uint64(order.size), settings.code.size
+    n, M = np.uint64(order.size), settings.cap.size
     lines = usual_lines(rows)
     for t in range(n):
         fetch_ahead(rows, y, order, t, lines)
@@ -357,7 +351,7 @@ def sweep_single(state: Columns, settings: Settings, task: VisitTask, pattern: A
 def sweep_columns(state: Columns, settings: Settings, task: VisitTask, pattern: Array, order: Array, mode: int) -> None:
     """Visit rows in `order`; pattern[t] is the pattern of folds that learn from row order[t]."""
     rows, y, weights = task
-    M, columns = settings.code.size, state.b.size
+    M, columns = settings.cap.size, state.b.size
     K = columns // M
     second = state.s.size > 0
     lines = usual_lines(rows)
@@ -384,10 +378,7 @@ def sweep_columns(state: Columns, settings: Settings, task: VisitTask, pattern: 
             for m in range(M):
                 if not state.left[m] > 0.0:
                     continue
-                rule = Encoded(
-                    settings.code[m], settings.low[m], settings.high[m], settings.cap[m], settings.extra[m],
-                    settings.tube[m], settings.eta[m], settings.decay[m], settings.bias[m],
-                )  # fmt: skip
+                rule = settings.rules[m]
                 if second:
                     moved = _second_order_step(rule, state, m, K, mode, y, i)
                 else:

@@ -52,6 +52,19 @@ class Companion:
         raise NotImplementedError
 
 
+class Sums(Companion):
+    """Two arrays in double, shaped like coefficients and intercepts, which start at zero."""
+
+    @classmethod
+    def zeros(cls, weights: Weights) -> Self:
+        """Before the first update."""
+        return cls(*(np.zeros(one.shape) for one in weights))
+
+    def grown(self, mix: Array) -> Self:
+        """Extended to the new planes."""
+        return type(self)(*(mix @ array for array in self.arrays))
+
+
 def in_other_layout(array: Array) -> Array:
     """The transposed array, contiguous; zeros, as at the start of training, are made anew, and take no memory yet."""
     return np.ascontiguousarray(array.T) if array.any() else np.zeros(array.T.shape, array.dtype)

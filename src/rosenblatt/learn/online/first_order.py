@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from rosenblatt.compiling import compiled
 from rosenblatt.learn.counters import Count
@@ -89,19 +88,19 @@ def log_update(tally: Array, log: UpdateLog, row: Any, column: Any, step: float,
 @compiled
 def is_on(y: Array, i: Any, k: Any) -> bool:
     """Whether column k is positive for row i; y holds codes, or an indicator."""
-    return bool(positive(y, i, k))
+    return bool(y[i] == k) if y.ndim == 1 else bool(y[i, k] != 0)  # only one of the two is compiled
 
 
-def positive(y: Array, i: Any, k: Any) -> bool:
-    """Whether row i belongs to class k."""
-    return bool(y[i] == k) if y.ndim == 1 else bool(y[i, k] != 0)
+@compiled
+def code_of(y: Array, i: Any) -> Any:
+    """The class of row i; an indicator of labels has none."""
+    return np.int64(y[i]) if y.ndim == 1 else np.int64(0)
 
 
-@overload(positive, strict=False)
-def _positive(y: Any, i: Any, k: Any) -> Any:  # pragma: no cover
-    if y.ndim == 1:
-        return lambda y, i, k: y[i] == k
-    return lambda y, i, k: y[i, k] != 0
+@compiled
+def number_of(y: Array, i: Any) -> Any:
+    """The number of row i; an indicator of labels has none."""
+    return np.float64(y[i]) if y.ndim == 1 else np.float64(0)
 
 
 # -- what a visit does -----------------------------------------------------------------------------------------------

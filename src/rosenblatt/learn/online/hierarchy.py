@@ -181,11 +181,9 @@ class TreeState:
 
     def _planes(self, average: bool) -> Planes:
         clock = max(self.tally[Count.CLOCK], 1.0)
-        w, b = (
-            (self.coef - self.total / clock, self.intercept - self.total_b / clock)
-            if average
-            else (self.coef, self.intercept)
-        )
+        w, b = self.coef, self.intercept
+        if average:
+            w, b = w - self.total / clock, b - self.total_b / clock
         paths = self.tree.on.astype(np.float64)
         K = paths.shape[0]
         if K == 2:

@@ -95,11 +95,9 @@ class ManySettings:
         rules = [one.rule for one in settings]
         asked = np.array([[rule.low for rule in rules], [rule.high for rule in rules]])
         self.encoded = Settings(
-            **{
-                name: np.array([getattr(rule, name) for rule in rules])
-                for name in Encoded._fields
-                if name in Settings._fields
-            },
+            rules=records_of(rules),
+            cap=np.array([rule.cap for rule in rules]),
+            bias=np.array([rule.bias for rule in rules]),
             asked=asked,
             enough=np.where([rule.code == PERCEPTRON for rule in rules], asked, 0.0),
             fixed=np.array([rule.eta if rule.code == PERCEPTRON else 0.0 for rule in rules]),
@@ -163,6 +161,12 @@ class ManySettings:
         coef, intercept = self.weights(np.array([m]), average=False)
         planes = Planes(np.ascontiguousarray(coef.T), intercept, data.scheme, data.classes)
         return clean(problem, planes, criterion_of(setting.rule))
+
+
+def records_of(settings: Sequence[Any]) -> Array:
+    """Named tuples of numbers as an array of records, whose elements compiled code reads like the tuples."""
+    kinds = [np.array(column).dtype for column in zip(*settings, strict=True)]
+    return np.array([tuple(one) for one in settings], list(zip(settings[0]._fields, kinds, strict=True)))
 
 
 def column_scores_of(rows: Dense | Sparse, coef: Array, intercept: Array, index: Array) -> Array:

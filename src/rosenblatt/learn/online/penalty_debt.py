@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.learn.online.companions import Array, Companion, Mean, Weights, is_shaped
+from rosenblatt.learn.online.companions import Array, Mean, Sums, Weights, is_shaped
 
 
 @dataclass
-class L1Debt(Companion):
+class L1Debt(Sums):
     """The L1 penalty applied to each weight so far, with its sign, and the penalty due, one number per column.
 
     See `stochastic_visits`, which writes to both.
@@ -19,15 +19,6 @@ class L1Debt(Companion):
 
     pulled: Array
     owed: Array
-
-    @classmethod
-    def zeros(cls, weights: Weights) -> L1Debt:
-        """No penalty due yet."""
-        return cls(np.zeros(weights.coef.shape), np.zeros(weights.intercept.shape))
-
-    def grown(self, mix: Array) -> L1Debt:
-        """Extended to the new planes."""
-        return L1Debt(mix @ self.pulled, mix @ self.owed)
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
         """The terms to sum over shards."""

@@ -19,12 +19,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from rosenblatt.compiling import compiled, verb
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.online.first_order import UpdateLog, is_on, tie_stands
+from rosenblatt.learn.online.first_order import UpdateLog, code_of, is_on, tie_stands
 from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded, violates
 from rosenblatt.learn.rows import FETCHED, FOUR, FOURS, ONE, THREE, TWO, Rows, dot, dots, prefetch
 from rosenblatt.learn.tie_rule import rival
@@ -407,11 +406,11 @@ def visit_second_order(
 ) -> bool:
     """Visit row i; returns whether the learner changed."""
     if learner.mode == PAIRWISE:  # variances are prefetched while scores are computed
-        fetch_variances(learner, rows, i, class_of(y, i))
+        fetch_variances(learner, rows, i, code_of(y, i))
     scores_of(learner, rows, i, rule)
     scores, changed = learner.scores, False
     if learner.mode == PAIRWISE:
-        true = np.int64(class_of(y, i))
+        true = code_of(y, i)
         wrong = rival(scores, true)
         margin = np.float64(scores[true]) - np.float64(scores[wrong])
         if tie_stands(rule, rule.high - margin, true, wrong) or _lack(rule, margin, share, tally) < 0.0:
@@ -448,13 +447,3 @@ def visit_arow_plane(
     learner.sb[0] -= beta * g * g
     tally[Count.UPDATES] += 1.0
     return True
-
-
-def class_of(y: Array, i: Any) -> Any:
-    """The class of row i; an indicator of labels has none."""
-    return y[i] if y.ndim == 1 else 0
-
-
-@overload(class_of, strict=False)
-def _class_of(y: Any, i: Any) -> Any:  # pragma: no cover
-    return (lambda y, i: y[i]) if y.ndim == 1 else (lambda y, i: 0)

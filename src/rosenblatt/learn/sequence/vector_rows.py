@@ -15,6 +15,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
 
+from rosenblatt.compiling import intrinsic_of
+
 Array = np.ndarray[Any, Any]
 LANES, GROUP = 8, 4  # floats in a vector, and vectors at a time
 
@@ -128,7 +130,7 @@ def _features_kernel(scaled: bool) -> Any:
 _plain_features, _scaled_features = _features_kernel(False), _features_kernel(True)
 
 
-@intrinsic
+@intrinsic_of(best_previous)
 def _best_previous(_: Any, before: Any, moves: Any, tags: Any, emissions: Any, out: Any) -> Any:  # pragma: no cover
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         lanes = _Lanes(context, builder)
@@ -164,13 +166,5 @@ def _add_features_compiled(
             _plain_features(columns, values, begin, end, slots, W, out)
         else:
             _scaled_features(columns, values, begin, end, slots, W, out)
-
-    return body
-
-
-@overload(best_previous, strict=False)
-def _best_previous_compiled(before: Any, moves: Any, tags: Any, emissions: Any, out: Any) -> Any:  # pragma: no cover
-    def body(before: Any, moves: Any, tags: Any, emissions: Any, out: Any) -> None:
-        _best_previous(before, moves, tags, emissions, out)  # type: ignore[call-arg]
 
     return body

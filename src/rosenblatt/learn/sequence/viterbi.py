@@ -106,18 +106,24 @@ def overflowed(best: Array, path: Array, n: Any) -> bool:
 
 
 @exactly
+def _decode(task: SentenceTask, i: Any, weights: Paths, scratch: Scratch) -> Any:
+    """The first token of sentence i and how many it has, after its best path was found."""
+    begin, end = task.bounds[i], task.bounds[i + ONE]
+    n = np.int64(end - begin)
+    emit(task.features, begin, end, weights.slots, weights.rows, scratch.emissions)
+    decode_path(scratch.emissions, n, weights.moves, scratch.best, scratch.path)
+    return begin, n
+
+
+@exactly
 def tag_sentences(task: SentenceTask, index: Array, weights: Paths, scratch: Scratch, out: Array) -> bool:
     """The best paths of these sentences, one after another; returns whether a score overflowed."""
-    emissions, best, path = scratch
     at, over = np.int64(0), False
     for i in index:
-        begin, end = task.bounds[i], task.bounds[i + ONE]
-        n = np.int64(end - begin)
-        emit(task.features, begin, end, weights.slots, weights.rows, emissions)
-        decode_path(emissions, n, weights.moves, best, path)
-        over = over or overflowed(best, path, n)
+        _, n = _decode(task, i, weights, scratch)
+        over = over or overflowed(scratch.best, scratch.path, n)
         for t in range(n):
-            out[at + t] = path[t]
+            out[at + t] = scratch.path[t]
         at += n
     return over
 
@@ -125,16 +131,12 @@ def tag_sentences(task: SentenceTask, index: Array, weights: Paths, scratch: Scr
 @exactly
 def count_wrong(task: SentenceTask, index: Array, weights: Paths, scratch: Scratch, stop: bool) -> tuple[int, int]:
     """How many of these sentences, and of their tokens, are wrong; with `stop` it ends at the first."""
-    emissions, best, path = scratch
     sentences = tokens = 0
     for i in index:
-        begin, end = task.bounds[i], task.bounds[i + ONE]
-        n = np.int64(end - begin)
-        emit(task.features, begin, end, weights.slots, weights.rows, emissions)
-        decode_path(emissions, n, weights.moves, best, path)
+        begin, n = _decode(task, i, weights, scratch)
         wrong = 0
         for t in range(n):
-            wrong += path[t] != task.target[begin + np.uint64(t)]
+            wrong += scratch.path[t] != task.target[begin + np.uint64(t)]
         tokens += wrong
         sentences += wrong > 0
         if stop and wrong > 0:

@@ -35,6 +35,23 @@ def signed_rows(table: LabelledRows, positive: Any, fit_intercept: bool) -> Sign
     return SignedRows(table, np.where(table.codes == code, 1, -1).astype(np.int8), bool(fit_intercept))
 
 
+def check_described(record: Any, table: LabelledRows) -> None:
+    """Check that a record is of rows of this shape and these classes."""
+    if table.shape != tuple(record.shape):
+        refuse("shape", f"X has shape {table.shape}, the record has {record.shape}")
+    if tuple(plain_label(name) for name in table.classes) != record.classes or record.positive not in record.classes:
+        refuse("classes", f"y has classes {table.classes.tolist()}, the record has {record.classes}")
+
+
+def check_separation(z: SignedRows, w: Vector, margin: float) -> None:
+    """Check that a plane has every row on its side, and what its margin is."""
+    wrong = np.flatnonzero(z.signs(w) <= 0)
+    if wrong.size:
+        refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
+    if margin != geometric_margin(z, w):
+        refuse("margin", f"{margin!r} is not the margin of the plane rounded down to a double")
+
+
 def root_below(square: Fraction) -> float:
     """The largest double m ≥ 0 with m² ≤ square."""
     if square <= 0:

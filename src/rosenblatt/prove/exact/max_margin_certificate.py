@@ -13,7 +13,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rosenblatt.prove.exact.arithmetic import SignedRows, integers_and_exponents, power_of_two
-from rosenblatt.prove.exact.claims import geometric_margin, is_row_number, plain_label, refuse, root_above, signed_rows
+from rosenblatt.prove.exact.claims import (
+    check_described,
+    check_separation,
+    is_row_number,
+    refuse,
+    root_above,
+    signed_rows,
+)
 from rosenblatt.prove.exact.labelled_rows import read_labelled_rows
 from rosenblatt.prove.exact.records import CertificateRecord
 
@@ -113,20 +120,15 @@ class WidestPlane(CertificateRecord):
         """
         table = read_labelled_rows(X, y)
         z = signed_rows(table, self.positive, self.fit_intercept)
-        if table.shape != tuple(self.shape) or self.coef.shape != (table.shape[1],):
+        check_described(self, table)
+        if self.coef.shape != (table.shape[1],):
             refuse("shape", f"X has shape {table.shape}, the record has {self.shape}")
-        if tuple(plain_label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
-            refuse("classes", f"y has classes {table.classes.tolist()}, the record has {self.classes}")
         if not self.fit_intercept and self.intercept != 0:
             refuse("intercept", "must be 0 if fit_intercept is False")
         w = np.append(self.coef, self.intercept) if self.fit_intercept else self.coef
         if not np.isfinite(w).all():
             refuse("coef", "must be finite")
-        wrong = np.flatnonzero(z.signs(w) <= 0)
-        if wrong.size:
-            refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
-        if self.margin != geometric_margin(z, w):
-            refuse("margin", f"{self.margin!r} is not the margin of the plane rounded down to a double")
+        check_separation(z, w, self.margin)
         if len(self.support) != len(self.weights) or len(set(self.support)) != len(self.support):
             refuse("support", "must have distinct rows and one weight per row")
         for row, weight in zip(self.support, self.weights, strict=True):

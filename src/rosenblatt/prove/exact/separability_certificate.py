@@ -29,7 +29,8 @@ from rosenblatt.prove.exact.arithmetic import (
     row_space,
 )
 from rosenblatt.prove.exact.claims import (
-    geometric_margin,
+    check_described,
+    check_separation,
     is_row_number,
     plain_label,
     refuse,
@@ -243,10 +244,7 @@ class Separability(CertificateRecord):
 
     def _check(self, table: LabelledRows) -> None:
         z = signed_rows(table, self.positive, self.fit_intercept)
-        if table.shape != tuple(self.shape):
-            refuse("shape", f"X has shape {table.shape}, the record has {self.shape}")
-        if tuple(plain_label(name) for name in table.classes) != self.classes or self.positive not in self.classes:
-            refuse("classes", f"y has classes {table.classes.tolist()}, the record has {self.classes}")
+        check_described(self, table)
         if self.names is not None and not len(set(self.names)) == len(self.names) == table.shape[1]:
             refuse("names", f"{self.names} are not {table.shape[1]} distinct names, one per column")
         if table.names is not None and self.names is not None and table.names != self.names:
@@ -291,11 +289,7 @@ class Separability(CertificateRecord):
         if self.plane is not None and not np.array_equal(doubles, [float(value) for value in self.plane]):
             refuse("plane", "does not round to `coef` and `intercept`")
         w: Vector = doubles if self.plane is None else self.plane
-        wrong = np.flatnonzero(z.signs(w) <= 0)
-        if wrong.size:
-            refuse("coef", "puts this row on the plane or on the wrong side", int(wrong[0]))
-        if self.margin != geometric_margin(z, w):
-            refuse("margin", f"{self.margin!r} is not the margin of the plane rounded down to a double")
+        check_separation(z, w, self.margin)
 
     def _check_spanning(self, z: SignedRows) -> None:
         space = row_space(z)

@@ -9,7 +9,7 @@ fails, the exact simplex takes over, so that a verdict never depends on rounding
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
@@ -254,17 +254,8 @@ def decide_separability(table: LabelledRows, positive: Any, fit_intercept: bool)
             return _many_columns_record(z, positive, plane)
     space = row_space(z)
     if not space.columns:  # all rows are 0: any row is a witness
-        return _make_record(
-            z,
-            positive,
-            (),
-            "overlap",
-            rank=0,
-            rows=(0,),
-            weights=(Fraction(1),),
-            spanning_rows=(0,),
-            spanning_weights=(Fraction(1),),
-        )
+        claims = {"rows": (0,), "weights": (Fraction(1),), "spanning_rows": (0,), "spanning_weights": (Fraction(1),)}
+        return _make_record(z, positive, (), "overlap", rank=0, **claims)
     q = rows_on_columns(z, space.columns)
     found = find_plane_or_witness(q)
     if isinstance(found, SeparatingPlane):
@@ -280,54 +271,35 @@ def decide_separability(table: LabelledRows, positive: Any, fit_intercept: bool)
         claims = _witness_claims(z, steps[0]) if steps else {}
         return _make_record(z, positive, space.columns, "undecided", **claims, infinite=None)
     direction = full_support_direction(rest, found.w, maximal_direction(rest))
-    return _make_record(
-        z,
-        positive,
-        space.columns,
-        "quasi-complete",
-        **_witness_claims(z, steps[0]),
-        **_spanning_claims(z, steps),
-        direction=direction,
-        infinite=infinite_coefficients(direction, z.table.names, z.intercept),
-    )
+    infinite = infinite_coefficients(direction, z.table.names, z.intercept)
+    claims = {**_witness_claims(z, steps[0]), **_spanning_claims(z, steps)}
+    return _make_record(z, positive, space.columns, "quasi-complete", **claims, direction=direction, infinite=infinite)
 
 
 def _make_record(z: SignedRows, positive: Any, columns: tuple[int, ...], verdict: str, **claims: Any) -> Separability:
     table = z.table
     names = coefficient_names(table.names, table.shape[1], z.intercept)
     aliased = tuple(name for j, name in enumerate(names) if j not in set(columns))
-    nothing = dict.fromkeys(
-        (
-            "coef",
-            "intercept",
-            "plane",
-            "margin",
-            "rows",
-            "weights",
-            "spanning_rows",
-            "spanning_weights",
-            "rank",
-            "direction",
-        )
-    )
+    nothing = {field.name: None for field in fields(Separability)}
     witness = claims.get("rows")
-    return Separability(
-        sides=None if witness is None else tuple(z.sides[list(witness)].tolist()),
-        verdict=verdict,
-        positive=plain_label(positive),
-        classes=tuple(plain_label(name) for name in table.classes),
-        fit_intercept=z.intercept,
-        shape=table.shape,
-        names=table.names,
-        **{**nothing, "infinite": {}, "aliased": aliased, **claims},
-    )
+    known: dict[str, Any] = {
+        "sides": None if witness is None else tuple(z.sides[list(witness)].tolist()),
+        "verdict": verdict,
+        "positive": plain_label(positive),
+        "classes": tuple(plain_label(name) for name in table.classes),
+        "fit_intercept": z.intercept,
+        "shape": table.shape,
+        "names": table.names,
+        "infinite": {},
+        "aliased": aliased,
+    }
+    return Separability(**{**nothing, **known, **claims})
 
 
 def _complete_record(z: SignedRows, positive: Any, found: SeparatingPlane, q: ProjectedRows) -> Separability:
     exact = None if isinstance(found.w, np.ndarray) else tuple(found.w)
     w = np.array([float(value) for value in found.w])
     w[w == 0] = 0.0  # turn −0 into 0
-    coef, intercept = (w[:-1], float(w[-1])) if z.intercept else (w, 0.0)
     once: list[tuple[Fraction, ...]] = []
 
     def direction() -> tuple[Fraction, ...]:
@@ -335,18 +307,18 @@ def _complete_record(z: SignedRows, positive: Any, found: SeparatingPlane, q: Pr
             once.append(full_support_direction(q, found.w, maximal_direction(q)))
         return once[0]
 
-    return _make_record(
-        z,
-        positive,
-        q.pivot_columns,
-        "complete",
-        coef=coef,
-        intercept=intercept,
-        plane=exact,
-        margin=geometric_margin(z, w if exact is None else exact),
-        direction=LazyField(direction),
-        infinite=LazyField(lambda: infinite_coefficients(direction(), z.table.names, z.intercept)),
-    )
+    claims = {
+        **_plane_claims(z, w, w if exact is None else exact),
+        "plane": exact,
+        "direction": LazyField(direction),
+        "infinite": LazyField(lambda: infinite_coefficients(direction(), z.table.names, z.intercept)),
+    }
+    return _make_record(z, positive, q.pivot_columns, "complete", **claims)
+
+
+def _plane_claims(z: SignedRows, w: Array, exact: Any) -> dict[str, Any]:
+    coef, intercept = (w[:-1], float(w[-1])) if z.intercept else (w, 0.0)
+    return {"coef": coef, "intercept": intercept, "margin": geometric_margin(z, exact)}
 
 
 def _witness_claims(z: SignedRows, step: ReductionStep) -> dict[str, Any]:
@@ -422,16 +394,5 @@ def _decide_core(z: SignedRows, peeled: PureColumnLayers) -> Any:
 def _many_columns_record(z: SignedRows, positive: Any, w: Array) -> Separability:
     """The record of a plane with very many columns, which serves as its own direction."""
     exact = tuple(Fraction(float(value)) for value in w)
-    coef, intercept = (w[:-1], float(w[-1])) if z.intercept else (w, 0.0)
-    return _make_record(
-        z,
-        positive,
-        (),
-        "complete",
-        coef=coef,
-        intercept=intercept,
-        margin=geometric_margin(z, w),
-        direction=exact,
-        infinite=None,
-        aliased=None,
-    )
+    claims = {**_plane_claims(z, w, w), "direction": exact, "infinite": None, "aliased": None}
+    return _make_record(z, positive, (), "complete", **claims)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import panel as pn
 from bokeh.events import Pan
 from bokeh.models import BasicTickFormatter, ColumnDataSource, CustomJS, LinearColorMapper, PointDrawTool, Range1d
 from bokeh.plotting import figure
@@ -62,6 +63,12 @@ def arrays(data: Any) -> tuple[Array, Array]:
     return X, np.array([int(label) if str(label) in CODES else 0 for label in data["label"]], dtype=int)
 
 
+def paths(lines: Sequence[Array], colours: Sequence[str]) -> dict[str, list[Any]]:
+    """Lines or polygons, as a data source holds them."""
+    xs, ys = ([list(one[:, k]) for one in lines] for k in (0, 1))
+    return {"xs": xs, "ys": ys, "colour": list(colours[: len(lines)])}
+
+
 class Canvas:
     """A figure with points that can be dragged, added and deleted, and the layers drawn beneath them."""
 
@@ -84,14 +91,14 @@ class Canvas:
         self.figure.toolbar.logo = None
         self.figure.axis.formatter = BasicTickFormatter(use_scientific=False)
         self.mapper = LinearColorMapper(palette=list(COLOURS[:6]), low=-0.5, high=5.5)
-        self.image = self._layer("image", {"image": [], "x": [], "y": [], "dw": [], "dh": []})
-        self.regions = self._layer("regions", {"xs": [], "ys": [], "colour": []})
-        self.hulls = self._layer("hulls", {"xs": [], "ys": [], "colour": []})
-        self.lines = self._layer("lines", {"xs": [], "ys": [], "colour": [], "dash": [], "width": []})
-        self.arrows = self._layer("arrows", {"xs": [], "ys": [], "colour": []})
-        self.marks = self._layer("marks", {"x": [], "y": [], "colour": [], "size": []})
-        self.cross = self._layer("cross", {"x": [], "y": []})
-        self.numbers = self._layer("numbers", {"x": [], "y": [], "text": []})
+        self.image = ColumnDataSource({"image": [], "x": [], "y": [], "dw": [], "dh": []}, name="image")
+        self.regions = ColumnDataSource({"xs": [], "ys": [], "colour": []}, name="regions")
+        self.hulls = ColumnDataSource({"xs": [], "ys": [], "colour": []}, name="hulls")
+        self.lines = ColumnDataSource({"xs": [], "ys": [], "colour": [], "dash": [], "width": []}, name="lines")
+        self.arrows = ColumnDataSource({"xs": [], "ys": [], "colour": []}, name="arrows")
+        self.marks = ColumnDataSource({"x": [], "y": [], "colour": [], "size": []}, name="marks")
+        self.cross = ColumnDataSource({"x": [], "y": []}, name="cross")
+        self.numbers = ColumnDataSource({"x": [], "y": [], "text": []}, name="numbers")
         self._draw(13 if height > SMALL else 9)
         if draggable:
             self._make_draggable()
@@ -100,8 +107,9 @@ class Canvas:
             self.figure.js_on_change(name, script)
         self.figure.y_range.js_on_change("end", script)
 
-    def _layer(self, name: str, columns: dict[str, list[Any]]) -> ColumnDataSource:
-        return ColumnDataSource(columns, name=name)
+    def pane(self) -> Any:
+        """The figure as part of a page."""
+        return pn.pane.Bokeh(self.figure, sizing_mode="stretch_width")
 
     def _draw(self, size: int) -> None:
         plot = self.figure
@@ -198,9 +206,7 @@ class Canvas:
         shifts = [0.0, band, -band] if band > 0 else [0.0]
         lines = [ends + shift * unit for shift in shifts]
         self.lines.data = {
-            "xs": [list(one[:, 0]) for one in lines],
-            "ys": [list(one[:, 1]) for one in lines],
-            "colour": ["black"] * len(lines),
+            **paths(lines, ["black"] * len(lines)),
             "dash": ["solid", "dashed", "dashed"][: len(lines)],
             "width": [2.5, 1.2, 1.2][: len(lines)],
         }
@@ -208,18 +214,12 @@ class Canvas:
 
     def clear_planes(self) -> None:
         """Draw no plane and no regions."""
-        whole: dict[str, list[Any]] = {"xs": [], "ys": [], "colour": []}
-        self.regions.data = whole
-        self.lines.data = {**whole, "dash": [], "width": []}
-        self.arrows.data = whole
+        self.regions.data = self.arrows.data = paths([], [])
+        self.lines.data = {**paths([], []), "dash": [], "width": []}
         self.image.data = {"image": [], "x": [], "y": [], "dw": [], "dh": []}
 
     def _show_polygons(self, polygons: list[Array]) -> None:
-        self.regions.data = {
-            "xs": [list(one[:, 0]) for one in polygons],
-            "ys": [list(one[:, 1]) for one in polygons],
-            "colour": list(COLOURS[: len(polygons)]),
-        }
+        self.regions.data = paths(polygons, COLOURS)
 
     def show_class_regions(self, W: Array, b: Array) -> None:
         """Draw the region in which each of several planes scores highest; a tie goes to the lowest index."""
@@ -237,15 +237,13 @@ class Canvas:
     def show_arrows(self, feet: list[Array], normals: list[Array], colours: list[str]) -> None:
         """Draw arrows of equal length, each from its foot and perpendicular to its line as drawn."""
         _, sizes = self._centre_and_half_sizes()
-        xs, ys = [], []
+        arrows = []
         for foot, w in zip(feet, normals, strict=True):
             unit = perpendicular(w, sizes) / sizes
             side = np.array([-unit[1], unit[0]])
             path = np.array([0 * unit, unit, 0.75 * unit + 0.15 * side, unit, 0.75 * unit - 0.15 * side])
-            path = foot + 0.32 * path * sizes
-            xs.append(list(path[:, 0]))
-            ys.append(list(path[:, 1]))
-        self.arrows.data = {"xs": xs, "ys": ys, "colour": colours}
+            arrows.append(foot + 0.32 * path * sizes)
+        self.arrows.data = paths(arrows, colours)
 
     def show_regions(self, predict: Any, grid: int = GRID) -> None:
         """Draw the regions of any model: `predict` gives the class codes of rows of a grid over the window."""

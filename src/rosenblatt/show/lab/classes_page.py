@@ -10,7 +10,7 @@ import panel as pn
 
 from rosenblatt.plot.drawing import COLOURS
 from rosenblatt.show.lab import state_limits
-from rosenblatt.show.lab.canvas import Canvas, arrays, points_source
+from rosenblatt.show.lab.canvas import Canvas, arrays, paths, points_source
 from rosenblatt.show.lab.multiclass_gradient import (
     LECTURE_WEIGHTS,
     LOSSES,
@@ -18,7 +18,7 @@ from rosenblatt.show.lab.multiclass_gradient import (
     LossAndGradient,
     multiclass_loss_and_gradient,
 )
-from rosenblatt.show.lab.periodic import repeat
+from rosenblatt.show.lab.periodic import toggled
 from rosenblatt.show.lab.points import THREE_CLASSES
 
 Array = np.ndarray[Any, Any]
@@ -117,11 +117,7 @@ class ClassesPage:
 
     def toggle(self) -> None:
         """Start or stop gradient descent."""
-        if self.running is None:
-            self.running = repeat(self.descend, PERIOD_MS, self.toggle, most=MOST_STEPS)
-        else:
-            self.running.stop()
-            self.running = None
+        self.running = toggled(self.running, self.descend, PERIOD_MS, self.toggle, MOST_STEPS)
         self.start.label = "Run gradient descent" if self.running is None else "Stop"
 
     # -- drawing -----------------------------------------------------------------------------------------------------
@@ -152,21 +148,12 @@ class ClassesPage:
         return result
 
     def _show_lines(self) -> None:
-        xs, ys, feet, planes, colours = [], [], [], [], []
-        for k in range(3):
-            if not self.W[k].any():
-                continue
-            foot, ends = self.canvas.line(self.W[k], float(self.b[k]))
-            xs.append(list(ends[:, 0]))
-            ys.append(list(ends[:, 1]))
-            feet.append(foot)
-            planes.append(self.W[k])
-            colours.append(COLOURS[k])
-        lines = len(xs)
-        self.canvas.lines.data = {
-            "xs": xs, "ys": ys, "colour": colours, "dash": ["solid"] * lines, "width": [2.0] * lines,
-        }  # fmt: skip
-        self.canvas.show_arrows(feet, planes, colours)
+        shown = [k for k in range(3) if self.W[k].any()]
+        colours, n = [COLOURS[k] for k in shown], len(shown)
+        lines = [self.canvas.line(self.W[k], float(self.b[k])) for k in shown]
+        drawn = paths([ends for _, ends in lines], colours)
+        self.canvas.lines.data = {**drawn, "dash": ["solid"] * n, "width": [2.0] * n}
+        self.canvas.show_arrows([foot for foot, _ in lines], [self.W[k] for k in shown], colours)
 
     def _table(self, data: Any = None) -> str:
         X, y = arrays(self.source.data if data is None else data)
@@ -198,7 +185,7 @@ class ClassesPage:
         )
         middle = pn.Column(
             pn.pane.HTML(hint, css_classes=["hint"]),
-            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"),
+            self.canvas.pane(),
             pn.Row(pn.pane.HTML("New points"), self.label),
             css_classes=["middle"],
         )

@@ -12,7 +12,7 @@ from rosenblatt.estimators.mark_i import MarkI
 from rosenblatt.estimators.network import MultilayerPerceptron
 from rosenblatt.show.lab import state_limits
 from rosenblatt.show.lab.canvas import Canvas
-from rosenblatt.show.lab.periodic import repeat
+from rosenblatt.show.lab.periodic import toggled
 from rosenblatt.show.lab.points import LECTURES
 from rosenblatt.show.lab.session import Session
 
@@ -67,11 +67,7 @@ class NetworkPage:
 
     def toggle(self) -> None:
         """Start or pause training."""
-        if self.running is None:
-            self.running = repeat(self.tick, PERIOD_MS, self.toggle, most=MOST_EPOCHS)
-        else:
-            self.running.stop()
-            self.running = None
+        self.running = toggled(self.running, self.tick, PERIOD_MS, self.toggle, MOST_EPOCHS)
         self.start.label = "Learn" if self.running is None else "Pause"
 
     def tick(self) -> None:
@@ -167,12 +163,8 @@ class NetworkPage:
             pn.Row(self.start, self.restart),
             css_classes=["side"],
         )
-        net = pn.Column(
-            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"), self.words, css_classes=["half"]
-        )
-        mark = pn.Column(
-            pn.pane.Bokeh(self.mark_canvas.figure, sizing_mode="stretch_width"), self.mark_words, css_classes=["half"]
-        )
+        net = pn.Column(self.canvas.pane(), self.words, css_classes=["half"])
+        mark = pn.Column(self.mark_canvas.pane(), self.mark_words, css_classes=["half"])
         page = pn.FlexBox(controls, net, mark, css_classes=["page"], sizing_mode="stretch_width")
         return pn.Column(self.hint, page, sizing_mode="stretch_width")
 

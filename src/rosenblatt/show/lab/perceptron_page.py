@@ -11,7 +11,7 @@ import panel as pn
 from rosenblatt.plot.convex_hulls import common_point, hull_corners
 from rosenblatt.plot.drawing import COLOURS
 from rosenblatt.plot.number_format import format_number
-from rosenblatt.show.lab.canvas import Canvas
+from rosenblatt.show.lab.canvas import Canvas, paths
 from rosenblatt.show.lab.periodic import repeat
 from rosenblatt.show.lab.points import GENERATORS, LECTURES, CSVError, parse_csv
 from rosenblatt.show.lab.runs import BIASES, ORDERS
@@ -291,11 +291,7 @@ class PerceptronPage:
             else:
                 parts = [hull_corners(session.X[rows[positive[rows] == side]]) for side in (False, True)]
                 point = common_point(session.X, positive, verdict)
-        self.canvas.hulls.data = {
-            "xs": [list(part[:, 0]) for part in parts],
-            "ys": [list(part[:, 1]) for part in parts],
-            "colour": list(COLOURS[: len(parts)]),
-        }
+        self.canvas.hulls.data = paths(parts, COLOURS)
         at = [] if point is None else [[float(value)] for value in point]
         self.canvas.cross.data = {"x": at[0], "y": at[1]} if at else {"x": [], "y": []}
 
@@ -343,7 +339,7 @@ class PerceptronPage:
         )
         middle = pn.Column(
             self.hint,
-            pn.pane.Bokeh(self.canvas.figure, sizing_mode="stretch_width"),
+            self.canvas.pane(),
             pn.FlexBox(self.rewind, self.back, self.play, self.step, self.end),
             self.slider,
             css_classes=["middle"],

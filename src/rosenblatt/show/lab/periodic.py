@@ -8,6 +8,14 @@ from typing import Any
 import panel as pn
 
 
+def toggled(running: Any, work: Callable[[], Any], period: int, stop: Callable[[], Any], most: int) -> Any:
+    """Stop what is running, or `repeat` the work; returns what is running then."""
+    if running is None:
+        return repeat(work, period, stop, most)
+    running.stop()
+    return None
+
+
 def repeat(work: Callable[[], Any], period: int, stop: Callable[[], Any], most: int) -> Any:
     """Call `work` every `period` milliseconds; after `most` calls, or once the page is closed, call `stop` instead.
 

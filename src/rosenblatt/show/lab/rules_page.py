@@ -83,12 +83,7 @@ class RulesPage:
             return
         self.arranged = list(self.choice.value)
         self.box.objects = [
-            pn.Column(
-                pn.pane.Bokeh(self.canvases[name].figure, sizing_mode="stretch_width"),
-                self.words[name],
-                css_classes=["third"],
-            )
-            for name in self.choice.value
+            pn.Column(self.canvases[name].pane(), self.words[name], css_classes=["third"]) for name in self.choice.value
         ]
 
     def draw(self, fit: bool = False) -> None:

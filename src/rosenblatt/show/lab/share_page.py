@@ -38,20 +38,17 @@ class SharePage:
         self.message = pn.pane.HTML("", css_classes=["message"])
         self.upload = pn.widgets.FileInput(accept=".json", css_classes=["restore"])
         self.upload.param.watch(lambda event: self._open(event.new), "value")
-        button = {"width": 190}
+        made = {
+            "state": (self.state_file, "lab.json"),
+            "picture": (self.picture, "lab.png"),
+            "trace": (self.trace_file, "trace.json"),
+            "code": (self.code_file, "lab.py"),
+        }
         self.files = {
-            "state": pn.widgets.FileDownload(
-                callback=self.state_file, filename="lab.json", label="State (lab.json)", **button
-            ),
-            "picture": pn.widgets.FileDownload(
-                callback=self.picture, filename="lab.png", label="Picture (lab.png)", **button
-            ),
-            "trace": pn.widgets.FileDownload(
-                callback=self.trace_file, filename="trace.json", label="Trace (trace.json)", **button
-            ),
-            "code": pn.widgets.FileDownload(
-                callback=self.code_file, filename="lab.py", label="Code (lab.py)", **button
-            ),
+            name: pn.widgets.FileDownload(
+                callback=make, filename=file, label=f"{name.capitalize()} ({file})", width=190
+            )
+            for name, (make, file) in made.items()
         }
         self.view = pn.Column(
             pn.pane.HTML("<h3>Share what you see</h3>"),
