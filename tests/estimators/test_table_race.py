@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators import table_search, table_settings
+from rosenblatt.estimators import table_results, table_search, table_settings
 from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
 from rosenblatt.estimators.base.table_measures import area_under_curve
 from rosenblatt.estimators.table_search import TableSearch
@@ -77,21 +77,20 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn(weighted):
 
 
 def test_the_log_loss_of_the_summary_is_that_of_scikit_learn(monkeypatch):
-    kept = []
-    honest = TableClassifier._honest
-    monkeypatch.setattr(TableClassifier, "_honest", lambda self, *args: kept.append(args) or honest(self, *args))
+    halves, kept = table_results.halves, []
+    monkeypatch.setattr(table_results, "halves", lambda *args: kept.append((args, list(halves(*args)))) or kept[-1][1])
     frame, y = steps()
     weights = np.random.default_rng(0).random(y.size) + 0.1
     summary = TableClassifier(random_state=0).fit(frame, y, weights).summary_
-    ((cuts, unseen),) = kept
+    (((_, target, _, mass, *_), cuts),) = kept
     losses, areas = [], []
     for cut in cuts:
         rows = np.concatenate([half.rows for half in cut])
         assert np.array_equal(np.sort(rows), np.arange(y.size))
         chances = np.concatenate([half.predictions for half in cut])
-        losses.append(log_loss(unseen.target[rows], chances, sample_weight=unseen.weights[rows]))
+        losses.append(log_loss(target[rows], chances, sample_weight=mass[rows]))
         for rows, chances, _ in cut:
-            areas.append(roc_auc_score(unseen.target[rows], chances[:, 1], sample_weight=unseen.weights[rows]))
+            areas.append(roc_auc_score(target[rows], chances[:, 1], sample_weight=mass[rows]))
     assert summary.log_loss == pytest.approx(np.mean(losses))
     assert summary.area == pytest.approx(np.mean(areas))
 

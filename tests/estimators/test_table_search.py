@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
 from rosenblatt.data.columns.numbers import SplineEncoding
 from rosenblatt.estimators import table_search, table_search_rows, table_settings
+from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.calibration import calibrated
 from rosenblatt.estimators.table_search import TableSearch
 from rosenblatt.estimators.table_settings import DEFAULT, TableSetting
@@ -125,12 +126,11 @@ def test_the_chosen_setting_has_the_lowest_log_loss_within_a_standard_error_of_t
 
 def test_the_scores_that_are_reported_are_those_of_a_model_of_the_other_folds(budget, monkeypatch):
     frame, y = waves()
-    kept = []
-    calibrate = TableClassifier._calibrate
-    monkeypatch.setattr(TableClassifier, "_calibrate", lambda self, one: kept.append(one) or calibrate(self, one))
+    learn, kept = table_model.learn_table, []
+    monkeypatch.setattr(table_model, "learn_table", lambda *args: kept.append(learn(*args)) or kept[-1])
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:1])
     model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
-    (searched,) = kept
+    ((_, searched, _),) = kept
     X, alone = model.encoder_.transform(frame), np.zeros(y.size)
     for fold in range(5):
         train, test = np.flatnonzero(searched.folds != fold), np.flatnonzero(searched.folds == fold)
@@ -182,7 +182,7 @@ def test_more_rows_than_are_searched(budget, monkeypatch):
     assert f"on a sample of {model.summary_.searched_rows} rows" in str(model.summary_)
     assert model.summary_.rows == 200
     assert model.setting_.splines
-    monkeypatch.setattr("rosenblatt.estimators.base.table_model.MANY_ROWS", 150)
+    monkeypatch.setattr("rosenblatt.estimators.table_fit.MANY_ROWS", 150)
     large = TableClassifier(learner="auto", random_state=0).fit(frame, y)
     assert large.summary_.held_out
     assert large.setting_.splines

@@ -32,6 +32,7 @@ from rosenblatt.cli.options import (
 )
 from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
 from rosenblatt.cli.training import train_command
+from rosenblatt.registry import family
 
 EPILOG = """
 Examples:\n
@@ -205,7 +206,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "bytes": model.stat().st_size,
         "report": report_as_dict(loaded),
     }
-    if hasattr(loaded, "summary_"):
+    if family(loaded) == "tables" and about["report"] is not None:
         from rosenblatt.cli.table_models import summary_as_dict
 
         about["summary"] = summary_as_dict(loaded)

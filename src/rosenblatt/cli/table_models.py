@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from rosenblatt.data.columns.files import table_parts
 from rosenblatt.data.columns.values import as_names
@@ -17,11 +18,6 @@ from rosenblatt.scale.prediction import how_to_read
 from rosenblatt.scale.table_files import fit_table, labelled_table
 
 Array = np.ndarray[Any, Any]
-
-
-def is_table_model(model: Any) -> bool:
-    """Whether this model learned from the columns of a raw table."""
-    return hasattr(model, "encoder_")
 
 
 def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
@@ -77,9 +73,9 @@ def labelled_rows(model: Any, source: Any, settings: dict[str, Any]) -> tuple[An
         how = how_to_read(model, found, settings)
         with rereadable(found, how, scan=True) as files:
             table, labels, _ = labelled_table(files, how)
-    classes = getattr(model, "classes_", None)
-    if classes is None:
+    if not is_classifier(model):
         return table, labels.values
+    classes = model.classes_
     if classes.dtype.kind == "U":
         codes, names = as_names(labels.column)
         known = set(classes.tolist())

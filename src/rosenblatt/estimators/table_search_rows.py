@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -80,9 +81,9 @@ def search_hashes(hashes: Array) -> Array:
     return found
 
 
-def in_form(setting: TableSetting, columns: list[ParsedColumn], fixed: frozenset[str]) -> list[ParsedColumn]:
-    """The columns, with numbers as splines if the setting says so."""
-    if not setting.splines:
+def in_form(setting: TableSetting | None, columns: list[ParsedColumn], fixed: Collection[str]) -> list[ParsedColumn]:
+    """The columns, with numbers as splines if the setting says so; not those whose kind the user chose."""
+    if setting is None or not setting.splines:
         return columns
     return [
         replace(one, kind="splines") if one.kind == "numbers" and one.raw is None and one.name not in fixed else one
@@ -134,6 +135,8 @@ class TableForm:
         return CentredRows.of(self.dense, self.mass, np.float32)
 
 
-def fourier_features(setting: TableSetting, X: Any, seed: int) -> FourierFeatures | None:
+def fourier_features(setting: TableSetting | None, X: Any, seed: int) -> FourierFeatures | None:
     """The random features of a setting, drawn for these rows."""
-    return FourierFeatures.drawn(X, setting.fourier, table_settings.FOURIER_COUNT, seed) if setting.fourier else None
+    if setting is None or not setting.fourier or not X.shape[1]:
+        return None
+    return FourierFeatures.drawn(X, setting.fourier, table_settings.FOURIER_COUNT, seed)

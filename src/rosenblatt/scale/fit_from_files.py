@@ -17,6 +17,7 @@ from rosenblatt.data.formats.read_and_stream import max_line_bytes
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
 from rosenblatt.data.formats.row_blocks import RowBlock, preview_tasks
 from rosenblatt.estimators.base.fitting import RowsWanted, named_classes, train_from
+from rosenblatt.registry import family
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileRows, FileSource, ParsedRows, example_encoder, strange_label
 from rosenblatt.scale.memory_trimming import give_back
@@ -227,7 +228,7 @@ def fit(
     >>> mixed.report_.errors, mixed.report_.sharding.rows
     (0, (2, 2))
     """
-    if hasattr(estimator, "_fit_table"):
+    if family(estimator) == "tables":
         from rosenblatt.scale.table_files import fit_table, is_table_source
 
         if is_table_source(source, settings):

@@ -9,30 +9,18 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES
 from rosenblatt.data.formats.reading import Reading
-from rosenblatt.estimators.base.fitting import RowsWanted
 from rosenblatt.estimators.base.state_checks import must
-from rosenblatt.estimators.base.table_model import TrainingRows
-from rosenblatt.estimators.table_regressor import TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.large_tables import (
-    PART,
-    AskTraining,
-    Preparation,
-    learned_from,
-    new_survey,
-    no_features,
-    prepared,
-    target_scale,
-)
+from rosenblatt.scale.large_tables import PART, Preparation, learned_from, new_survey, prepared
 from rosenblatt.scale.shard_answer_checks import check_survey_of_table
-from rosenblatt.scale.sharded_source import Engine, ShardedRows, ShardSource, Threads, check_fits, cut_source
+from rosenblatt.scale.sharded_source import Engine, ShardSource, Threads, check_fits, cut_source
 from rosenblatt.scale.shards import Shard
 from rosenblatt.scale.table_shards import AskRemoval, AskSurvey, EncodedTable, TableGroups, as_table_shards, group_key
 
@@ -66,26 +54,24 @@ class TableTraining:
             survey.join(found, group.name)
         survey.check(groups[0].name)
         ready = prepared(estimator, survey, task, kinds)
-        self._learn(ready, groups, EncodedTable.of(numbered, ready, survey), point, began)
-        return ready.estimator, survey.unlabelled
-
-    def _learn(self, ready: Preparation, groups: list[Any], how: EncodedTable, point: Checkpoint, began: float) -> None:
-        ready.estimator.learner_ = None
         if not ready.width:
-            ready.conclude(no_features(ready.estimator, ready.target.counts), began)
-            return
+            return ready.without_features(began), survey.unlabelled
+        return self._learned(ready, groups, EncodedTable.of(numbered, ready, survey), point, began), survey.unlabelled
+
+    def _learned(
+        self, ready: Preparation, groups: list[Any], how: EncodedTable, point: Checkpoint, began: float
+    ) -> Any:
         try:
             cut = cut_source(self.engine, groups, how, self.shards, how.plain)
             check_fits(self.engine, cut)
-            training = ShardTraining(self.engine, cut, ready)
-            learner = learned_from(ready, training.source, cut.contents.rows, point, self.mixing)
-            ready.estimator.learner_ = learner
-            ready.conclude(training, began)
+            source = partial(ShardSource, self.engine, cut)
+            model = learned_from(ready, source, cut.contents.rows, point, began, self.mixing)
         except BaseException:
             if isinstance(self.engine, Threads):  # a cluster may itself have failed
                 self._remove(groups, how)
             raise
         self._remove(groups, how)
+        return model
 
     def _remove(self, groups: list[Any], how: EncodedTable) -> None:
         """Remove the caches of encoded rows; `rosenblatt cache` lists those that a lost worker left."""
@@ -96,23 +82,3 @@ class TableTraining:
 
 def _check_removed(answer: Any, shard: Shard) -> None:
     must(answer is True, "that a cache is removed")
-
-
-@dataclass(frozen=True)
-class ShardTraining:
-    """The encoded rows of all shards."""
-
-    engine: Engine
-    cut: ShardedRows
-    ready: Preparation
-
-    def source(self, wanted: RowsWanted) -> ShardSource:
-        """The rows, for the training loop."""
-        return ShardSource(self.engine, self.cut, wanted)
-
-    def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
-        """The answer to the question for each shard."""
-        estimator = self.ready.estimator
-        classes = not isinstance(estimator, TableRegressor)
-        wanted = RowsWanted(type(estimator).__name__, classes, False, None, True, False, False)
-        yield from self.source(wanted).ask(AskTraining(question, target_scale(estimator)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -18,11 +19,12 @@ from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refu
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
 from rosenblatt.data.formats.table_layout import find_label_column
 from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.base.table_model import TableModel
-from rosenblatt.estimators.table_classifier import TableClassifier
-from rosenblatt.estimators.table_regressor import TableRegressor
+from rosenblatt.estimators.base.table_model import TableModel, store
+from rosenblatt.estimators.table_fit import learn_table
+from rosenblatt.estimators.table_results import concluded
+from rosenblatt.estimators.table_targets import ClassTarget, NumberTarget, Target
 from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.large_tables import PART, fit_large_table, fits_in_memory
+from rosenblatt.scale.large_tables import PART, fit_large_table, fits_in_memory, model_for
 from rosenblatt.scale.sharded_source import checked_shards, groups_of, in_shards, is_arrays, is_collection, make_engine
 from rosenblatt.scale.sharded_tables import TableTraining
 from rosenblatt.scale.shards import paths_of
@@ -176,19 +178,18 @@ def _fit_small_table(
     counts = np.bincount(codes, minlength=len(words))
     numeric = not labels.is_text and not pa.types.is_boolean(labels.values.type)
     found = labels_of(labels if numeric else ColumnValues(name, words, labels.categorical))
-    if not isinstance(estimator, TableModel):
-        kind = TableRegressor if (task or found.task) == "regression" else TableClassifier
-        estimator = kind(**estimator)
-    estimator._validate_params()
-    if isinstance(estimator, TableRegressor):
-        estimator._fit_table(table, labels_of(labels).values, kinds)
+    model = model_for(estimator, task or found.task)
+    began, plan = time.perf_counter(), model.plan(kinds)
+    target: Target
+    if plan.target is NumberTarget:
+        target, y = NumberTarget.of(labels_of(labels).values)
     elif numeric:
-        estimator._fit_table(table, found.classes, kinds)
+        target, y = ClassTarget.of(found.classes, plan.class_weight)
     else:
         classes, places = np.unique(found.classes, return_inverse=True)
-        estimator._take_classes(classes, np.bincount(places, counts, classes.size).astype(np.int64))
-        estimator._fit_target(table, places[codes], kinds)
-    return estimator, name, absent
+        counts = np.bincount(places, counts, classes.size).astype(np.int64)
+        target, y = ClassTarget.counted(classes, counts, plan.class_weight), places[codes]
+    return store(model, concluded(*learn_table(plan, table, target, y), began)), name, absent
 
 
 def _label(source: Any, how: Reading) -> str:
