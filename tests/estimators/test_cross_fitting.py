@@ -116,7 +116,7 @@ def test_rows_of_a_race_by_learners_of_fewer_rows_are_not_scored(monkeypatch):
     (search,) = searches
     (found,) = search.candidates()
     assert found.known.all()
-    assert 1200 - found.reported.sum() == search._race_rows.size == 240
+    assert 1200 - found.reported.sum() == search.race_rows.size == 240
     assert (search.rows.folds[~found.reported] == 0).all()
     scores = [one.score for one in search.trials]
     assert (

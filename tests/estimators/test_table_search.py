@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
 from rosenblatt.data.columns.numbers import SplineEncoding
-from rosenblatt.estimators import table_search, table_search_rows, table_settings
+from rosenblatt.estimators import table_search, table_search_folds, table_search_rows, table_settings
 from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.calibration import calibrated
 from rosenblatt.estimators.table_search import TableSearch
@@ -232,8 +232,8 @@ def test_beyond_the_budget_the_default_setting_is_taken(monkeypatch):
 def test_groups_end_where_the_budget_does(budget, monkeypatch):
     frame, y = waves()
     spent = []
-    cost = TableSearch._cost
-    monkeypatch.setattr(TableSearch, "_cost", lambda self, *args: spent.append(cost(self, *args)) or spent[-1])
+    cost = table_search.cost
+    monkeypatch.setattr(table_search, "cost", lambda *args: spent.append(cost(*args)) or spent[-1])
     TableClassifier(learner="auto", random_state=0).fit(frame, y)
     monkeypatch.setattr(table_search, "BUDGET", sum(spent[:2]))
     assert TableClassifier(learner="auto", random_state=0).fit(frame, y).summary_.tried == len(table_search.GROUPS[0])
@@ -269,7 +269,7 @@ def test_ctrl_c_leaves_the_model_as_it_was(budget, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table_search, "logistic_columns", interrupted)
+    monkeypatch.setattr(table_search_folds, "logistic_columns", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(frame, 1 - y)
     assert vars(model) == before

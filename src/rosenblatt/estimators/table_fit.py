@@ -74,9 +74,9 @@ def _cross_validated(
         X, waves = _beside_waves(task, choice, encoded(encodings, form, y.size))
         learner = task.learned(choice.setting, X, y, weights)
     else:
-        scores, best = task.target.from_learning(search.scores[choice.setting]), search.form(choice.setting)
+        scores, best = task.target.from_learning(search.scores[choice.setting]), search.learner.form(choice.setting)
         encodings, waves, X = best.encodings, best.waves, best.X
-        learner = task.learned(choice.setting, X, y, weights, search.planes(choice.setting))
+        learner = task.learned(choice.setting, X, y, weights, search.learner.planes(choice.setting))
     found = LearnedTable(task, encoder_of(used, encodings), waves, learner, choice, (*notes, *used.described))
     tested = np.flatnonzero(folds >= 0)
     mass = None if weights is None else weights[tested]

@@ -82,14 +82,14 @@ class TableTask:
         sample = table.sample(None)
         search = TableSearch(sample, not self.large and y.size <= FOURIER_ROWS, seconds).run()
         found = search.ranked()
-        if not search.folds:
+        if not search.learner.folds:
             return Choice(default, why_not="there are too few rows for folds")
         if not found:
             return Choice(default, why_not=f"its {'budget ends' if seconds is None else 'seconds end'} before")
         best, unit = max(search.trials, key=lambda one: one.score), self.target.unit
         details = {
             "tried": len(search.trials),
-            "raced": search.raced,
+            "raced": len(search.raced),
             "near": len(found),
             "best_score": best.score,
             "runners_up": tuple((str(one.setting), one.score, one.loss * unit) for one in found[1 : 1 + RUNNERS_UP]),
