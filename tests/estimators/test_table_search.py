@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
-from rosenblatt.data.columns.numbers import SplineEncoding
+from rosenblatt.data.columns.numbers import SplineEncoding, side_by_side
 from rosenblatt.estimators import table_search, table_search_folds, table_search_rows, table_settings
 from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.calibration import calibrated
@@ -80,7 +80,7 @@ def test_hat_functions_interpolate_and_sum_to_one():
     values = np.random.default_rng(0).normal(size=50)
     encoding = SplineEncoding.fit(values)
     asked = np.r_[values, -9.0, 9.0, encoding.knots]
-    hats = encoding.encode(asked).toarray()
+    hats = side_by_side([encoding.width], [encoding.entries(asked)], asked.size).toarray()
     twin = np.column_stack([np.interp(asked, encoding.knots, unit) for unit in np.eye(encoding.knots.size)])
     assert hats == pytest.approx(twin, abs=1e-12)
     assert hats.sum(axis=1) == pytest.approx(np.ones(asked.size))

@@ -6,16 +6,17 @@ A column is examined once, whether its statistics come from all rows in memory o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, parsed, transformed
+from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, parsed
 from rosenblatt.data.columns.frames import Table
 from rosenblatt.data.columns.kinds import KINDS, Kind, kind_of
 from rosenblatt.data.columns.label_copies import is_copy
 from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
+from rosenblatt.data.columns.transformers import transformer_input
 from rosenblatt.data.columns.values import ColumnValues, first_stray
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +60,9 @@ class ColumnOptions:
     def parsed(self, values: ColumnValues, kind: str, date_format: str | None) -> ParsedColumn:
         """A column in the form that its encoder, possibly the user's transformer, takes."""
         column, transformer = parsed(values, kind, date_format), self.transformer(values.name, kind)
-        return column if transformer is None else transformed(values, column, transformer)
+        if transformer is None:
+            return column
+        return replace(column, transformer=transformer, raw=transformer_input(values, kind))
 
 
 @dataclass(frozen=True)
