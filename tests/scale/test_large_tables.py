@@ -187,7 +187,7 @@ def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
     path = written(frame[::8], tmp_path / "t.csv")
     model = fit(TableClassifier(random_state=0), path)
     assert dict(model.summary_.kinds) == {"text": 1, "numbers": 1}  # it was noticed in time
-    monkeypatch.setattr(large_tables.Survey, "_wordy", lambda self: [])
+    monkeypatch.setattr(table_survey, "TEXT_WORDS", np.inf)
     assert "text that first appears late" in fit(TableClassifier(random_state=0), path).encoder_.left_out_["note"]
     for room in (large_tables, table_survey):
         monkeypatch.setattr(room, "MAX_LABELS", 3)
@@ -339,7 +339,7 @@ def test_what_fits_in_memory_is_told_by_what_files_unpack_to(tmp_path, monkeypat
 
 
 def test_lines_of_text_longer_than_memory_allows_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "PART", 1 << 14)
+    monkeypatch.setattr(large_tables, "PART", 1 << 14)
     (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"a\tb c\nb\tc d\n" * 20 + b"a\t" + b"1" * 300_000))
     with pytest.raises(FileError, match=r"line 41: a line of more than [0-9,]+ bytes is longer than memory allows"):
         fit(TableClassifier(), tmp_path / "t.txt.gz", format="text", memory="160MB")

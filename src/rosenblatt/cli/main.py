@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -30,7 +31,7 @@ from rosenblatt.cli.options import (
     ZeroBased,
     reading_settings,
 )
-from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
+from rosenblatt.cli.outputs import check_output, print_json, report_as_dict
 from rosenblatt.cli.training import train_command
 from rosenblatt.registry import family
 
@@ -145,7 +146,7 @@ def evaluate_command(
         print_json(scores_as_dict(scores)) if as_json else print(scores)
         return
     found = evaluate_file(loaded, source, settings)
-    print_json(measures_as_dict(found)) if as_json else print(found)
+    print_json(asdict(found)) if as_json else print(found)
 
 
 @app.command(
@@ -207,9 +208,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "report": report_as_dict(loaded),
     }
     if family(loaded) == "tables" and about["report"] is not None:
-        from rosenblatt.cli.table_models import summary_as_dict
-
-        about["summary"] = summary_as_dict(loaded)
+        about["summary"] = asdict(loaded.summary_)
     if as_json:
         print_json(about)
         return

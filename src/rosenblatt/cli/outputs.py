@@ -36,11 +36,6 @@ def report_as_dict(model: Any) -> Any:
     return report
 
 
-def measures_as_dict(evaluation: Any) -> Any:
-    """The measures on a test file for JSON."""
-    return None if evaluation is None else asdict(evaluation)
-
-
 def print_json(value: Any) -> None:
     """Print a value as JSON; null stands for numbers that JSON does not have."""
 

@@ -76,10 +76,8 @@ def evaluate_tags(model: Any, source: Any) -> SequenceScores:
     return sequence_scores(gold, found)
 
 
-def scores_as_dict(scores: SequenceScores | None) -> dict[str, Any] | None:
+def scores_as_dict(scores: SequenceScores) -> dict[str, Any]:
     """The scores as data for JSON."""
-    if scores is None:
-        return None
 
     def counts(one: ChunkCounts) -> dict[str, Any]:
         measures = {"precision": one.precision, "recall": one.recall, "f1": one.f1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,6 @@ def train_table(
     learner = "auto" if search else None
     parameters = {"columns": column_kinds(columns), "random_state": seed, "learner": learner, "seconds": seconds}
     return fit_table(parameters, source, task, **settings)
-
-
-def summary_as_dict(model: Any) -> dict[str, Any]:
-    """The summary for JSON."""
-    return asdict(model.summary_)
 
 
 def answers_by_part(

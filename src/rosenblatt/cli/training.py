@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,8 +28,8 @@ from rosenblatt.cli.options import (
     ZeroBased,
     reading_settings,
 )
-from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
-from rosenblatt.registry import LEARNERS
+from rosenblatt.cli.outputs import check_output, print_json, report_as_dict
+from rosenblatt.registry import LEARNERS, family
 
 INTERRUPTED = 130
 AUTO = "auto"  # for tables: a search
@@ -171,7 +171,7 @@ def train_command(
                     model = train_table(files, column or [], said, seed, search, seconds, settings)
                 if files is not source:
                     model.summary_ = replace(model.summary_, source=Path(source).name)
-                _report_table(model, output, test, as_json)
+                _report_training(model, output, test, as_json)
                 return
         if task is not None or column or seconds is not None:
             raise ValueError(
@@ -215,25 +215,15 @@ def _train_sequences(
     as_json: bool,
 ) -> None:
     """Train a model of CoNLL columns, save it, evaluate it and print its report."""
-    import rosenblatt
     from rosenblatt.cli.progress_bar import show_progress
-    from rosenblatt.cli.sequences import evaluate_tags, new_tagger, scores_as_dict
+    from rosenblatt.cli.sequences import new_tagger
     from rosenblatt.scale.sequence_files import sequence_training
 
     model = new_tagger(template, parameters)
     training = sequence_training(model, source, checkpoint=checkpoint, resume=resume)
     with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
         show_progress(training, quiet=as_json)
-    if output is not None:
-        rosenblatt.save(model, output)
-    found = None if test is None else evaluate_tags(model, test)
-    if as_json:
-        saved = str(output) if output else None
-        print_json({"model": saved, "report": report_as_dict(model), "test": scores_as_dict(found)})
-        return
-    print(model.report_)
-    if found is not None:
-        print(f"on {test}:\n{found}")
+    _report_training(model, output, test, as_json)
 
 
 def _is_table(source: Any, settings: dict[str, Any]) -> bool:
@@ -268,38 +258,30 @@ def _fit_in_memory(model: Any, source: str, settings: dict[str, Any]) -> None:
 
 
 def _report_training(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
-    """Save the model, evaluate it and print its report."""
+    """Save the model, evaluate it and print its report, or the summary of a table."""
     import rosenblatt
-    from rosenblatt.cli.scoring import evaluate_file
 
+    kind = family(model)
+    found: Any = None
+    measures: Any = None
     if output is not None:
         rosenblatt.save(model, output)
-    found = None if test is None else evaluate_file(model, test, {})
+    if test is not None and kind == "sequences":
+        from rosenblatt.cli.sequences import evaluate_tags, scores_as_dict
+
+        found = evaluate_tags(model, test)
+        measures = scores_as_dict(found)
+    elif test is not None:
+        from rosenblatt.cli.scoring import evaluate_file
+
+        found = evaluate_file(model, test, {})
+        measures = asdict(found)
     if as_json:
-        print_json(
-            {"model": str(output) if output else None, "report": report_as_dict(model), "test": measures_as_dict(found)}
-        )
+        said = {"summary": asdict(model.summary_)} if kind == "tables" else {"report": report_as_dict(model)}
+        print_json({"model": str(output) if output else None, **said, "test": measures})
         return
-    print(model.report_)
-    if found is not None:
-        print(f"on {test}:\n{found}")
-
-
-def _report_table(model: Any, output: Path | None, test: str | None, as_json: bool) -> None:
-    """Save a model of a raw table, evaluate it and print its summary."""
-    import rosenblatt
-    from rosenblatt.cli.scoring import evaluate_file
-    from rosenblatt.cli.table_models import summary_as_dict
-
-    if output is not None:
-        rosenblatt.save(model, output)
-    found = None if test is None else evaluate_file(model, test, {})
-    if as_json:
-        saved = str(output) if output else None
-        print_json({"model": saved, "summary": summary_as_dict(model), "test": measures_as_dict(found)})
-        return
-    print(model.summary_)
-    if output is not None:
+    print(model.summary_ if kind == "tables" else model.report_)
+    if kind == "tables" and output is not None:
         print(f"saved {output}")
     if found is not None:
         print(f"on {test}:\n{found}")

@@ -96,8 +96,9 @@ class TableClassifier(ClassifierMixin, TableModel):
         seconds: float | None = None,
         random_state: Any = None,
     ) -> None:
-        self.columns, self.learner, self.scoring, self.cv, self.seconds = columns, learner, scoring, cv, seconds
-        self.class_weight, self.random_state = class_weight, random_state
+        given: dict[str, Any] = {"columns": columns, "learner": learner, "scoring": scoring, "cv": cv}
+        super().__init__(**given, seconds=seconds, random_state=random_state)
+        self.class_weight = class_weight
 
     def decision_function(self, X: Any) -> Array:
         """Calibrated scores of rows: the log odds, (n,), of two classes; (n, K) for more; `predict` is the highest.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -66,19 +65,6 @@ class TableRegressor(RegressorMixin, TableModel):
     STORED = TableModel.STORED | {"target_"}
     _target = NumberTarget
     target_: TargetScale
-
-    def __init__(
-        self,
-        *,
-        columns: Mapping[str, Any] | None = None,
-        learner: Any = None,
-        scoring: Any = None,
-        cv: int = 5,
-        seconds: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.columns, self.learner, self.scoring, self.cv = columns, learner, scoring, cv
-        self.seconds, self.random_state = seconds, random_state
 
     def predict(self, X: Any) -> Array:
         """The predicted number of each row.

@@ -12,7 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned
+from rosenblatt.data.columns.files import TEXT
 from rosenblatt.data.columns.frames import Table
 from rosenblatt.data.columns.held_out import row_hashes
 from rosenblatt.data.columns.labels import Labels
@@ -94,6 +95,43 @@ def _unpacked_bytes(path: str, size: int, room: int) -> int:
     return size
 
 
+@dataclass(frozen=True)
+class TableJob:
+    """A model of tables, or a mapping of its parameters, to be fitted to files."""
+
+    estimator: Any
+    task: str | None
+    how: Reading
+    memory: int
+    point: Checkpoint
+    label: str = ""  # the name of its column, once it is known
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of columns that are known from the format."""
+        return {TEXT: "text"} if self.how.format == "text" else {}
+
+    def model(self, task: str) -> TableModel:
+        """The model; of parameters that of the task that was asked for, or of this one."""
+        if isinstance(self.estimator, TableModel):
+            return self.estimator
+        kind: Any = TableRegressor if (self.task or task) == "regression" else TableClassifier
+        model: TableModel = kind(**self.estimator)
+        return model
+
+    def survey(self) -> Survey:
+        """A survey of no rows yet."""
+        settings = settings_of(self.estimator)
+        seed = TableClassifier(random_state=settings.get("random_state")).plan().seed
+        return Survey(self.label, seed, {**self.kinds, **(settings.get("columns") or {})}, self.memory)
+
+
+def settings_of(estimator: Any) -> Any:
+    """The parameters of a model of tables, or these themselves."""
+    return estimator.get_params() if isinstance(estimator, TableModel) else estimator
+
+
 # -- labels ------------------------------------------------------------------------------------------------------------
 
 
@@ -110,15 +148,6 @@ class LabelCodes:
         found, words = as_codes(labels)
         places = np.array([self.codes[name] for name in written(words)], np.int64)
         return places[found] if places.size else np.zeros(0, np.int64)
-
-
-def model_for(estimator: Any, task: str) -> TableModel:
-    """The estimator, or that of a task if it is a mapping of parameters."""
-    if isinstance(estimator, TableModel):
-        return estimator
-    kind: Any = TableRegressor if task == "regression" else TableClassifier
-    model: TableModel = kind(**estimator)
-    return model
 
 
 def _target(plan: TablePlan, survey: Survey, names: list[str], counts: Array, labels: Labels) -> tuple[Any, LabelCodes]:
@@ -156,6 +185,7 @@ class RowEncoding:
 class Preparation:
     """A learned encoder and a chosen setting for a model, and its held-out rows."""
 
+    job: TableJob
     model: TableModel
     learned: LearnedTable  # without a learner
     codes: LabelCodes
@@ -174,33 +204,26 @@ class Preparation:
         """The encoding of the training rows."""
         return RowEncoding(self.learned.encoder, self.codes, self.learned.task.target)
 
-    def conclude(self, learner: Any, training: TrainingParts, began: float) -> Any:
+    def conclude(self, learner: Any, training: TrainingParts) -> Any:
         """The model with this learner: calibrated, scored and summarised."""
         found, rows = replace(self.learned, learner=learner), self.truth.size
         scores = found.task.target.scores(learner, encoded(found.encoder.columns_, self.columns, rows))
         unseen = UnseenRows(scores, self.truth, np.zeros(rows, np.int64), None, self.columns)
-        return store(self.model, concluded(found, unseen, training, began))
+        return store(self.model, concluded(found, unseen, training, self.job.began))
 
-    def without_features(self, began: float) -> Any:
+    def without_features(self) -> Any:
         """The model of a table without a column to learn from: one row per class, weighted by its count."""
         target = self.learned.task.target
         truth = np.arange(target.classes) if target.classes else target.scores(None, np.zeros((1, 0)))
         training = TrainingRows(sp.csr_matrix((truth.size, 0)), truth, target.counts.astype(np.float64))
-        return self.conclude(None, training, began)
+        return self.conclude(None, training)
 
 
-def new_survey(estimator: Any, label: str, kinds: dict[str, str], memory: int) -> Survey:
-    """A survey of no rows yet, for a model of tables or a mapping of its parameters."""
-    settings = estimator.get_params() if isinstance(estimator, TableModel) else estimator
-    seed = TableClassifier(random_state=settings.get("random_state")).plan().seed
-    return Survey(label, seed, {**kinds, **(settings.get("columns") or {})}, memory)
-
-
-def prepared(estimator: Any, survey: Survey, task: str | None, kinds: dict[str, str]) -> Preparation:
+def prepared(job: TableJob, survey: Survey) -> Preparation:
     """Learn the encoder of a model and choose its setting, from a survey of all rows."""
     names, counts, labels = survey.labels()
-    model = model_for(estimator, task or labels.task)
-    plan = replace(model.plan(kinds), seed=survey.seed)
+    model = job.model(labels.task)
+    plan = replace(model.plan(job.kinds), seed=survey.seed)
     target, codes = _target(plan, survey, names, counts, labels)
     survey.leave_rows()
     held = survey.held.joined()
@@ -216,7 +239,7 @@ def prepared(estimator: Any, survey: Survey, task: str | None, kinds: dict[str, 
     columns = in_form(choice.setting, columns, plan.options.columns)
     encoder = encoder_of(used, encodings)
     learned = LearnedTable(whole, encoder, None, None, choice, (*notes, *used.described))
-    return Preparation(model, learned, codes, truth, columns, rare, returned)
+    return Preparation(job, model, learned, codes, truth, columns, rare, returned)
 
 
 def _learn_columns(
@@ -268,36 +291,23 @@ def _by_sample(name: str, rows: int) -> str:
 # -- fit ---------------------------------------------------------------------------------------------------------------
 
 
-def fit_large_table(
-    estimator: Any, parts: LabelledParts, task: str | None, memory: int, point: Checkpoint, kinds: dict[str, str]
-) -> tuple[Any, int]:
-    """Fit a model of tables to files; the model, and the number of rows without a label.
-
-    `estimator` is a model of tables, or a mapping of its parameters; `kinds` are the kinds of columns known from the
-    format.
-    """
-    began = time.perf_counter()
-    survey = new_survey(estimator, parts.label, kinds, memory).read(parts)
-    survey.check(expand_paths(parts.source)[0])
-    ready = prepared(estimator, survey, task, kinds)
+def fit_large_table(job: TableJob, source: Any) -> tuple[Any, int]:
+    """Fit a model of tables to files; the model, and the number of rows without a label."""
+    parts = LabelledParts(source, job.how, min(CHUNK_BYTES, job.memory // PART), job.label)
+    survey = job.survey().read(parts)
+    survey.check(expand_paths(source)[0])
+    ready = prepared(job, survey)
     if not ready.width:
-        return ready.without_features(began), survey.unlabelled
-    with _temporary_cache(ready.width, _encoded_rows(ready, parts, survey), memory) as cache:
-        model = learned_from(ready, partial(_cached_rows, cache), cache.contents.rows, point, began)
+        return ready.without_features(), survey.unlabelled
+    with _temporary_cache(ready.width, _encoded_rows(ready, parts, survey), job.memory) as cache:
+        model = learned_from(ready, partial(_cached_rows, cache), cache.contents.rows)
     give_back()
     return model, survey.unlabelled
 
 
-def learned_from(
-    ready: Preparation,
-    source: Callable[[RowsWanted], Any],
-    rows: int,
-    point: Checkpoint,
-    began: float,
-    mixing: str | None = None,
-) -> Any:
+def learned_from(ready: Preparation, source: Callable[[RowsWanted], Any], rows: int, mixing: str | None = None) -> Any:
     """The model, after its learner is trained on this many rows of a source."""
-    task = ready.learned.task
+    task, point = ready.learned.task, ready.job.point
     learner = task.new_learner(ready.learned.choice.setting, rows, ready.width)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # passes are limited on purpose
@@ -305,7 +315,7 @@ def learned_from(
             pass
     for name in ("reading_", "_contents"):  # they describe the encoded rows, not the user's file
         vars(learner).pop(name, None)
-    return ready.conclude(learner, EncodedParts(task, source), began)
+    return ready.conclude(learner, EncodedParts(task, source))
 
 
 def _encoded_rows(ready: Preparation, parts: LabelledParts, survey: Survey) -> Iterator[RowBlock]:

@@ -60,11 +60,7 @@ class LabelledParts:
                 if self.label not in names:
                     where = paths[0] if paths else "a partition of the frame"
                     raise FileError(f"expected a column named {self.label!r}, found {names}", where)
-                labels = part.labels(self.label)
-                rest, absent = part.without(self.label), labels.missing
-                if absent:
-                    present = np.flatnonzero(labels.present)
-                    rest, labels = rest.take(present), labels.take(present)
+                rest, labels, absent = part.labelled(self.label)
                 yield first, rest, labels, absent
                 first += rest.rows
         check_unchanged(paths, before)

@@ -53,12 +53,19 @@ class TableModel(BaseEstimator):
     setting_: TableSetting | None
     fourier_: FourierFeatures | None
     summary_: TableSummary
-    columns: Mapping[str, Any] | None
-    learner: Any
-    scoring: Any
-    cv: int
-    seconds: float | None
-    random_state: Any
+
+    def __init__(
+        self,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        learner: Any = None,
+        scoring: Any = None,
+        cv: int = 5,
+        seconds: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.columns, self.learner, self.scoring, self.cv = columns, learner, scoring, cv
+        self.seconds, self.random_state = seconds, random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn from a table.
