@@ -252,10 +252,10 @@ def summary_noted(model):
 def model_noted(model, case):
     """All that can be seen of a model from outside."""
     found = attributes(model, LEARNED)
-    if hasattr(model, "report_"):
-        found |= report_noted(model.report_)
-    if hasattr(model, "summary_"):
+    if hasattr(model, "summary_"):  # whose report is that of its learner
         found |= summary_noted(model)
+    elif hasattr(model, "report_"):
+        found |= report_noted(model.report_)
     if case is not None and hasattr(model, "n_features_in_"):
         X = asked(model, case)
         answers = [name for name in ANSWERS if hasattr(model, name)] or ["predict"]

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators import table_search, table_search_rows
-from rosenblatt.estimators.base import cross_fitting, table_model
+from rosenblatt.estimators import table_fit, table_results, table_search, table_search_rows
+from rosenblatt.estimators.base import cross_fitting
 from rosenblatt.estimators.base.cross_fitting import Candidates, best_first, halves
 from rosenblatt.estimators.base.table_measures import accuracy_interval, r2, r2_interval
 
@@ -34,7 +34,7 @@ def mean_and_error(values):
 )
 def test_on_noise_accuracy_is_that_of_chance(learner, seeds, many, monkeypatch):
     if many:  # held out once, as of tables in files
-        monkeypatch.setattr(table_model, "MANY_ROWS", 100)
+        monkeypatch.setattr(table_fit, "MANY_ROWS", 100)
     found = summaries_of_noise(TableClassifier(learner=learner), seeds, 1200 if many else 300)
     accuracy, error = mean_and_error([one.score for one in found])
     assert abs(accuracy - 0.5) < 3 * error
@@ -94,13 +94,12 @@ def test_rows_that_chose_the_setting_are_not_scored_by_it(most, reported, monkey
     monkeypatch.setattr(table_search_rows, "SEARCH_ROWS", most)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:1])
     kept = []
-    halved = TableClassifier._halves
-    monkeypatch.setattr(TableClassifier, "_halves", lambda self, one: kept.append(one) or halved(self, one))
+    monkeypatch.setattr(table_results, "halves", lambda found, *args: kept.append(found) or halves(found, *args))
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 3))
     model = TableClassifier(learner="auto", random_state=0).fit(X, X[:, 0] + rng.logistic(size=300) > 0)
-    (unseen,) = kept
-    asked = np.sum([one.reported for one in unseen.candidates], axis=0)
+    (candidates,) = kept
+    asked = np.sum([one.reported for one in candidates], axis=0)
     searched = model.summary_.searched_rows
     assert asked.max() == 1  # no row is counted twice
     assert asked.sum() == (300 - searched if reported == "others" else searched)
@@ -117,7 +116,7 @@ def test_rows_of_a_race_by_learners_of_fewer_rows_are_not_scored(monkeypatch):
     (search,) = searches
     (found,) = search.candidates()
     assert found.known.all()
-    assert 1200 - found.reported.sum() == search._race_rows.size == 240
+    assert 1200 - found.reported.sum() == search.race_rows.size == 240
     assert (search.rows.folds[~found.reported] == 0).all()
     scores = [one.score for one in search.trials]
     assert (

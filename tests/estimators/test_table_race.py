@@ -10,10 +10,17 @@ from scipy.special import log_softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators import table_search, table_settings
+from rosenblatt.estimators import (
+    table_results,
+    table_search,
+    table_search_folds,
+    table_search_rows,
+    table_settings,
+)
 from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
 from rosenblatt.estimators.base.table_measures import area_under_curve
-from rosenblatt.estimators.table_search import TableSearch
+from rosenblatt.estimators.table_search import TableSearch, in_the_race
+from rosenblatt.estimators.table_search_folds import FoldLearner
 from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns
 
 
@@ -77,21 +84,20 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn(weighted):
 
 
 def test_the_log_loss_of_the_summary_is_that_of_scikit_learn(monkeypatch):
-    kept = []
-    honest = TableClassifier._honest
-    monkeypatch.setattr(TableClassifier, "_honest", lambda self, *args: kept.append(args) or honest(self, *args))
+    halves, kept = table_results.halves, []
+    monkeypatch.setattr(table_results, "halves", lambda *args: kept.append((args, list(halves(*args)))) or kept[-1][1])
     frame, y = steps()
     weights = np.random.default_rng(0).random(y.size) + 0.1
     summary = TableClassifier(random_state=0).fit(frame, y, weights).summary_
-    ((cuts, unseen),) = kept
+    (((_, target, _, mass, *_), cuts),) = kept
     losses, areas = [], []
     for cut in cuts:
         rows = np.concatenate([half.rows for half in cut])
         assert np.array_equal(np.sort(rows), np.arange(y.size))
         chances = np.concatenate([half.predictions for half in cut])
-        losses.append(log_loss(unseen.target[rows], chances, sample_weight=unseen.weights[rows]))
+        losses.append(log_loss(target[rows], chances, sample_weight=mass[rows]))
         for rows, chances, _ in cut:
-            areas.append(roc_auc_score(unseen.target[rows], chances[:, 1], sample_weight=unseen.weights[rows]))
+            areas.append(roc_auc_score(target[rows], chances[:, 1], sample_weight=mass[rows]))
     assert summary.log_loss == pytest.approx(np.mean(losses))
     assert summary.area == pytest.approx(np.mean(areas))
 
@@ -136,17 +142,17 @@ def test_no_fold_has_seen_the_labels_of_its_rows(searches, monkeypatch, group):
     (search,) = searches
     settings, found = table_search.GROUPS[group], []
     for target in (search.rows.target, np.where(search.rows.folds == 1, 1, search.rows.target)):
-        other = TableSearch(replace(search.rows, target=target), True)
-        other._fold_scores(settings, other.form(settings[0]), [0])
-        found.append(other._fold_scores(settings, other.form(settings[0]), [1])[0])
+        other = FoldLearner(replace(search.rows, target=target))
+        other.scores(settings, other.form(settings[0]), [0])
+        found.append(other.scores(settings, other.form(settings[0]), [1])[0])
     assert np.array_equal(*found)
     assert np.ptp(found[0]) > 0
 
 
 def test_a_table_is_encoded_once_in_each_form(searches, monkeypatch):
     calls = []
-    encoded = table_search.encoded
-    monkeypatch.setattr(table_search, "encoded", lambda *args: calls.append(args) or encoded(*args))
+    encoded = table_search_folds.encoded
+    monkeypatch.setattr(table_search_folds, "encoded", lambda *args: calls.append(args) or encoded(*args))
     frame, y = steps()
     model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
     assert len(calls) == 2  # numbers as they are, and as splines
@@ -165,26 +171,21 @@ def test_settings_far_behind_drop_out(searches, monkeypatch):
     (search,) = searches
     noise = np.where(np.arange(40) % 2, 1.0, -1.0) * np.arange(1, 7)[:, None]  # of mean 0
     losses = 1 + 0.1 * noise + np.array([0.0, 0.01, 3.0, 0.02, 4.0, 5.0])[:, None]
-    assert search._in_the_race(losses, np.arange(40)) == list(range(6))  # so few rows decide nothing
+    assert in_the_race(search.rows, losses, np.arange(40)) == list(range(6))  # so few rows decide nothing
     monkeypatch.setattr(table_search, "FEW_TO_RACE", 40)
-    assert search._in_the_race(losses, np.arange(40)) == [0, 1, 3]
+    assert in_the_race(search.rows, losses, np.arange(40)) == [0, 1, 3]
     losses[3] += 1.0
-    assert search._in_the_race(losses, np.arange(40)) == [0, 1]
-    assert search._in_the_race(losses[[3]], np.arange(40)) == [0]
+    assert in_the_race(search.rows, losses, np.arange(40)) == [0, 1]
+    assert in_the_race(search.rows, losses[[3]], np.arange(40)) == [0]
 
 
-def test_a_form_that_lost_is_not_tried_with_other_learners(searches, monkeypatch):
-    tried = []
-    attempt = TableSearch._try
-    monkeypatch.setattr(
-        TableSearch, "_try", lambda self, group, *args: tried.append(group[0]) or attempt(self, group, *args)
-    )
+def test_a_form_that_lost_is_not_tried_with_other_learners(searches):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 3))
     TableClassifier(learner="auto", random_state=0).fit(X, X.sum(axis=1) + rng.logistic(size=300) > 0)
     (search,) = searches
-    assert (True, 0.0) in search._lost
-    assert [one.learner for one in tried if one.splines] == ["log"]
+    assert (True, 0.0) in search.lost
+    assert [one.learner for one in search.raced if one.splines] == ["log"]
 
 
 def test_more_rows_than_race(searches, monkeypatch):
@@ -193,7 +194,7 @@ def test_more_rows_than_race(searches, monkeypatch):
     frame, y = steps(200)
     model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
     (search,) = searches
-    assert search._racer.rows.target.size == 100
+    assert search.racer.rows.target.size == 100
     assert model.setting_.splines or model.setting_.fourier
     assert all(scores.shape[0] == 200 for scores in search.scores.values())
     assert len(search.trials) < sum(map(len, table_search.GROUPS)) / 2
@@ -224,7 +225,7 @@ def test_learners_of_the_race_know_every_class(searches, monkeypatch, features):
     for seed in range(3):
         TableClassifier(learner="auto", random_state=seed).fit(*rare())
     for search in searches:
-        racer = search._racer
+        racer = search.racer
         assert 100 <= racer.rows.target.size < 150
         assert set(racer.rows.target[racer.rows.folds != 0].tolist()) == {0, 1, 2}
 
@@ -241,8 +242,8 @@ def test_scores_of_a_class_without_rows_are_in_its_own_column(searches, monkeypa
     rows = searches[0].rows
     left = rows.take(np.flatnonzero(rows.target > 0))
     target = np.array(codes)[left.target - 1]
-    search = TableSearch(replace(left, target=target), False)
-    scores = search._fold_scores(settings, search.form(settings[0]), [0])[0]
+    learner = FoldLearner(replace(left, target=target))
+    scores = learner.scores(settings, learner.form(settings[0]), [0])[0]
     test = np.flatnonzero(left.folds == 0)
     assert scores.shape == (2, test.size, 3)
     assert (scores.argmax(axis=2) == target[test]).mean() > 0.85
@@ -257,8 +258,8 @@ def test_a_first_fold_with_few_rows_in_the_race_is_raced_whole(searches, monkeyp
         warnings.simplefilter("error", RuntimeWarning)
         model(learner="auto", cv=40, random_state=3).fit(frame, y if model is TableClassifier else frame.x)
     (search,) = searches
-    assert search._racer is search
-    assert np.isfinite(search._lowest)
+    assert search.racer is search.learner
+    assert np.isfinite(search.lowest)
     assert len(search.trials) >= 4
 
 
@@ -283,19 +284,22 @@ def test_only_scores_that_may_be_chosen_are_kept(searches):
     for one in search.trials:
         better = [two for two in search.trials if two.score >= one.score and two.loss < one.loss]
         assert not (better and one.setting in search.scores)
-    assert set(search.starts) <= set(search.scores)
+    assert set(search.learner.starts) <= set(search.scores)
 
 
 def test_a_loss_that_is_not_a_number_never_leads(searches, monkeypatch):
-    real = TableSearch._mean
-    monkeypatch.setattr(
-        TableSearch,
-        "_mean",
-        lambda self, *args: np.r_[np.nan, real(self, *args)[1:]] if len(args[0]) == 5 else real(self, *args),
-    )
+    real = table_search_rows.calibrated_losses
+
+    def without_the_first(*args):
+        right, losses = real(*args)
+        if len(losses) == 5:
+            losses[0] = np.nan
+        return right, losses
+
+    monkeypatch.setattr(table_search_rows, "calibrated_losses", without_the_first)
     TableClassifier(learner="auto", random_state=0).fit(*steps())
     (search,) = searches
-    assert np.isfinite(search._lowest)
+    assert np.isfinite(search.lowest)
     assert any(one.setting.splines for one in search.trials)
 
 

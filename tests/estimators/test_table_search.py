@@ -9,8 +9,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
-from rosenblatt.data.columns.numbers import SplineEncoding
-from rosenblatt.estimators import table_search, table_search_rows, table_settings
+from rosenblatt.data.columns.numbers import SplineEncoding, side_by_side
+from rosenblatt.estimators import table_search, table_search_folds, table_search_rows, table_settings
+from rosenblatt.estimators.base import table_model
 from rosenblatt.estimators.base.calibration import calibrated
 from rosenblatt.estimators.table_search import TableSearch
 from rosenblatt.estimators.table_settings import DEFAULT, TableSetting
@@ -80,7 +81,7 @@ def test_hat_functions_interpolate_and_sum_to_one():
     values = np.random.default_rng(0).normal(size=50)
     encoding = SplineEncoding.fit(values)
     asked = np.r_[values, -9.0, 9.0, encoding.knots]
-    hats = encoding.encode(asked).toarray()
+    hats = side_by_side([encoding.width], [encoding.entries(asked)], asked.size).toarray()
     twin = np.column_stack([np.interp(asked, encoding.knots, unit) for unit in np.eye(encoding.knots.size)])
     assert hats == pytest.approx(twin, abs=1e-12)
     assert hats.sum(axis=1) == pytest.approx(np.ones(asked.size))
@@ -126,12 +127,11 @@ def test_the_chosen_setting_has_the_lowest_log_loss_within_a_standard_error_of_t
 
 def test_the_scores_that_are_reported_are_those_of_a_model_of_the_other_folds(budget, monkeypatch):
     frame, y = waves()
-    kept = []
-    calibrate = TableClassifier._calibrate
-    monkeypatch.setattr(TableClassifier, "_calibrate", lambda self, one: kept.append(one) or calibrate(self, one))
+    learn, kept = table_model.learn_table, []
+    monkeypatch.setattr(table_model, "learn_table", lambda *args: kept.append(learn(*args)) or kept[-1])
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:1])
     model = TableClassifier(learner="auto", random_state=0).fit(frame, y)
-    (searched,) = kept
+    ((_, searched, _),) = kept
     X, alone = model.encoder_.transform(frame), np.zeros(y.size)
     for fold in range(5):
         train, test = np.flatnonzero(searched.folds != fold), np.flatnonzero(searched.folds == fold)
@@ -183,7 +183,7 @@ def test_more_rows_than_are_searched(budget, monkeypatch):
     assert f"on a sample of {model.summary_.searched_rows} rows" in str(model.summary_)
     assert model.summary_.rows == 200
     assert model.setting_.splines
-    monkeypatch.setattr("rosenblatt.estimators.base.table_model.MANY_ROWS", 150)
+    monkeypatch.setattr("rosenblatt.estimators.table_fit.MANY_ROWS", 150)
     large = TableClassifier(learner="auto", random_state=0).fit(frame, y)
     assert large.summary_.held_out
     assert large.setting_.splines
@@ -233,8 +233,8 @@ def test_beyond_the_budget_the_default_setting_is_taken(monkeypatch):
 def test_groups_end_where_the_budget_does(budget, monkeypatch):
     frame, y = waves()
     spent = []
-    cost = TableSearch._cost
-    monkeypatch.setattr(TableSearch, "_cost", lambda self, *args: spent.append(cost(self, *args)) or spent[-1])
+    cost = table_search.cost
+    monkeypatch.setattr(table_search, "cost", lambda *args: spent.append(cost(*args)) or spent[-1])
     TableClassifier(learner="auto", random_state=0).fit(frame, y)
     monkeypatch.setattr(table_search, "BUDGET", sum(spent[:2]))
     assert TableClassifier(learner="auto", random_state=0).fit(frame, y).summary_.tried == len(table_search.GROUPS[0])
@@ -270,7 +270,7 @@ def test_ctrl_c_leaves_the_model_as_it_was(budget, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(table_search, "logistic_columns", interrupted)
+    monkeypatch.setattr(table_search_folds, "logistic_columns", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(frame, 1 - y)
     assert vars(model) == before

@@ -8,9 +8,8 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators.base import table_model
+from rosenblatt.estimators import table_fit, table_results
 from rosenblatt.estimators.base.calibration import calibrated
-from rosenblatt.estimators.table_classifier import TableClassifier as Model
 
 RNG = np.random.default_rng(0)
 N = 240
@@ -30,7 +29,7 @@ def _quiet():
 @pytest.mark.parametrize("many", [False, True], ids=["folds", "held out"])
 @pytest.mark.parametrize(("estimator", "y"), [(TableClassifier, LABELS), (TableRegressor, NUMBERS)])
 def test_weight_0_is_a_row_that_is_not_there_and_weight_1_counts_once(estimator, y, many, monkeypatch):
-    monkeypatch.setattr(table_model, "MANY_ROWS", 100 if many else 10**6)
+    monkeypatch.setattr(table_fit, "MANY_ROWS", 100 if many else 10**6)
     some = WEIGHTS > 0
     absent = estimator(random_state=0).fit(FRAME[some], y[some])
     weightless = estimator(random_state=0).fit(FRAME, y, sample_weight=some.astype(float))
@@ -42,25 +41,24 @@ def test_weight_0_is_a_row_that_is_not_there_and_weight_1_counts_once(estimator,
 
 
 def test_scores_are_by_weight(monkeypatch):
-    kept = []
-    honest = Model._honest
-    monkeypatch.setattr(Model, "_honest", lambda self, *args: kept.append(args) or honest(self, *args))
+    halves, kept = table_results.halves, []
+    monkeypatch.setattr(table_results, "halves", lambda *args: kept.append((args, list(halves(*args)))) or kept[-1][1])
     model = TableClassifier(random_state=0, scoring="balanced_accuracy").fit(FRAME, LABELS, sample_weight=WEIGHTS + 0.5)
-    ((cuts, unseen),) = kept
-    assert unseen.weights.tolist() == (WEIGHTS + 0.5).tolist()
+    (((_, target, _, mass, *_), cuts),) = kept
+    assert mass.tolist() == (WEIGHTS + 0.5).tolist()
     found, rows = model.summary_, np.concatenate([half.rows for cut in cuts for half in cut])
     chances = np.concatenate([half.predictions for cut in cuts for half in cut])
-    truth, how = unseen.target[rows], {"sample_weight": unseen.weights[rows]}
+    truth, how = target[rows], {"sample_weight": mass[rows]}
     assert found.score == pytest.approx(accuracy_score(truth, chances.argmax(axis=1), **how))
     assert found.log_loss == pytest.approx(log_loss(truth, chances, **how))
     areas, others = [], []
     for rows, chances, _ in (half for cut in cuts for half in cut):
-        truth, how = unseen.target[rows], {"sample_weight": unseen.weights[rows]}
+        truth, how = target[rows], {"sample_weight": mass[rows]}
         areas.append(roc_auc_score(truth, chances[:, 1], **how))
         others.append(balanced_accuracy_score(truth, chances.argmax(axis=1), **how))
     assert found.area == pytest.approx(np.mean(areas))
     assert found.other_scores == (("balanced_accuracy", pytest.approx(np.mean(others))),)
-    trained = accuracy_score(LABELS, model.predict(FRAME), sample_weight=unseen.weights)
+    trained = accuracy_score(LABELS, model.predict(FRAME), sample_weight=mass)
     assert found.training_score == pytest.approx(trained)
 
 

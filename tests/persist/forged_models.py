@@ -17,13 +17,16 @@ from contextlib import redirect_stdout, suppress
 from functools import cache, partial
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from model_file_cases import opened, sealed
+from model_file_cases import opened
 from sklearn.base import is_regressor
 
 import rosenblatt as r
+from forged_files import sealed
 from rosenblatt import FileError, Layer
 from rosenblatt.persist.model_files import from_bytes, to_bytes
 
@@ -377,8 +380,8 @@ def calls(model, X, y):
             yield lambda name=name: getattr(model, name)(X, y)
         elif name == "weights":
             yield from (lambda f=f: model.weights(f) for f in ("U0:the", "dog", 0, 3))
-        elif name == "get_feature_names_out":
-            yield lambda: model.get_feature_names_out()
+        elif name in ("get_feature_names_out", "plan"):
+            yield lambda name=name: getattr(model, name)()
         else:
             assert name in ("partial_fit", "from_weights"), f"{name} is not asked of forged models"
     yield lambda: repr(model)

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from rosenblatt import TableClassifier, TableRegressor, fit, load, save
-from rosenblatt.estimators import table_search, table_search_rows, table_settings
-from rosenblatt.estimators.base import table_model
+from rosenblatt.estimators import table_fit, table_search, table_search_rows, table_settings
 from rosenblatt.scale import large_tables, row_cache
 
 ROWS = 400
@@ -21,7 +20,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(table_settings, "PASSES", 2)
     monkeypatch.setattr(table_search_rows, "SEARCH_ROWS", 150)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:3])
-    monkeypatch.setattr(table_model, "MANY_ROWS", 100)
+    monkeypatch.setattr(table_fit, "MANY_ROWS", 100)
     monkeypatch.setattr(large_tables, "IN_MEMORY", 1e9)
     monkeypatch.setattr(large_tables, "PART", 1 << 16)
     monkeypatch.setattr(row_cache, "HELD_SHARE", 1 << 60)
@@ -60,7 +59,7 @@ def test_a_sample_is_searched_and_all_rows_are_learned_from(path, tmp_path):
 @pytest.mark.parametrize("held", [10**6, 15], ids=["few are held out", "fewer as rows come"])
 def test_the_sample_of_files_is_that_of_a_frame(path, tmp_path, monkeypatch, held):
     """A fair sample of the whole file: rows that are no longer held out are as likely in it as any other."""
-    monkeypatch.setattr(table_model, "HELD_OUT", held)
+    monkeypatch.setattr(table_fit, "HELD_OUT", held)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:2])
     parameters = {"columns": {"number": "drop"}, "random_state": 0}
     frame, parts = pd.read_csv(path), [tmp_path / f"part-{k}.csv" for k in range(8)]

@@ -18,7 +18,7 @@ import rosenblatt
 from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
 from rosenblatt.data.formats.byte_sources import cache_folder
-from rosenblatt.estimators.base import table_model
+from rosenblatt.estimators import table_fit, table_settings
 from rosenblatt.scale import cache_files, large_tables, row_cache, table_files, table_survey
 
 ROWS = 2400
@@ -27,9 +27,8 @@ ROWS = 2400
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Every file is large, and is read in many parts."""
-    monkeypatch.setattr(table_model, "MANY_ROWS", 100)
-    for model in ("table_classifier", "table_regressor"):
-        monkeypatch.setattr(f"rosenblatt.estimators.{model}.PASSES", 3)
+    monkeypatch.setattr(table_fit, "MANY_ROWS", 100)
+    monkeypatch.setattr(table_settings, "PASSES", 3)
     monkeypatch.setattr(large_tables, "IN_MEMORY", 1e9)
     monkeypatch.setattr(large_tables, "PART", 1 << 14)
     monkeypatch.setattr(row_cache, "HELD_SHARE", 1 << 60)
@@ -166,7 +165,7 @@ def test_tiny_classes_are_learned_and_not_held_out(frame, tmp_path):
 
 @pytest.mark.parametrize("most", [150, 40])
 def test_as_rows_come_fewer_of_them_are_held_out(most, frame, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_model, "HELD_OUT", most)
+    monkeypatch.setattr(table_fit, "HELD_OUT", most)
     path = written(frame[["age", "pay", "city", "shop", "day", "label"]], tmp_path / "t.csv")
     large = fit(TableClassifier(random_state=0), path, label="label")
     assert most / 3 < large.summary_.held_out <= most
@@ -183,12 +182,12 @@ def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
     frame = pd.DataFrame(
         {"note": late, "x": rng.normal(size=32_000), "label": rng.choice(["a", "b", "c", "d"], 32_000)}
     )
-    monkeypatch.setattr("rosenblatt.estimators.table_classifier.PASSES", 1)
-    monkeypatch.setattr("rosenblatt.estimators.table_classifier.LEAST_PASSES", 1)
+    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 1)
+    monkeypatch.setattr("rosenblatt.estimators.table_settings.LEAST_PASSES", 1)
     path = written(frame[::8], tmp_path / "t.csv")
     model = fit(TableClassifier(random_state=0), path)
     assert dict(model.summary_.kinds) == {"text": 1, "numbers": 1}  # it was noticed in time
-    monkeypatch.setattr(large_tables.Survey, "_wordy", lambda self: [])
+    monkeypatch.setattr(table_survey, "TEXT_WORDS", np.inf)
     assert "text that first appears late" in fit(TableClassifier(random_state=0), path).encoder_.left_out_["note"]
     for room in (large_tables, table_survey):
         monkeypatch.setattr(room, "MAX_LABELS", 3)
@@ -251,11 +250,10 @@ SCRIPT = """
 import os, sys, warnings
 import rosenblatt
 from rosenblatt.scale import checkpoints, large_tables, row_cache
-from rosenblatt.estimators import table_classifier
-from rosenblatt.estimators.base import table_model
+from rosenblatt.estimators import table_fit, table_settings
 warnings.simplefilter("ignore")
-large_tables.IN_MEMORY, row_cache.HELD_SHARE, table_model.MANY_ROWS = 1e9, 1 << 60, 100
-table_classifier.PASSES = 3
+large_tables.IN_MEMORY, row_cache.HELD_SHARE, table_fit.MANY_ROWS = 1e9, 1 << 60, 100
+table_settings.PASSES = 3
 path, point, kill = sys.argv[1:]
 save = checkpoints._save
 def counted(where, model):
@@ -321,7 +319,7 @@ def test_memory_is_bounded(tmp_path):
     grown, found, held = map(int, run.stdout.split())
     print(f"{grown:,} bytes for a file of {size:,}")
     assert found == 18 * rows
-    assert 0 < held <= table_model.HELD_OUT
+    assert 0 < held <= table_fit.HELD_OUT
     assert grown < 160_000_000
     assert list((tmp_path / "caches").iterdir()) == []
 
@@ -341,7 +339,7 @@ def test_what_fits_in_memory_is_told_by_what_files_unpack_to(tmp_path, monkeypat
 
 
 def test_lines_of_text_longer_than_memory_allows_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "PART", 1 << 14)
+    monkeypatch.setattr(large_tables, "PART", 1 << 14)
     (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"a\tb c\nb\tc d\n" * 20 + b"a\t" + b"1" * 300_000))
     with pytest.raises(FileError, match=r"line 41: a line of more than [0-9,]+ bytes is longer than memory allows"):
         fit(TableClassifier(), tmp_path / "t.txt.gz", format="text", memory="160MB")

@@ -18,8 +18,7 @@ from rosenblatt.cli import main as cli
 from rosenblatt.data.columns.accumulation import ColumnAccumulator
 from rosenblatt.data.columns.frames import as_table
 from rosenblatt.data.formats.byte_sources import cache_folder
-from rosenblatt.estimators import table_search, table_search_rows, table_settings
-from rosenblatt.estimators.base import table_model
+from rosenblatt.estimators import table_fit, table_search, table_search_rows, table_settings
 from rosenblatt.scale import row_cache, sharded_tables
 
 ROWS = 600
@@ -29,12 +28,10 @@ ROWS = 600
 def _small(monkeypatch):
     """A small search, and parts of a few kilobytes."""
     monkeypatch.setattr(table_search, "BUDGET", 10**8)
-    monkeypatch.setattr(table_settings, "PASSES", 2)
-    for model in ("table_classifier", "table_regressor"):
-        monkeypatch.setattr(f"rosenblatt.estimators.{model}.PASSES", 3)
+    monkeypatch.setattr(table_settings, "PASSES", 3)
     monkeypatch.setattr(table_search_rows, "SEARCH_ROWS", 150)
     monkeypatch.setattr(table_search, "GROUPS", table_search.GROUPS[:1])
-    monkeypatch.setattr(table_model, "HELD_OUT", 50)  # fewer than an eighth: levels rise as surveys are joined
+    monkeypatch.setattr(table_fit, "HELD_OUT", 50)  # fewer than an eighth: levels rise as surveys are joined
     monkeypatch.setattr(sharded_tables, "PART", 1 << 17)
     monkeypatch.setattr(row_cache, "RACY", 0)
     with warnings.catch_warnings():
@@ -235,10 +232,10 @@ def test_a_part_without_the_label(files, frame, tmp_path):
 def test_a_run_is_resumed(files, tmp_path, monkeypatch):
     point = tmp_path / "point"
     whole = fit(TableClassifier(random_state=0), files, shards=3)
-    monkeypatch.setattr("rosenblatt.estimators.table_classifier.PASSES", 2)
+    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 2)
     fit(TableClassifier(random_state=0), files, shards=3, checkpoint=point)
     assert len(load(point).report_.epochs) == 2
-    monkeypatch.setattr("rosenblatt.estimators.table_classifier.PASSES", 3)
+    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 3)
     same(whole, fit(TableClassifier(random_state=0), files, shards=3, checkpoint=point, resume=True))
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -32,6 +33,7 @@ from rosenblatt.cli.options import (
 )
 from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
 from rosenblatt.cli.training import train_command
+from rosenblatt.registry import family
 
 EPILOG = """
 Examples:\n
@@ -192,10 +194,8 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "bytes": model.stat().st_size,
         "report": report_as_dict(loaded),
     }
-    if hasattr(loaded, "summary_"):
-        from rosenblatt.cli.table_models import summary_as_dict
-
-        about["summary"] = summary_as_dict(loaded)
+    if family(loaded) == "tables" and about["report"] is not None:
+        about["summary"] = asdict(loaded.summary_)
     if as_json:
         print_json(about)
         return

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.cli.sequences import evaluate_tags, is_sequence_model
-from rosenblatt.cli.table_models import answers_by_part, is_table_model, labelled_rows
+from rosenblatt.cli.table_models import answers_by_part, labelled_rows
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import table_layout
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
@@ -19,6 +19,7 @@ from rosenblatt.data.formats.read_and_stream import rereadable
 from rosenblatt.data.formats.reading import Reading, format_family
 from rosenblatt.data.formats.row_blocks import RowBlock, encode_target, row_blocks
 from rosenblatt.learn.sequence.chunks import SequenceScores
+from rosenblatt.registry import family
 from rosenblatt.scale.prediction import how_to_read
 
 MOST_CONFUSIONS = 12  # classes of a confusion table that is printed
@@ -97,7 +98,7 @@ def predicted_lines(
     proba: bool = False,
 ) -> Iterator[str]:
     """The predicted labels of a file, one line per row, in chunks of rows."""
-    if is_table_model(model):
+    if family(model) == "tables":
         yield from answers_by_part(
             model, source, settings, labelled, lambda table: "\n".join(_lines(model, table, None, scores, proba)) + "\n"
         )
@@ -137,7 +138,7 @@ def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Measures
     """Count the errors of a model on a file."""
     if is_sequence_model(model):
         return evaluate_tags(model, source)
-    if is_table_model(model):
+    if family(model) == "tables":
         table, labels = labelled_rows(model, source, settings)
         if hasattr(model, "classes_"):
             _check_comparable(model.classes_, labels, expand_paths(source)[0])

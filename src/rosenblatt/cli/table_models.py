@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from rosenblatt.data.columns.files import table_parts
 from rosenblatt.data.columns.values import as_names
@@ -17,11 +18,6 @@ from rosenblatt.scale.prediction import how_to_read
 from rosenblatt.scale.table_files import fit_table, labelled_table
 
 Array = np.ndarray[Any, Any]
-
-
-def is_table_model(model: Any) -> bool:
-    """Whether this model learned from the columns of a raw table."""
-    return hasattr(model, "encoder_")
 
 
 def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
@@ -50,11 +46,6 @@ def train_table(
     return fit_table(parameters, source, task, **settings)
 
 
-def summary_as_dict(model: Any) -> dict[str, Any]:
-    """The summary for JSON."""
-    return asdict(model.summary_)
-
-
 def answers_by_part(
     model: Any, source: Any, settings: dict[str, Any], labelled: bool, answer: Callable[[Any], str]
 ) -> Iterator[str]:
@@ -77,9 +68,9 @@ def labelled_rows(model: Any, source: Any, settings: dict[str, Any]) -> tuple[An
         how = how_to_read(model, found, settings)
         with rereadable(found, how, scan=True) as files:
             table, labels, _ = labelled_table(files, how)
-    classes = getattr(model, "classes_", None)
-    if classes is None:
+    if not is_classifier(model):
         return table, labels.values
+    classes = model.classes_
     if classes.dtype.kind == "U":
         codes, names = as_names(labels.column)
         known = set(classes.tolist())

@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ from rosenblatt.cli.options import (
     reading_settings,
 )
 from rosenblatt.cli.outputs import check_output, measures_as_dict, print_json, report_as_dict
-from rosenblatt.registry import LEARNERS
+from rosenblatt.registry import LEARNERS, family
 
 INTERRUPTED = 130
 AUTO = "auto"  # for tables: a search
@@ -253,13 +253,12 @@ def _report(model: Any, output: Path | None, test: str | None, as_json: bool) ->
     """Save the model, evaluate it and print its report; of a raw table, its summary."""
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
-    from rosenblatt.cli.table_models import is_table_model, summary_as_dict
 
     if output is not None:
         rosenblatt.save(model, output)
-    found, table = None if test is None else evaluate_file(model, test, {}), is_table_model(model)
+    found, table = None if test is None else evaluate_file(model, test, {}), family(model) == "tables"
     if as_json:
-        told = {"summary": summary_as_dict(model)} if table else {"report": report_as_dict(model)}
+        told = {"summary": asdict(model.summary_)} if table else {"report": report_as_dict(model)}
         print_json({"model": str(output) if output else None, **told, "test": measures_as_dict(found)})
         return
     print(model.summary_ if table else model.report_)

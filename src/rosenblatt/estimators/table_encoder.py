@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -13,27 +12,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.data.columns.encoding import (
-    ENCODINGS,
-    ColumnEncoding,
-    ParsedColumn,
-    encoded,
-    learned,
-    parsed,
-    transformed,
-)
+from rosenblatt.data.columns.encoding import ENCODINGS, ColumnEncoding, encoded, learned
 from rosenblatt.data.columns.frames import Table, as_table
-from rosenblatt.data.columns.kinds import KINDS, Kind, kind_of
-from rosenblatt.data.columns.label_copies import is_copy
 from rosenblatt.data.columns.one_hot_categories import MAX_NAMES
-from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
-from rosenblatt.data.columns.values import ColumnValues, first_stray
+from rosenblatt.data.columns.used_columns import DROP, ColumnOptions, UsedColumns, columns_again
 from rosenblatt.estimators.base.column_checks import check_encoding
-from rosenblatt.estimators.base.fitting import as_it_was
+from rosenblatt.estimators.base.fitting import warn
 from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, is_count, must
 
 Array = np.ndarray[Any, Any]
-DROP = "drop"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -129,11 +116,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         labelled = table.rows if y is None else np.asarray(y).shape[0]
         if labelled != table.rows:
             raise ValueError(f"X has {table.rows} rows and y has {labelled}: inconsistent numbers of samples.")
-        with as_it_was(self):
-            self._learn(self._columns(table, y))
-        for name, reason in self.left_out_.items():
-            if (self.columns or {}).get(name) != DROP:
-                warnings.warn(f"Column {name!r} is left out: {reason}.", UserWarning, stacklevel=2)
+        self._validate_params()
+        used = UsedColumns(options_of(self), tuple(table.columns), table.named)
+        columns = used.in_table(table, *_label_codes(y))
+        encodings = [learned(column, self.max_names) for column in columns]
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(used.attributes(encodings))
+        warn_left_out(self.left_out_, self.columns)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
@@ -156,7 +145,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         table = self._matched(as_table(X))
-        columns = [self._parsed(table, one) for one in self.columns_]
+        columns = columns_again(table, self.columns_, options_of(self), self._notes)
         return encoded(self.columns_, columns, table.rows)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
@@ -169,97 +158,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return np.array([name for one in self.columns_ for name in one.feature_names()], dtype=object)
 
-    # -- the steps of fit, which folds call separately ----------------------------------------------------------------
-
-    def _columns(self, table: Table, y: Any = None, classes: int | None = None) -> list[ParsedColumn]:
-        """The used columns, parsed; sets the attributes that do not depend on which rows are learned from."""
-        self._begin(list(table.columns), table.named)
-        if y is not None and classes is None:
-            y, classes = _label_codes(y)
-        columns = []
-        for name in table.columns:
-            values = table.values(name, self.missing)
-            found = statistics(values)
-            kind = self._decide(values, found)
-            if kind is None:
-                continue
-            column = self._in_form(values, parsed(values, kind, found.date_format if kind == "dates" else None))
-            if y is None or not self._copies(column, found, y, classes):
-                columns.append(column)
-        return columns
-
-    def _in_form(self, values: ColumnValues, column: ParsedColumn) -> ParsedColumn:
-        """A column in the form that its encoder, possibly the user's transformer, takes."""
-        transformer = self._transformer(column.name, column.kind)
-        return column if transformer is None else transformed(values, column, transformer)
-
-    def _transformer(self, name: str, kind: str) -> Any:
-        asked = (self.columns or {}).get(name)
-        return (self.encoders or {}).get(kind) if asked is None or isinstance(asked, str) else asked
-
-    def _begin(self, names: list[str], named: bool) -> None:
-        """Replace the columns of an earlier fit by these."""
-        self._validate_params()
-        self._check_kinds(names)
-        self.n_features_in_, self._names = len(names), tuple(names)
-        self.__dict__.pop("feature_names_in_", None)
-        if named:
-            self.feature_names_in_ = np.array(self._names, dtype=object)
-        self.left_out_, self.missing_counts_, self._notes = {}, {}, {}
-
-    def _decide(self, column: ColumnValues, found: ColumnStatistics) -> str | None:
-        """The kind of a column; None, with the reason in `left_out_`, if it is left out."""
-        kind = self._kind(column.name, kind_of(column, found))
-        if found.missing:
-            self.missing_counts_[column.name] = found.missing
-        if kind.note:
-            self._notes[column.name] = kind.note
-        if kind.kind is None:
-            self.left_out_[column.name] = kind.reason
-        return kind.kind
-
-    def _copies(self, column: ParsedColumn, found: ColumnStatistics, y: Array, classes: int | None) -> bool:
-        """Whether a column is a copy of the label, and therefore left out."""
-        code = found.whole or not found.numbers or classes is None  # fractional values are measurements, not codes
-        copies = code and column.name not in (self.columns or {}) and is_copy(column, y, classes)
-        if copies:
-            self.left_out_[column.name] = "a one-to-one copy of the label"
-        return copies
-
-    def _parsed(self, table: Table, one: ColumnEncoding) -> ParsedColumn:
-        """A column of a new table; text in a column of numbers is an error."""
-        values = table.values(one.name, self.missing)
-        if one.kind in ("numbers", "splines") and one.name not in self._notes and values.is_text:
-            row = first_stray(values)
-            if row is not None:
-                raise table.error(f"expected a finite number, found {values.values[row].as_py()!r}", row, one.name)
-        return self._in_form(values, parsed(values, one.kind, one.date_format))
-
-    def _kind(self, name: str, decided: Kind) -> Kind:
-        asked = (self.columns or {}).get(name)
-        if asked is None:
-            return decided
-        if not isinstance(asked, str):  # a transformer, even for a column that would be left out
-            return decided if decided.kind else Kind("names")
-        return Kind(None, "as requested") if asked == DROP else Kind(asked)
-
-    def _check_kinds(self, names: list[str]) -> None:
-        for name, kind in (self.columns or {}).items():
-            if name not in names:
-                raise ValueError(f"columns names {name!r}, but there is no such column: {_some(names)}.")
-            if kind not in (*KINDS, DROP) if isinstance(kind, str) else not hasattr(kind, "transform"):
-                known = ", ".join((*KINDS, DROP))
-                raise ValueError(f"columns[{name!r}] must be one of {known}, or a transformer, got {kind!r}.")
-        for kind, transformer in (self.encoders or {}).items():
-            if kind not in KINDS or not hasattr(transformer, "transform"):
-                raise ValueError(f"encoders must map some of {', '.join(KINDS)} to transformers, got {kind!r}.")
-
-    def _learn(self, columns: list[ParsedColumn]) -> None:
-        self.columns_ = tuple(learned(column, self.max_names) for column in columns)
-
     def _matched(self, table: Table) -> Table:
         """The table with the columns of `fit`, matched by name, or by position if there are no names."""
-        if not (table.named and hasattr(self, "feature_names_in_")):
+        if not (table.named and "feature_names_in_" in vars(self)):
             if len(table.columns) != self.n_features_in_:
                 raise ValueError(
                     f"X has {len(table.columns)} features, but {type(self).__name__} is expecting "
@@ -294,20 +195,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         must(isinstance(self.columns_, tuple) and isinstance(vars(self).get("_notes"), dict), "columns")
         for one in self.columns_:
             must(isinstance(one, ColumnEncoding) and one.name in names, "encodings of columns")
-            if self._transformer(one.name, one.kind) is None:
+            if options_of(self).transformer(one.name, one.kind) is None:
                 must(isinstance(one.encoding, ENCODINGS.get(one.kind, ())), "an encoding of the column's kind")
                 check_encoding(one.encoding)
 
 
-def _label_codes(y: Any) -> tuple[Array, int | None]:
-    """Labels as codes with the number of classes, or numbers unchanged."""
-    values = np.asarray(y)
-    if values.dtype.kind == "f":
-        return values, None
+def options_of(encoder: TableEncoder) -> ColumnOptions:
+    """The parameters that say how columns are encoded."""
+    return ColumnOptions(encoder.columns or {}, encoder.encoders or {}, encoder.missing)
+
+
+def encoder_of(used: UsedColumns, encodings: Sequence[ColumnEncoding]) -> TableEncoder:
+    """The encoder of columns that were examined elsewhere, with these encodings."""
+    encoder = TableEncoder(columns=used.options.columns or None)
+    encoder.__dict__.update(used.attributes(encodings))
+    return encoder
+
+
+def warn_left_out(left_out: Mapping[str, str], asked: Mapping[str, Any] | None) -> None:
+    """Warn of each column that is left out, unless the user said so."""
+    for name, reason in left_out.items():
+        if (asked or {}).get(name) != DROP:
+            warn(f"Column {name!r} is left out: {reason}.", UserWarning)
+
+
+def _label_codes(y: Any) -> tuple[Array | None, int]:
+    """Labels as codes with the number of classes; numbers unchanged, with 0."""
+    values = None if y is None else np.asarray(y)
+    if values is None or values.dtype.kind == "f":
+        return values, 0
     found, codes = np.unique(values.astype(str), return_inverse=True)
     return codes, found.size
-
-
-def _some(names: Any) -> str:
-    shown = [repr(name) for name in list(names)[:10]]
-    return f"the columns are {', '.join(shown)}{', …' if len(names) > 10 else ''}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
 from rosenblatt.estimators import table_settings
+from rosenblatt.estimators.base.calibration import calibrated_losses
 from rosenblatt.estimators.table_settings import TableSetting, at_once
 from rosenblatt.learn.linear.penalty_paths import CentredRows
 
@@ -56,6 +58,31 @@ class TableRows:
         found: Array = self.class_weights[self.target[rows]] * (1.0 if weights is None else weights)
         return found
 
+    def mean(self, values: Array, rows: Array) -> Array:
+        """The weighted mean over these rows of each row of `values`."""
+        weights = None if self.weights is None else self.weights[rows]
+        found: Array = np.average(values, axis=1, weights=weights)
+        return found
+
+    def losses(self, scores: Array, rows: Array) -> tuple[Array, Array]:
+        """For each setting, calibrated on these rows, whether each row is right and its log loss; or squared errors."""
+        target = self.target[rows]
+        finite: Array = np.all(np.isfinite(scores).reshape(scores.shape[0], -1), axis=1, keepdims=True)
+        scores = np.where(np.isfinite(scores), scores, 0.0)
+        if not self.classes:
+            return finite, np.where(finite, (scores - target) ** 2, np.inf)
+        right, losses = calibrated_losses(scores, target, self.classes, self.mass(rows))
+        return right & finite, np.where(finite, losses, np.inf)
+
+    def measures(self, right: Array, losses: Array, rows: Array) -> tuple[list[float], list[float]]:
+        """The accuracy and the log loss of each setting on these rows; or R² and squared error."""
+        loss = self.mean(losses, rows)
+        if self.classes:
+            return self.mean(right, rows).tolist(), loss.tolist()
+        target = self.target[rows][None]
+        spread = float(self.mean((target - self.mean(target, rows)) ** 2, rows)[0])
+        return (1 - loss / spread if spread else 0.0 * loss).tolist(), loss.tolist()
+
     def sample(self, numbers: Array | None) -> TableRows:
         """The rows that a search uses, chosen by the hashes of their numbers in the table; all if they are few enough.
 
@@ -80,9 +107,9 @@ def search_hashes(hashes: Array) -> Array:
     return found
 
 
-def in_form(setting: TableSetting, columns: list[ParsedColumn], fixed: frozenset[str]) -> list[ParsedColumn]:
-    """The columns, with numbers as splines if the setting says so."""
-    if not setting.splines:
+def in_form(setting: TableSetting | None, columns: list[ParsedColumn], fixed: Collection[str]) -> list[ParsedColumn]:
+    """The columns, with numbers as splines if the setting says so; not those whose kind the user chose."""
+    if setting is None or not setting.splines:
         return columns
     return [
         replace(one, kind="splines") if one.kind == "numbers" and one.raw is None and one.name not in fixed else one
@@ -134,6 +161,8 @@ class TableForm:
         return CentredRows.of(self.dense, self.mass, np.float32)
 
 
-def fourier_features(setting: TableSetting, X: Any, seed: int) -> FourierFeatures | None:
+def fourier_features(setting: TableSetting | None, X: Any, seed: int) -> FourierFeatures | None:
     """The random features of a setting, drawn for these rows."""
-    return FourierFeatures.drawn(X, setting.fourier, table_settings.FOURIER_COUNT, seed) if setting.fourier else None
+    if setting is None or not setting.fourier or not X.shape[1]:
+        return None
+    return FourierFeatures.drawn(X, setting.fourier, table_settings.FOURIER_COUNT, seed)

@@ -75,9 +75,9 @@ def at_once(rows: int, features: int) -> bool:
     return features <= MOST_FEATURES and rows * features <= MOST_CELLS
 
 
-def passes(rows: int) -> int:
-    """The passes of an online learner over this many rows."""
-    return max(LEAST_PASSES, min(PASSES, VISITS // max(rows, 1)))
+def passes(rows: int, visits: int = VISITS) -> int:
+    """The passes of an online learner over this many rows, for so many visits."""
+    return max(LEAST_PASSES, min(PASSES, visits // max(rows, 1)))
 
 
 DEFAULT = TableSetting("PA-I", 0.1, "average")

@@ -76,7 +76,7 @@ RECORDS = {
     "spline-encoding": "data.columns.numbers.SplineEncoding",
     "table-setting": "estimators.table_settings.TableSetting",
     "table-summary": "estimators.base.table_summary.TableSummary",
-    "target-scale": "estimators.table_regressor.TargetScale",
+    "target-scale": "estimators.table_targets.TargetScale",
     "template-features": "learn.sequence.templates.TemplateFeatures",
     "text-encoding": "data.columns.text.TextEncoding",
     "tree": "learn.online.hierarchy.Tree",

@@ -236,7 +236,7 @@ def fit(
     """
     how: dict[str, Any] = {"shards": shards, "n_jobs": n_jobs, "client": client, "mixing": mixing}
     how |= {"memory": memory, "deadline": deadline, "checkpoint": checkpoint, "resume": resume}
-    if hasattr(estimator, "_fit_table"):
+    if family(estimator) == "tables":
         from rosenblatt.scale.table_files import fit_table, is_table_source
 
         if is_table_source(source, settings):

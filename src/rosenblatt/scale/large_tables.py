@@ -12,18 +12,21 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned, parsed
+from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned
+from rosenblatt.data.columns.files import TEXT
 from rosenblatt.data.columns.frames import Table
 from rosenblatt.data.columns.held_out import row_hashes
+from rosenblatt.data.columns.labels import Labels
 from rosenblatt.data.columns.numbers import Moments
+from rosenblatt.data.columns.used_columns import UsedColumns, columns_again
 from rosenblatt.data.columns.values import ColumnValues, as_codes, as_numbers, written
 from rosenblatt.data.examples import Examples, Sparse
 from rosenblatt.data.formats.byte_sources import (
@@ -40,10 +43,22 @@ from rosenblatt.data.formats.row_blocks import RowBlock, csr_from_arrays
 from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
-from rosenblatt.estimators.base.table_model import TableModel, TrainingParts, TrainingRows, UnseenRows
+from rosenblatt.estimators.base.table_model import TableModel, store
 from rosenblatt.estimators.table_classifier import TableClassifier
-from rosenblatt.estimators.table_encoder import TableEncoder
-from rosenblatt.estimators.table_regressor import TableRegressor, TargetScale
+from rosenblatt.estimators.table_encoder import TableEncoder, encoder_of
+from rosenblatt.estimators.table_plan import (
+    Choice,
+    LearnedTable,
+    TablePlan,
+    TableTask,
+    TrainingParts,
+    TrainingRows,
+    UnseenRows,
+)
+from rosenblatt.estimators.table_regressor import TableRegressor
+from rosenblatt.estimators.table_results import concluded
+from rosenblatt.estimators.table_search_rows import in_form
+from rosenblatt.estimators.table_targets import ClassTarget, NumberTarget, Target
 from rosenblatt.scale import row_cache
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileSource, example_encoder
@@ -81,55 +96,77 @@ def _unpacked_bytes(path: str, size: int, room: int) -> int:
     return size
 
 
+@dataclass(frozen=True)
+class TableJob:
+    """A model of tables, or a mapping of its parameters, to be fitted to files."""
+
+    estimator: Any
+    task: str | None
+    how: Reading
+    memory: int
+    point: Checkpoint
+    label: str = ""  # the name of its column, once it is known
+    began: float = field(default_factory=time.perf_counter)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of columns that are known from the format."""
+        return {TEXT: "text"} if self.how.format == "text" else {}
+
+    def model(self, task: str) -> TableModel:
+        """The model; of parameters that of the task that was asked for, or of this one."""
+        if isinstance(self.estimator, TableModel):
+            return self.estimator
+        kind: Any = TableRegressor if (self.task or task) == "regression" else TableClassifier
+        model: TableModel = kind(**self.estimator)
+        return model
+
+    def survey(self) -> Survey:
+        """A survey of no rows yet."""
+        settings = settings_of(self.estimator)
+        seed = TableClassifier(random_state=settings.get("random_state")).plan().seed
+        return Survey(self.label, seed, {**self.kinds, **(settings.get("columns") or {})}, self.memory)
+
+
+def settings_of(estimator: Any) -> Any:
+    """The parameters of a model of tables, or these themselves."""
+    return estimator.get_params() if isinstance(estimator, TableModel) else estimator
+
+
 # -- labels ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class ClassTarget:
-    """The class of each label, and the rows of each class."""
+class LabelCodes:
+    """The class of each label; without classes, labels are numbers."""
 
-    codes: dict[str, int]
-    counts: Array
+    codes: dict[str, int] | None
 
     def __call__(self, labels: ColumnValues) -> Array:
-        """The classes of these rows."""
+        """The classes of these rows, or their numbers."""
+        if self.codes is None:
+            return as_numbers(labels)
         found, words = as_codes(labels)
         places = np.array([self.codes[name] for name in written(words)], np.int64)
         return places[found] if places.size else np.zeros(0, np.int64)
 
 
-@dataclass(frozen=True)
-class NumberTarget:
-    """Labels as numbers, and how many there are."""
-
-    counts: Array
-
-    def __call__(self, labels: ColumnValues) -> Array:
-        """The numbers of these rows."""
-        return as_numbers(labels)
-
-
-def _target(estimator: Any, survey: Survey, task: str | None) -> tuple[Any, ClassTarget | NumberTarget]:
-    """The estimator, chosen by the labels if it is a mapping of parameters, and the encoder of its target."""
-    names, counts, labels = survey.labels()
-    if not isinstance(estimator, TableModel):
-        regression = (task or labels.task) == "regression"
-        estimator = (TableRegressor if regression else TableClassifier)(**estimator)
-    if isinstance(estimator, TableRegressor):
+def _target(plan: TablePlan, survey: Survey, names: list[str], counts: Array, labels: Labels) -> tuple[Any, LabelCodes]:
+    """The target in all rows, and how labels become it."""
+    if plan.target is NumberTarget:
         if survey.label.numbers < survey.rows:
             raise ValueError(f"TableRegressor needs numbers, but y has {survey.label.strays[0]!r}.")
         found = Moments.joined(survey.label.moments)
-        estimator._take_scale(found.mean, found.deviation)
-        return estimator, NumberTarget(np.array([survey.rows]))
+        return NumberTarget.measured(found.mean, found.deviation, survey.rows), LabelCodes(None)
     if survey.label.sample is not None:
         raise ValueError(f"There are more than {MAX_LABELS:,} different labels: for numbers use TableRegressor.")
     classes, codes = np.unique(labels.classes, return_inverse=True)
     rows = np.bincount(codes, counts, classes.size).astype(np.int64)
-    estimator._take_classes(classes, rows)
-    return estimator, ClassTarget(dict(zip(names, codes.tolist(), strict=True)), rows)
+    target = ClassTarget.counted(classes, rows, plan.class_weight)
+    return target, LabelCodes(dict(zip(names, codes.tolist(), strict=True)))
 
 
-# -- fit ---------------------------------------------------------------------------------------------------------------
+# -- the encoder, the setting and the held-out rows --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -137,166 +174,166 @@ class RowEncoding:
     """Encodes rows and labels for the learner."""
 
     encoder: TableEncoder
-    target: ClassTarget | NumberTarget
-    scale: TargetScale | None  # of a numeric target
+    codes: LabelCodes
+    target: Target
 
     def __call__(self, table: Table, labels: ColumnValues) -> RowBlock:
         """These rows, encoded."""
-        target = self.target(labels)
-        if self.scale is not None:
-            target = (target - self.scale.mean) / self.scale.deviation
-        return RowBlock(self.encoder.transform(table), target)
+        return RowBlock(self.encoder.transform(table), self.target.for_learning(self.codes(labels)))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Preparation:
-    """A model whose encoder is learned and whose setting is chosen, and its held-out rows."""
+    """A learned encoder and a chosen setting for a model, and its held-out rows."""
 
-    estimator: Any
-    target: ClassTarget | NumberTarget
-    tested: Table
+    job: TableJob
+    model: TableModel
+    learned: LearnedTable  # without a learner
+    codes: LabelCodes
     truth: Array  # of the held-out rows
     columns: list[ParsedColumn]  # of the held-out rows
     rare: Array  # classes that are not held out
     returned: NumberedRows  # the rows of these classes, which are learned from after all
-    notes: list[str]
 
     @property
     def width(self) -> int:
         """The number of features."""
-        return sum(one.encoding.width for one in self.estimator.encoder_.columns_)
+        return sum(one.encoding.width for one in self.learned.encoder.columns_)
 
     @property
     def encoding(self) -> RowEncoding:
         """The encoding of the training rows."""
-        return RowEncoding(self.estimator.encoder_, self.target, target_scale(self.estimator))
+        return RowEncoding(self.learned.encoder, self.codes, self.learned.task.target)
 
-    def conclude(self, training: TrainingParts, began: float) -> None:
-        """Calibrate, score and summarise the model."""
-        model = self.estimator
-        X = encoded(model.encoder_.columns_, self.columns, self.tested.rows)
-        folds = np.zeros(self.tested.rows, np.int64)
-        unseen = UnseenRows(model._scores(model.learner_, X), self.truth, folds, None, self.columns)
-        model._conclude(unseen, training, self.notes, self.target.counts, began)
+    def conclude(self, learner: Any, training: TrainingParts) -> Any:
+        """The model with this learner: calibrated, scored and summarised."""
+        found, rows = replace(self.learned, learner=learner), self.truth.size
+        scores = found.task.target.scores(learner, encoded(found.encoder.columns_, self.columns, rows))
+        unseen = UnseenRows(scores, self.truth, np.zeros(rows, np.int64), None, self.columns)
+        return store(self.model, concluded(found, unseen, training, self.job.began))
 
-
-def fit_large_table(
-    estimator: Any, parts: LabelledParts, task: str | None, memory: int, point: Checkpoint, kinds: dict[str, str]
-) -> tuple[Any, int]:
-    """Fit a model of tables to files; the model, and the number of rows without a label.
-
-    `estimator` is a model of tables, or a mapping of its parameters; `kinds` are the kinds of columns known from the
-    format.
-    """
-    began = time.perf_counter()
-    survey = new_survey(estimator, parts.label, kinds, memory).read(parts)
-    survey.check(expand_paths(parts.source)[0])
-    ready = prepared(estimator, survey, task, kinds)
-    with _temporary_cache(ready, _encoded_rows(ready, parts, survey), memory) as cache:
-        training = CacheTraining(ready.estimator, cache, ready.target.counts)
-        ready.estimator.learner_ = None
-        if cache is not None:
-            ready.estimator.learner_ = learned_from(ready, training.source, cache.contents.rows, point)
-        ready.conclude(training, began)
-    give_back()
-    return ready.estimator, survey.unlabelled
+    def without_features(self) -> Any:
+        """The model of a table without a column to learn from: one row per class, weighted by its count."""
+        target = self.learned.task.target
+        truth = np.arange(target.classes) if target.classes else target.scores(None, np.zeros((1, 0)))
+        training = TrainingRows(sp.csr_matrix((truth.size, 0)), truth, target.counts.astype(np.float64))
+        return self.conclude(None, training)
 
 
-def new_survey(estimator: Any, label: str, kinds: dict[str, str], memory: int) -> Survey:
-    """A survey of no rows yet, for a model of tables or a mapping of its parameters."""
-    settings = estimator.get_params() if isinstance(estimator, TableModel) else estimator
-    return Survey(label, _seed(settings), {**kinds, **(settings.get("columns") or {})}, memory)
-
-
-def prepared(estimator: Any, survey: Survey, task: str | None, kinds: dict[str, str]) -> Preparation:
+def prepared(job: TableJob, survey: Survey) -> Preparation:
     """Learn the encoder of a model and choose its setting, from a survey of all rows."""
-    estimator, target = _target(estimator, survey, task)
-    estimator._validate_params()
-    rng = estimator._begin(kinds)
-    estimator._seed, estimator._large = survey.seed, True
+    names, counts, labels = survey.labels()
+    model = job.model(labels.task)
+    plan = replace(model.plan(job.kinds), seed=survey.seed)
+    target, codes = _target(plan, survey, names, counts, labels)
     survey.leave_rows()
     held = survey.held.joined()
-    truth = target(held.labels)
-    rare, notes = estimator._rare(target.counts)
+    truth = codes(held.labels)
+    rare, told = target.rare()
     back = np.isin(truth, rare) if rare.size else np.zeros(truth.size, np.bool_)
-    returned, tested = held.take(np.flatnonzero(back)), held.table.take(np.flatnonzero(~back))
+    returned, tested, truth = held.take(np.flatnonzero(back)), held.table.take(np.flatnonzero(~back)), truth[~back]
     survey.learn(returned)
-    columns = _learn_columns(estimator, survey, tested, truth[~back], target, notes)
-    columns = _choose_setting(estimator, survey, columns, target, notes, rng)
-    return Preparation(estimator, target, tested, truth[~back], columns, rare, returned, notes)
-
-
-def _seed(settings: Any) -> int:
-    """The seed that a model with these parameters would draw."""
-    drawn = TableClassifier(random_state=settings.get("random_state"))
-    drawn._begin(None)
-    return drawn._seed
+    used, notes = UsedColumns(plan.options, tuple(survey.columns)), list(told)
+    encodings, columns = _learn_columns(used, survey, tested, truth, target.classes, notes)
+    whole = TableTask(plan, target, True)
+    choice = _choose_setting(whole, used, survey, encodings, codes, notes)
+    columns = in_form(choice.setting, columns, plan.options.columns)
+    encoder = encoder_of(used, encodings)
+    learned = LearnedTable(whole, encoder, None, None, choice, (*notes, *used.described))
+    return Preparation(job, model, learned, codes, truth, columns, rare, returned)
 
 
 def _learn_columns(
-    estimator: Any, survey: Survey, tested: Table, truth: Array, target: Any, notes: list[str]
-) -> list[ParsedColumn]:
-    """Decide the kinds of columns and learn their encodings; returns the columns of the held-out rows."""
-    encoder = estimator.encoder_
-    encoder._begin(list(survey.columns), True)
-    estimator._name_columns()
+    used: UsedColumns, survey: Survey, tested: Table, truth: Array, classes: int, notes: list[str]
+) -> tuple[list[ColumnEncoding], list[ParsedColumn]]:
+    """The encodings of the columns that are used, and these columns of the held-out rows."""
     encodings, columns = list[ColumnEncoding](), list[ParsedColumn]()
     for name, every in survey.all_rows(tested).items():
-        found = every.statistics()
-        kind = encoder._decide(ColumnValues(name, pa.nulls(0), every.categorical), found)
-        if kind is None:
+        values = replace(tested.values(name), categorical=every.categorical)
+        column = used.examine(values, every.statistics(), truth, classes)
+        if column is None:
             continue
-        format = (found.date_format or "") if kind == "dates" else ""
-        values = tested.values(name)
-        column = encoder._in_form(values, parsed(values, kind, format))
-        if encoder._copies(column, found, truth, estimator._class_count()):
-            continue
-        if kind in ("text", "splines") or column.raw is not None:
+        if column.kind in ("text", "splines") or column.raw is not None:
             sample = survey.texts.column(name)
             if sample is None:
-                encoder.left_out_[name] = "text that first appears late in a large file: declare it as text (columns)"
+                used.left_out[name] = "text that first appears late in a large file: declare it as text (columns)"
                 continue
-            encodings.append(learned(encoder._in_form(sample, parsed(sample, kind, format))))
-            notes.append(f"column {name!r} is encoded by what a sample of {len(sample):,} rows has")
+            encodings.append(learned(used.options.parsed(sample, column.kind, column.date_format)))
+            notes.append(_by_sample(name, len(sample)))
         else:
-            encodings.append(survey.columns[name].encoding(kind, format, encoder.max_names))
+            encodings.append(survey.columns[name].encoding(column.kind, column.date_format))
         columns.append(column)
-    encoder.columns_ = tuple(encodings)
-    return columns
+    return encodings, columns
 
 
 def _choose_setting(
-    estimator: Any, survey: Survey, columns: list[ParsedColumn], target: Any, notes: list[str], rng: Any
-) -> list[ParsedColumn]:
-    """Search a sample of the rows, and encode numbers as the chosen setting requires; returns the held-out columns."""
-    encoder, (table, labels, _, _) = estimator.encoder_, survey.searched.joined()
-    parts = [encoder._parsed(table, one) for one in encoder.columns_]
-    estimator._choose(parts, target(labels), None, None, rng)
-    for k, (one, other) in enumerate(zip(parts, estimator._in_form(parts), strict=True)):
-        if one is not other:
-            encoder.columns_ = (*encoder.columns_[:k], learned(other), *encoder.columns_[k + 1 :])
-            notes.append(f"column {one.name!r} is encoded by what a sample of {table.rows:,} rows has")
-    found: list[ParsedColumn] = estimator._in_form(columns)
-    return found
+    task: TableTask,
+    used: UsedColumns,
+    survey: Survey,
+    encodings: list[ColumnEncoding],
+    codes: LabelCodes,
+    notes: list[str],
+) -> Choice:
+    """Search a sample of the rows, and encode numbers as the chosen setting requires."""
+    table, labels, _, _ = survey.searched.joined()
+    columns = columns_again(table, encodings, used.options, used.notes)
+    choice = task.choice_by_sample(columns, codes(labels), None, None)
+    for k, other in enumerate(in_form(choice.setting, columns, used.options.columns)):
+        if other is not columns[k]:
+            encodings[k] = learned(other)
+            notes.append(_by_sample(other.name, table.rows))
+    return choice
+
+
+def _by_sample(name: str, rows: int) -> str:
+    return f"column {name!r} is encoded by what a sample of {rows:,} rows has"
+
+
+# -- fit ---------------------------------------------------------------------------------------------------------------
+
+
+def fit_large_table(job: TableJob, source: Any) -> tuple[Any, int]:
+    """Fit a model of tables to files; the model, and the number of rows without a label."""
+    parts = LabelledParts(source, job.how, min(CHUNK_BYTES, job.memory // PART), job.label)
+    survey = job.survey().read(parts)
+    survey.check(expand_paths(source)[0])
+    ready = prepared(job, survey)
+    if not ready.width:
+        return ready.without_features(), survey.unlabelled
+    with _temporary_cache(ready.width, _encoded_rows(ready, parts, survey), job.memory) as cache:
+        model = learned_from(ready, partial(_cached_rows, cache), cache.contents.rows)
+    give_back()
+    return model, survey.unlabelled
+
+
+def learned_from(ready: Preparation, source: Callable[[RowsWanted], Any], rows: int, mixing: str | None = None) -> Any:
+    """The model, after its learner is trained on this many rows of a source."""
+    task, point = ready.learned.task, ready.job.point
+    learner = task.new_learner(ready.learned.choice.setting, rows, ready.width)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # passes are limited on purpose
+        for _ in train_from(learner, source, mixing=mixing, save=point.save, resume=point.resume):
+            pass
+    for name in ("reading_", "_contents"):  # they describe the encoded rows, not the user's file
+        vars(learner).pop(name, None)
+    return ready.conclude(learner, EncodedParts(task, source))
 
 
 def _encoded_rows(ready: Preparation, parts: LabelledParts, survey: Survey) -> Iterator[RowBlock]:
     """The encoded training rows: the rows of the files that are not held out, then those of rare classes."""
+    encoding = ready.encoding
     for first, table, labels, _ in parts:
         rest = np.flatnonzero(~survey.held.takes(row_hashes(first, table.rows, survey.seed)))
         if rest.size:
-            yield ready.encoding(table.take(rest), labels.take(rest))
+            yield encoding(table.take(rest), labels.take(rest))
     if ready.returned.table.rows:
-        yield ready.encoding(ready.returned.table, ready.returned.labels)
+        yield encoding(ready.returned.table, ready.returned.labels)
 
 
 @contextmanager
-def _temporary_cache(ready: Preparation, pieces: Iterable[RowBlock], memory: int) -> Iterator[RowCache | None]:
-    """A cache of the rows, removed at the end of the block; None if there is no column to learn from."""
-    if not ready.width:
-        yield None
-        return
-    how = Reading("svmlight", n_features=ready.width, zero_based=True, multilabel=False)
+def _temporary_cache(width: int, pieces: Iterable[RowBlock], memory: int) -> Iterator[RowCache]:
+    """A cache of the rows, removed at the end of the block."""
+    how = Reading("svmlight", n_features=width, zero_based=True, multilabel=False)
     path = cache_folder() / f"table-{process_name()}-{secrets.token_hex(4)}{SUFFIX}"
     try:
         copied = {"paths": [], "stamps": [], "racy": True}
@@ -305,39 +342,23 @@ def _temporary_cache(ready: Preparation, pieces: Iterable[RowBlock], memory: int
         path.unlink(missing_ok=True)
 
 
+def _cached_rows(cache: RowCache, wanted: RowsWanted) -> FileSource:
+    """The rows of a cache, for the training loop."""
+    return FileSource(CachedRows(cache), example_encoder(wanted, cache.contents), wanted.in_turn)
+
+
 @dataclass(frozen=True)
-class CacheTraining:
-    """The encoded rows of a cache, part by part."""
+class EncodedParts:
+    """The encoded rows of a source, part by part."""
 
-    estimator: Any
-    cache: RowCache | None
-    counts: Array  # the rows of each class
-
-    def source(self, wanted: RowsWanted) -> FileSource:
-        """The rows, for the training loop."""
-        assert self.cache is not None
-        return FileSource(CachedRows(self.cache), example_encoder(wanted, self.cache.contents), wanted.in_turn)
+    task: TableTask
+    source: Callable[[RowsWanted], Any]
 
     def ask(self, question: Callable[[TrainingRows], Any]) -> Iterator[Any]:
         """The answer to the question for each part."""
-        if self.cache is None:
-            yield question(no_features(self.estimator, self.counts))
-            return
-        numbers = isinstance(self.estimator, TableRegressor)
-        wanted = RowsWanted(type(self.estimator).__name__, not numbers, False, None, True, False, False)
-        yield from self.source(wanted).ask(AskTraining(question, target_scale(self.estimator)))
-
-
-def no_features(estimator: Any, counts: Array) -> TrainingRows:
-    """Rows for a table without a column to learn from: one per class, weighted by its count."""
-    numbers = isinstance(estimator, TableRegressor)
-    truth = np.full(1, estimator.target_.mean) if numbers else np.arange(counts.size)
-    return TrainingRows(sp.csr_matrix((truth.size, 0)), truth, counts.astype(np.float64))
-
-
-def target_scale(estimator: Any) -> TargetScale | None:
-    """The scale of a numeric target; None for classes."""
-    return estimator.target_ if isinstance(estimator, TableRegressor) else None
+        target = self.task.target
+        wanted = RowsWanted(self.task.plan.name, bool(target.classes), False, None, True, False, False)
+        yield from self.source(wanted).ask(AskTraining(question, target))
 
 
 @dataclass(frozen=True)
@@ -345,28 +366,11 @@ class AskTraining:
     """A question about encoded rows and their target in the form that a table model uses."""
 
     question: Callable[[TrainingRows], Any]
-    scale: TargetScale | None
+    target: Target
 
     def __call__(self, examples: Examples, shard: int) -> Any:
         """The answer for these rows."""
         assert isinstance(examples.rows, Sparse)
         values, columns, starts = examples.rows
         X = csr_from_arrays(values, columns, starts, examples.n_features)
-        target = examples.target
-        if self.scale is not None:
-            target = target * self.scale.deviation + self.scale.mean
-        return self.question(TrainingRows(X, target, None))
-
-
-def learned_from(
-    ready: Preparation, source: Callable[[RowsWanted], Any], rows: int, point: Checkpoint, mixing: str | None = None
-) -> Any:
-    """The learner, trained on this many rows of a source."""
-    learner = ready.estimator._new_learner(rows, ready.width)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # passes are limited on purpose
-        for _ in train_from(learner, source, mixing=mixing, save=point.save, resume=point.resume):
-            pass
-    for name in ("reading_", "_contents"):  # they describe the encoded rows, not the user's file
-        vars(learner).pop(name, None)
-    return learner
+        return self.question(TrainingRows(X, self.target.from_learning(examples.target), None))

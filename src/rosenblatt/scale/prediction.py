@@ -29,6 +29,7 @@ from rosenblatt.data.formats.reading import Reading, format_family, make_reading
 from rosenblatt.data.formats.row_blocks import RowBlock, encode_target
 from rosenblatt.data.safe_writing import replace_atomically
 from rosenblatt.estimators.base.state_checks import is_count, must
+from rosenblatt.registry import family
 from rosenblatt.scale.sharded_source import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
 
@@ -180,7 +181,7 @@ def _check_tally(tally: Any, shard: Shard) -> None:
 
 def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
     """One shard per file or block, and how it is read."""
-    if hasattr(model, "encoder_"):
+    if family(model) == "tables":
         raise ValueError(
             f"{type(model).__name__} predicts rows of tables in memory: give a frame to its own methods, or use "
             "`rosenblatt predict` and `rosenblatt evaluate`."

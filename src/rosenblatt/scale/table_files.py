@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.columns.files import TEXT, label_name, read_table, table_parts
+from rosenblatt.data.columns.files import label_name, read_table, table_parts
 from rosenblatt.data.columns.labels import Labels, labels_of
 from rosenblatt.data.columns.values import ColumnValues, as_codes
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
+from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
 from rosenblatt.data.formats.table_layout import find_label_column
 from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.base.table_model import TableModel
-from rosenblatt.estimators.table_classifier import TableClassifier
-from rosenblatt.estimators.table_regressor import TableRegressor
+from rosenblatt.estimators.base.table_model import TableModel, store
+from rosenblatt.estimators.table_fit import learn_table
+from rosenblatt.estimators.table_results import concluded
+from rosenblatt.estimators.table_targets import ClassTarget, NumberTarget, Target
 from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.large_tables import PART, fit_large_table, fits_in_memory
+from rosenblatt.scale.large_tables import TableJob, fit_large_table, fits_in_memory, settings_of
 from rosenblatt.scale.sharded_source import checked_shards, groups_of, in_shards, is_arrays, is_collection, make_engine
-from rosenblatt.scale.sharded_tables import TableTraining
+from rosenblatt.scale.sharded_tables import fit_sharded_table
 from rosenblatt.scale.shards import paths_of
-from rosenblatt.scale.table_survey import LabelledParts
 
 Array = np.ndarray[Any, Any]
 LEAST_MEMORY = 160_000_000
@@ -45,15 +45,11 @@ def table_and_labels(source: Any, how: Reading) -> tuple[Any, ColumnValues, str,
     table = read_table(source, how)
     path = expand_paths(source)[0]
     name = label_name(how, table, path)
-    labels, rest = table.labels(name), table.without(name)
-    absent = labels.missing
+    rest, labels, absent = table.labelled(name)
     if absent == table.rows:
         raise FileError("expected labels, found none", path, None, name)
     if not rest.columns:
         raise FileError("expected columns beside the label, found none", path)
-    if absent:
-        present = np.flatnonzero(labels.present)
-        rest, labels = rest.take(present), labels.take(present)
     return rest, labels, name, absent
 
 
@@ -105,13 +101,16 @@ def fit_table(
     unharmed = as_it_was(estimator) if isinstance(estimator, TableModel) else nullcontext()
     with point.named(), unharmed:
         if in_shards(source, shards, n_jobs, client):
-            engine = make_engine(client, n_jobs, limit if client is None else memory, deadline)
-            training = TableTraining(engine, checked_shards(shards, mixing), mixing, limit)
+            engine, cut = (
+                make_engine(client, n_jobs, limit if client is None else memory, deadline),
+                checked_shards(shards, mixing),
+            )
             groups, how = _groups(source, shards, client, settings)
             if checkpoint is not None:
                 refuse_overwriting_inputs(paths_of(groups), [checkpoint])
             name, shown = _label_of(source, groups, how)
-            estimator, unlabelled = training.fit(estimator, groups, how, name, task, point, _told_kinds(how))
+            job = TableJob(estimator, task, how, limit, point, name)
+            model, unlabelled = fit_sharded_table(job, engine, groups, cut, mixing)
         else:
             if deadline is not None:
                 raise ValueError("deadline is for shards: give shards or a client too.")
@@ -120,38 +119,22 @@ def fit_table(
                 refuse_overwriting_inputs(expand_paths(source), [checkpoint])
             with spooled(source, stdin=False) as found:
                 how = make_reading(found, **settings)
-                estimator, name, unlabelled = _fit_here(estimator, found, how, task, limit, point)
-        estimator.summary_ = replace(estimator.summary_, source=shown, label=name, unlabelled=unlabelled)
-        estimator.reading_ = replace(how, label=None if how.format == "text" else name)
-    return estimator
+                with spooled(found) as files:
+                    fit_here = _fit_small_table if fits_in_memory(files, limit) else _fit_large_table
+                    model, name, unlabelled = fit_here(TableJob(estimator, task, how, limit, point), files)
+        model.summary_ = replace(model.summary_, source=shown, label=name, unlabelled=unlabelled)
+        model.reading_ = replace(how, label=None if how.format == "text" else name)
+    return model
 
 
 def _refuse_another_search(estimator: Any) -> None:
     """Refuse a checkpoint after a search that the next run may not repeat."""
-    settings = estimator.get_params() if isinstance(estimator, TableModel) else estimator
+    settings = settings_of(estimator)
     if isinstance(settings.get("learner"), str) and settings.get("seconds") is not None:
         raise ValueError(
             "A search limited by seconds may choose another setting in the next run, but a checkpoint has a fixed "
             'setting: search without seconds (learner "auto" alone), or leave out checkpoint and resume.'
         )
-
-
-def _fit_here(
-    estimator: Any, source: Any, how: Reading, task: str | None, limit: int, point: Checkpoint
-) -> tuple[Any, str, int]:
-    """Fit a model without shards; the model, the name of the label column and the rows without a label."""
-    with spooled(source) as files:
-        if fits_in_memory(files, limit):
-            return _fit_small_table(estimator, files, how, task, _told_kinds(how))
-        name = _label(files, how)
-        parts = LabelledParts(files, how, min(CHUNK_BYTES, limit // PART), name)
-        estimator, unlabelled = fit_large_table(estimator, parts, task, limit, point, _told_kinds(how))
-        return estimator, name, unlabelled
-
-
-def _told_kinds(how: Reading) -> dict[str, str]:
-    """The kinds of columns that are known from the format."""
-    return {TEXT: "text"} if how.format == "text" else {}
 
 
 def _groups(source: Any, shards: int | None, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
@@ -167,28 +150,31 @@ def _label_of(source: Any, groups: list[Any], how: Reading) -> tuple[str, str]:
     return _label(source, how), os.path.basename(expand_paths(source)[0])
 
 
-def _fit_small_table(
-    estimator: Any, files: Any, how: Reading, task: str | None, kinds: dict[str, str]
-) -> tuple[Any, str, int]:
+def _fit_small_table(job: TableJob, files: Any) -> tuple[Any, str, int]:
     """Fit a model to a table in memory; the model, the name of the label column and the rows without a label."""
-    table, labels, name, absent = table_and_labels(files, how)
+    table, labels, name, absent = table_and_labels(files, job.how)
     codes, words = as_codes(labels)  # of text, so that each distinct label is examined once
-    counts = np.bincount(codes, minlength=len(words))
     numeric = not labels.is_text and not pa.types.is_boolean(labels.values.type)
     found = labels_of(labels if numeric else ColumnValues(name, words, labels.categorical))
-    if not isinstance(estimator, TableModel):
-        kind = TableRegressor if (task or found.task) == "regression" else TableClassifier
-        estimator = kind(**estimator)
-    estimator._validate_params()
-    if isinstance(estimator, TableRegressor):
-        estimator._fit_table(table, labels_of(labels).values, kinds)
+    model = job.model(found.task)
+    plan = model.plan(job.kinds)
+    target: Target
+    if plan.target is NumberTarget:
+        target, y = NumberTarget.of(labels_of(labels).values)
     elif numeric:
-        estimator._fit_table(table, found.classes, kinds)
+        target, y = ClassTarget.of(found.classes, plan.class_weight)
     else:
         classes, places = np.unique(found.classes, return_inverse=True)
-        estimator._take_classes(classes, np.bincount(places, counts, classes.size).astype(np.int64))
-        estimator._fit_target(table, places[codes], kinds)
-    return estimator, name, absent
+        y = places[codes]
+        target = ClassTarget.counted(classes, np.bincount(y, minlength=classes.size), plan.class_weight)
+    return store(model, concluded(*learn_table(plan, table, target, y), job.began)), name, absent
+
+
+def _fit_large_table(job: TableJob, files: Any) -> tuple[Any, str, int]:
+    """The same for files that are larger than memory."""
+    name = _label(files, job.how)
+    model, unlabelled = fit_large_table(replace(job, label=name), files)
+    return model, name, unlabelled
 
 
 def _label(source: Any, how: Reading) -> str:

@@ -109,7 +109,7 @@ class EncodedTable(Reading):
         for first, table, labels, _ in self.groups.parts(shard):
             held = at_level(row_hashes(first, table.rows, self.seed), self.level)
             if self.rare:
-                held &= ~np.isin(self.encoding.target(labels), self.rare)
+                held &= ~np.isin(self.encoding.codes(labels), self.rare)
             rest = np.flatnonzero(~held)
             if rest.size:
                 yield self.encoding(table.take(rest), labels.take(rest))

@@ -26,8 +26,7 @@ from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
 from rosenblatt.data.formats.contents import MAX_LABELS
 from rosenblatt.data.formats.reading import Reading
-from rosenblatt.estimators import table_search_rows
-from rosenblatt.estimators.base import table_model
+from rosenblatt.estimators import table_fit, table_search_rows
 from rosenblatt.scale.read_ahead import ahead
 
 Array = np.ndarray[Any, Any]
@@ -61,11 +60,7 @@ class LabelledParts:
                 if self.label not in names:
                     where = paths[0] if paths else "a partition of the frame"
                     raise FileError(f"expected a column named {self.label!r}, found {names}", where)
-                labels = part.labels(self.label)
-                rest, absent = part.without(self.label), labels.missing
-                if absent:
-                    present = np.flatnonzero(labels.present)
-                    rest, labels = rest.take(present), labels.take(present)
+                rest, labels, absent = part.labelled(self.label)
                 yield first, rest, labels, absent
                 first += rest.rows
         check_unchanged(paths, before)
@@ -136,7 +131,7 @@ class Sample:
         self._keep(rows.take(np.flatnonzero(self.takes(rows.hashes))))
         dropped = list[NumberedRows]()
         while self._too_full:
-            dropped += self._raise(self.level + 1)[:-1]
+            dropped += self.raise_level(self.level + 1)[:-1]
         return dropped
 
     def join(self, other: Sample) -> list[NumberedRows]:
@@ -144,9 +139,9 @@ class Sample:
         differ, level = self.level != other.level, max(self.level, other.level)
         for part in other.parts:
             self._keep(part)
-        dropped = self._raise(level) if differ else []
+        dropped = self.raise_level(level) if differ else []
         while self._too_full:
-            dropped += self._raise(self.level + 1)
+            dropped += self.raise_level(self.level + 1)
         return dropped
 
     def takes(self, hashes: Array) -> Array:
@@ -157,7 +152,7 @@ class Sample:
     def _too_full(self) -> bool:
         return self.rows > self.most or bool(self.rows and self.size > self.bytes)
 
-    def _raise(self, level: int) -> list[NumberedRows]:
+    def raise_level(self, level: int) -> list[NumberedRows]:
         """Keep only the rows of this level; returns the others, part by part."""
         before, dropped = self.parts, list[NumberedRows]()
         self.level, self.parts, self.rows, self.size = level, [], 0, 0
@@ -205,7 +200,7 @@ class Survey:
         self.columns: dict[str, ColumnAccumulator] = {}
         self.label = ColumnAccumulator(label, MAX_LABELS, as_names=True)
         self.label_type: Any = None
-        self.held = Sample(table_model.HELD_OUT, memory // SAMPLE)
+        self.held = Sample(table_fit.HELD_OUT, memory // SAMPLE)
         self.texts = Sample(1 << 62, memory // SAMPLE, 0, 32)
         self.searched = Sample(table_search_rows.SEARCH_ROWS, memory // SAMPLE, 0, 32)
         self.wordy: list[str] = []
@@ -256,7 +251,7 @@ class Survey:
     def leave_rows(self) -> None:
         """Hold out fewer rows if none are left to learn from, as may happen with a handful of rows."""
         while self.held.rows == self.rows:
-            for one in self.held._raise(self.held.level + 1):
+            for one in self.held.raise_level(self.held.level + 1):
                 self.learn(one)
 
     def join(self, other: Survey, path: str) -> None:

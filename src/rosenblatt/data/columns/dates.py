@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse as sp
 
-from rosenblatt.data.columns.numbers import Moments, NumberEncoding, indicator
-from rosenblatt.data.columns.one_hot_categories import one_hot_matrix
+from rosenblatt.data.columns.numbers import Entries, Moments, NumberEncoding
 from rosenblatt.data.columns.values import ColumnValues
 
 Array = np.ndarray[Any, Any]
@@ -138,20 +136,17 @@ class DateEncoding:
     def _kept(self) -> list[tuple[str, int, int]]:
         return [part for part in PARTS if part[0] in self.parts]
 
-    def encode(self, dates: Array) -> Any:
-        """The features of these dates."""
+    def entries(self, dates: Array) -> list[Entries]:
+        """The stored entries of the features of these dates."""
         absent = np.isnat(dates)
         filled = np.where(absent, np.datetime64(0, "us"), dates)
-        year = np.where(absent, np.nan, _part(filled, "year"))
-        blocks = [self.year.encode(year)]
+        ((_, years, _),) = self.year.entries(np.where(absent, np.nan, _part(filled, "year")))
+        found: list[Entries] = [(0, years, np.not_equal(years, 0))]
+        place = 1
         for name, first, size in self._kept():
-            present = one_hot_matrix((_part(filled, name) - first).astype(np.int32), size)
-            blocks.append(sp.diags_array((~absent).astype(np.float64), format="csr") @ present)
-        if self.indicator:
-            blocks.append(indicator(absent))
-        matrix = sp.csr_matrix(sp.hstack(blocks, format="csr"))
-        matrix.eliminate_zeros()
-        return matrix
+            found.append((place + _part(filled, name) - first, 1.0, ~absent))
+            place += size
+        return [*found, (place, 1.0, absent)] if self.indicator else found
 
 
 def _part(dates: Array, name: str) -> Array:

@@ -6,6 +6,7 @@ Parsing does not depend on the rows that are learned from, so that folds parse a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rosenblatt.data.columns.dates import DateEncoding, as_dates, date_format
 from rosenblatt.data.columns.numbers import NumberEncoding, SplineEncoding, side_by_side
 from rosenblatt.data.columns.one_hot_categories import MAX_NAMES, CodedNames, NameEncoding
 from rosenblatt.data.columns.text import CountedWords, TextEncoding, counted
-from rosenblatt.data.columns.transformers import TransformerEncoding, transformer_input
+from rosenblatt.data.columns.transformers import TransformerEncoding
 from rosenblatt.data.columns.values import ColumnValues, as_names, as_numbers, as_text
 
 Array = np.ndarray[Any, Any]
@@ -87,11 +88,6 @@ def parsed(column: ColumnValues, kind: str, format: str | None = None) -> Parsed
     return ParsedColumn(column.name, kind, as_numbers(column))
 
 
-def transformed(column: ColumnValues, found: ParsedColumn, transformer: Any) -> ParsedColumn:
-    """The column, to be encoded by a transformer that the user provides."""
-    return replace(found, transformer=transformer, raw=transformer_input(column, found.kind))
-
-
 def truth_of(name: str) -> float:
     """A boolean written as text, as 0 or 1; NaN if it is not one."""
     return {"true": 1.0, "false": 0.0}.get(name.lower(), np.nan)
@@ -118,13 +114,20 @@ def learned(column: ParsedColumn, max_names: int = MAX_NAMES) -> ColumnEncoding:
 
 def encoded(encodings: tuple[ColumnEncoding, ...], columns: list[ParsedColumn], rows: int) -> Any:
     """The features of a table, as CSR of float64."""
-    if not encodings:
+    blocks = []
+    for few, run in groupby(zip(encodings, columns, strict=True), lambda pair: _has_entries(pair[0])):
+        if few:
+            some = list(run)
+            entries = [one.encoding.entries(column.values) for one, column in some]  # type: ignore[union-attr]
+            blocks.append(side_by_side([one.encoding.width for one, _ in some], entries, rows))
+        else:
+            blocks += [one.encoding.encode(column.form) for one, column in run]  # type: ignore[union-attr]
+    if not blocks:
         return sp.csr_matrix((rows, 0))
-    pairs = list(zip(encodings, columns, strict=True))
-    if all(isinstance(one.encoding, NumberEncoding | SplineEncoding | NameEncoding) for one in encodings):
-        entries = [one.encoding.entries(column.values) for one, column in pairs]  # type: ignore[union-attr]
-        return side_by_side([one.encoding.width for one in encodings], entries, rows)
-    blocks = [one.encoding.encode(column.form) for one, column in pairs]
-    matrix = sp.csr_matrix(sp.hstack(blocks, format="csr"))
-    matrix.sort_indices()
-    return matrix
+    matrix = blocks[0] if len(blocks) == 1 else sp.csr_matrix(sp.hstack(blocks, format="csr"))
+    return matrix if matrix.has_sorted_indices else matrix.sorted_indices()
+
+
+def _has_entries(one: ColumnEncoding) -> bool:
+    """Whether a row has only a few entries in the features of the column."""
+    return not isinstance(one.encoding, TextEncoding | TransformerEncoding)

@@ -45,24 +45,28 @@ class Table:
                 raise FileError(what, self.path, None, name) from error
             raise ValueError(f"column {name!r}: {what}") from error
 
-    def labels(self, name: str) -> ColumnValues:
-        """The values of the label column; decimals as text, which keeps all of their digits."""
-        column = self.columns[name]
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if not pa.types.is_decimal(kind):
-            return self.values(name)
-        return replace(self, columns={name: column.cast(kind).cast(pa.large_string())}).values(name)
-
     def take(self, rows: Any) -> Table:
         """Some of the rows."""
         kept = pa.array(rows)
         columns = {name: column.take(kept) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=len(kept), batch=None)
 
-    def without(self, name: str) -> Table:
-        """All columns but one."""
-        columns = {key: value for key, value in self.columns.items() if key != name}
-        return replace(self, columns=columns, batch=None)
+    def labelled(self, name: str) -> tuple[Table, ColumnValues, int]:
+        """The other columns of the rows that have a label, these labels, and how many rows have none.
+
+        Labels that are decimals are text, which keeps all of their digits.
+        """
+        column = self.columns[name]
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_decimal(kind):
+            column = column.cast(kind).cast(pa.large_string())
+        labels = replace(self, columns={name: column}).values(name)
+        others = {key: value for key, value in self.columns.items() if key != name}
+        rest, absent = replace(self, columns=others, batch=None), labels.missing
+        if not absent:
+            return rest, labels, 0
+        present = np.flatnonzero(labels.present)
+        return rest.take(present), labels.take(present), absent
 
 
 def is_frame(X: Any) -> bool:

@@ -89,21 +89,10 @@ class NumberEncoding:
         """The name of each feature."""
         return [column, f"{column} (missing)"][: self.width]
 
-    def encode(self, values: Array) -> Any:
-        """The features of these values."""
-        absent = np.isnan(values)
-        filled = np.where(absent, self.mean, values)
-        scaled = self._scaled(filled)
-        block = full_column(scaled) if self.shift else sp.csr_matrix(scaled.reshape(-1, 1))
-        return sp.hstack([block, indicator(absent)], format="csr") if self.indicator else block
-
-    def _scaled(self, values: Array) -> Array:
-        return (values / self.scale) - (self.shift / self.scale)
-
     def entries(self, values: Array) -> list[Entries]:
-        """The stored entries of `encode`'s matrix."""
+        """The stored entries of the features of these values."""
         absent = np.isnan(values)
-        scaled = self._scaled(np.where(absent, self.mean, values))
+        scaled = (np.where(absent, self.mean, values) / self.scale) - (self.shift / self.scale)
         found: list[Entries] = [(0, scaled, None if self.shift else scaled != 0)]
         return [*found, (1, 1.0, absent)] if self.indicator else found
 
@@ -135,12 +124,8 @@ class SplineEncoding:
         names = [f"{column} at {knot:.6g}" for knot in self.knots.tolist()]
         return [*names, f"{column} (missing)"] if self.indicator else names
 
-    def encode(self, values: Array) -> Any:
-        """The features of these values."""
-        return side_by_side([self.width], [self.entries(values)], values.size)
-
     def entries(self, values: Array) -> list[Entries]:
-        """The stored entries of `encode`'s matrix: 1 − t and t, with t the position of x between two knots."""
+        """The stored entries of the features: 1 − t and t, with t the position of x between two knots."""
         absent, last = np.isnan(values), self.knots.size - 1
         found: list[Entries] = [(0, 1.0, None)]
         if last:
@@ -170,16 +155,3 @@ def side_by_side(widths: list[int], columns: list[list[Entries]], rows: int) -> 
     matrix.data, matrix.indices = (values.ravel(), places.ravel()) if kept is None else (values[kept], places[kept])
     matrix.indptr, matrix.has_sorted_indices, matrix.has_canonical_format = starts, True, True
     return matrix
-
-
-def full_column(values: Array) -> Any:
-    """One column with every value stored."""
-    places = np.zeros(values.size, np.int32)
-    return sp.csr_matrix((values, places, np.arange(values.size + 1)), shape=(values.size, 1))
-
-
-def indicator(where: Array) -> Any:
-    """One column that is 1 where this holds."""
-    rows = np.flatnonzero(where)
-    starts = np.concatenate([[0], np.cumsum(where)])
-    return sp.csr_matrix((np.ones(rows.size), np.zeros(rows.size, np.int32), starts), shape=(where.size, 1))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from rosenblatt.data.columns.numbers import Entries
 
@@ -57,21 +56,9 @@ class NameEncoding:
         """The name of each feature."""
         return [f"{column}={name}" for name in (*self.names, "(other)", "(missing)")[: self.width]]
 
-    def encode(self, coded: CodedNames) -> Any:
-        """The features of these names."""
-        return one_hot_matrix(self._places(coded), self.width)
-
-    def _places(self, coded: CodedNames) -> Array:
+    def entries(self, coded: CodedNames) -> list[Entries]:
+        """The stored entries of the features of these names."""
         places = {name: k for k, name in enumerate(self.names)}
         other = len(self.names)
         learned = np.array([*(places.get(name, other) for name in coded.names), other + self.missing], np.int32)
-        return learned[coded.codes]  # code −1, the last entry, is a missing value
-
-    def entries(self, coded: CodedNames) -> list[Entries]:
-        """The stored entries of `encode`'s matrix."""
-        return [(self._places(coded), 1.0, None)]
-
-
-def one_hot_matrix(places: Array, width: int) -> Any:
-    """A matrix with a 1 at this place of each row."""
-    return sp.csr_matrix((np.ones(places.size), places, np.arange(places.size + 1)), shape=(places.size, width))
+        return [(learned[coded.codes], 1.0, None)]  # code −1, the last entry, is a missing value

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import betaincinv
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
-from sklearn.utils.metaestimators import available_if
 
 Array = np.ndarray[Any, Any]
 FAR_APART = 0.1  # difference between training and out-of-fold scores that is worth a warning
-SUSPICIOUS = 0.99  # a column that alone predicts this well may contain the label
-MOST_WEIGHTS = 50
 NORMAL_95 = 1.959963984540054
 FEW_ERRORS = 20  # for which the normal approximation is too narrow
 
@@ -56,58 +54,49 @@ def r2_interval(target: Array, errors: Array, weights: Array | None = None) -> f
     return share * float(np.expm1(NORMAL_95 * np.sqrt(excess @ excess) / (spread * share)))
 
 
-def scorer_name(scoring: Any) -> str:
-    """The name of the user's measure in the summary."""
-    return scoring if isinstance(scoring, str) else "scoring"
+def user_score(scoring: Any, answers: list[tuple[Any, Array, Array | None]]) -> tuple[tuple[str, float], ...]:
+    """The user's measure, if any, with its name: the mean over parts, each with its answers, truth and weights."""
+    if scoring is None:
+        return ()
+    scorer, found = get_scorer(scoring), list[float]()
+    for estimator, truth, weights in answers:
+        by_weight = {} if weights is None else {"sample_weight": weights}
+        found.append(float(scorer(estimator, np.arange(truth.size), truth, **by_weight)))
+    return ((scoring if isinstance(scoring, str) else "scoring", float(np.mean(found))),)
 
 
-def user_score(scoring: Any, answers: OutOfFold, truth: Array, weights: Array | None) -> float:
-    """The user's measure, on rows that the model did not learn from."""
-    by_weight = {} if weights is None else {"sample_weight": weights}
-    return float(get_scorer(scoring)(answers, np.arange(truth.size), truth, **by_weight))
-
-
-def score_parts(folds: Array) -> Array:
-    """The folds; a single held-out part is cut into five."""
-    return folds if folds.max(initial=0) else np.arange(folds.size) % 5
-
-
-class OutOfFold:
+class NumbersOutOfFold(RegressorMixin, BaseEstimator):
     """Out-of-fold predictions as an estimator, for scikit-learn's scorers; X is row numbers."""
 
-    def __init__(self, classes: Array | None, answers: Array, scores: Array, tags: Any) -> None:
-        self.answers, self.scores, self.tags = answers, scores, tags
-        self._estimator_type = "regressor" if classes is None else "classifier"
-        if classes is not None:
-            self.classes_ = classes
+    def __init__(self, answers: Array) -> None:
+        self.answers = answers
 
-    def fit(self, X: Any, y: Any) -> OutOfFold:
-        """Do nothing."""
-        return self
+    def predict(self, rows: Array) -> Array:
+        """The predictions."""
+        found: Array = self.answers[rows]
+        return found
 
-    @available_if(lambda self: hasattr(self, "classes_"))  # type: ignore[untyped-decorator]
+
+class ClassesOutOfFold(ClassifierMixin, BaseEstimator):
+    """Out-of-fold probabilities and scores as an estimator, for scikit-learn's scorers; X is row numbers."""
+
+    def __init__(self, classes_: Array, answers: Array, scores: Array) -> None:
+        self.classes_, self.answers, self.scores = classes_, answers, scores
+
     def predict_proba(self, rows: Array) -> Array:
         """The probabilities."""
         found: Array = self.answers[rows]
         return found
 
-    @available_if(lambda self: hasattr(self, "classes_"))  # type: ignore[untyped-decorator]
     def decision_function(self, rows: Array) -> Array:
         """The scores; of two classes one number per row."""
         found: Array = self.scores[rows]
         return found[:, 1] - found[:, 0] if found.ndim == 2 and found.shape[1] == 2 else found
 
     def predict(self, rows: Array) -> Array:
-        """The predictions."""
-        if hasattr(self, "classes_"):
-            rows = self.classes_[self.answers[rows].argmax(axis=1)]
-            return rows
-        found: Array = self.answers[rows]
+        """The most probable classes."""
+        found: Array = self.classes_[self.answers[rows].argmax(axis=1)]
         return found
-
-    def __sklearn_tags__(self) -> Any:
-        """The tags of a classifier or a regressor."""
-        return self.tags
 
 
 def planes_of(learner: Any) -> Array | None:
@@ -125,10 +114,9 @@ def r2(target: Array, predictions: Array, weights: Array | None = None) -> float
     return 1 - float((mass * (target - predictions) ** 2).sum()) / spread if spread else 0.0
 
 
-def doubts(found: dict[str, Any]) -> Iterator[str]:
+def doubts(found: dict[str, Any], always: str) -> Iterator[str]:
     """Reasons to distrust the result."""
     if found["score"] - found["interval"] <= found["baseline"]:
-        always = "the mean" if found["task"] == "regression" else "the most frequent class"
         yield f"the model is no better, within its interval, than always predicting {always}"
     if found["training_score"] - found["score"] > FAR_APART:
         yield (
