@@ -10,9 +10,9 @@ import rosenblatt
 from from_files import same
 from rosenblatt import FileError, fit, load, predict, score
 from rosenblatt.learn import mixing as module
+from rosenblatt.learn import scans
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.mixing import shard_seed
-from rosenblatt.learn.online import solver as training
 from rosenblatt.learn.scans import Scan
 from rosenblatt.scale import prediction as answers
 from rosenblatt.scale import shards
@@ -206,10 +206,10 @@ ANSWERS = [
     (Scan, lambda scans: [(scans[0][0]._replace(violations=-1), None)]),
     (Scan, lambda scans: [(scans[0][0]._replace(errors=10**6), None)]),
     (Scan, lambda scans: [(scans[0][0], scans[0][0]._replace(errors=10**6))]),
-    (training.Errors, lambda errors: None),
-    (training.Errors, lambda errors: 10**6),
-    (training.Errors, lambda errors: -1),
-    (training.Clean, lambda clean: None),
+    (scans.Errors, lambda errors: None),
+    (scans.Errors, lambda errors: 10**6),
+    (scans.Errors, lambda errors: -1),
+    (scans.Clean, lambda clean: None),
     (Scan, lambda scans: [(scans[0][0]._replace(loss=np.nan), None)]),
     (shards.AskExamples, lambda answered: answered.value),
     (shards.AskExamples, lambda answered: replace(answered, reading=np.nan)),
@@ -226,12 +226,12 @@ def test_every_answer_of_a_shard_is_checked(tmp_path, monkeypatch, question, dam
     def answered(self, asked, other):
         truth, second = ask(self, asked, other), other == 1 or "part-1" in str(getattr(asked, "name", ""))
         # A scan for clean rows ends at the first shard that has others.
-        clean = True if question is training.Clean else truth
+        clean = True if question is scans.Clean else truth
         return damage(truth) if second else clean
 
     monkeypatch.setattr(question, "__call__", answered)
     model = rosenblatt.Perceptron(max_epochs=2, record_errors=True)
-    if question is training.Clean:  # asked of a learner that still updates when every row is right
+    if question is scans.Clean:  # asked of a learner that still updates when every row is right
         model = rosenblatt.PassiveAggressive(max_epochs=100)
     with pytest.raises(FileError, match=r"part-1\.csv: the answer of this process cannot be used: expected"):
         fit(model, str(tmp_path / "*.csv"), shards=2)
