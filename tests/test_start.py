@@ -200,7 +200,7 @@ import json
 import numpy as np
 import rosenblatt
 from rosenblatt.data.examples import Dense
-from rosenblatt.learn.compiled_loops import score_one
+from rosenblatt.learn.scores import score_one
 
 out = np.zeros(2)
 rows = Dense(np.array([[1.0, 2.0], [3.0, 4.0]]))
@@ -321,13 +321,42 @@ def test_imports_are_found_as_python_parses_them():
 
 def test_the_key_of_a_loop_covers_the_files_it_is_made_of():
     """Every file that holds compiled code and is loaded by the loop's module takes part in the loop's key."""
-    loops = "import json, sys, rosenblatt.learn.compiled_loops; print(json.dumps(sorted(sys.modules)))"
-    loaded = {name for name in python(loops) if name.startswith("rosenblatt.")}
-    files = {PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in loaded}
-    compiled = {file for file in files if file.is_file() and "rosenblatt.compiling import" in file.read_text()}
-    names = {file.relative_to(PACKAGE).as_posix() for file in compiled}
-    assert {"learn/rows.py", "learn/online/rules.py", "data/examples.py", "learn/linear/stochastic_visits.py"} <= names
-    assert compiled <= {Path(file) for file in imported_files(str(PACKAGE / "learn" / "compiled_loops.py"))}
+    for module, others in (
+        ("learn.online.visits", {"learn/online/rules.py", "learn/online/second_order.py", "learn/rows.py"}),
+        ("learn.linear.stochastic_visits", {"learn/linear/compiled_losses.py", "learn/rows.py"}),
+    ):
+        loops = f"import json, sys, rosenblatt.{module}; print(json.dumps(sorted(sys.modules)))"
+        loaded = {name for name in python(loops) if name.startswith("rosenblatt.")}
+        files = {PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in loaded}
+        compiled = {file for file in files if file.is_file() and "rosenblatt.compiling import" in file.read_text()}
+        names = {file.relative_to(PACKAGE).as_posix() for file in compiled}
+        assert {"learn/sweep.py", "data/examples.py"} | others <= names
+        assert compiled <= {
+            Path(file) for file in imported_files(str(PACKAGE.joinpath(*module.split(".")).with_suffix(".py")))
+        }
+
+
+@pytest.mark.compiled
+def test_a_loop_made_with_a_verb_is_keyed_by_the_file_of_the_verb(copied):
+    """The sweep is written once; an edit of what a visit does in another file compiles it again."""
+    path, cache = copied
+    fit = """
+import json
+import numpy as np
+from rosenblatt import Perceptron
+from rosenblatt.learn.online.visits import sweep
+
+model = Perceptron(fit_intercept=False, order="cyclic", max_epochs=1)
+model.fit(np.array([[1.0], [-1.0]]), np.array([1, 0]))
+print(json.dumps({"coef": model.coef_.tolist(), "hits": sum(sweep.stats.cache_hits.values())}))
+"""
+    assert python(fit, path=path, cache=cache) == {"coef": [[1.0]], "hits": 0}
+    assert python(fit, path=path, cache=cache) == {"coef": [[1.0]], "hits": 1}
+    rules = path / "rosenblatt" / "learn" / "online" / "rules.py"
+    text = rules.read_text()
+    assert text.count("        return rule.eta\n") == 1
+    rules.write_text(text.replace("        return rule.eta\n", "        return 3.0 * rule.eta\n"))
+    assert python(fit, path=path, cache=cache) == {"coef": [[3.0]], "hits": 0}
 
 
 @pytest.mark.compiled

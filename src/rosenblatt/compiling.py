@@ -95,10 +95,10 @@ def imported_files(file: str) -> set[str]:
 
 
 @functools.cache
-def _sources(file: str) -> str:
-    """A hash of all that may be compiled into a kernel in `file`."""
+def _sources(files: frozenset[str]) -> str:
+    """A hash of all that may be compiled into a kernel made of what is in these files."""
     digest = hashlib.sha256()
-    for one in sorted(imported_files(file) | {os.path.abspath(__file__)}):
+    for one in sorted({os.path.abspath(__file__)}.union(*map(imported_files, files))):
         digest.update(os.path.relpath(one, PACKAGE).encode() + b"\0" + _read(one)[0])
     return digest.hexdigest()
 
@@ -117,13 +117,15 @@ class MachineCode(caching.NullCache):
     told = False  # one warning per process
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        code, closure = function.__code__, function.__closure__ or ()
+        code, held = function.__code__, [cell.cell_contents for cell in function.__closure__ or ()]
         self.function, self.source = function, os.path.abspath(code.co_filename)
+        verbs = [_VERBS[one] for one in held if callable(one) and one in _VERBS]  # their files stand for them
+        others = tuple(one for one in held if not (callable(one) and one in _VERBS))
         # Read now: what is compiled is the source that was imported, even if it has been edited when it is called.
         self.contents = (
-            _sources(self.source),
+            _sources(frozenset([self.source, *verbs])),
             hashlib.sha256(code.co_code).hexdigest(),
-            hashlib.sha256(serialize.dumps(tuple(cell.cell_contents for cell in closure))).hexdigest(),  # type: ignore[no-untyped-call]
+            hashlib.sha256(serialize.dumps(others)).hexdigest(),  # type: ignore[no-untyped-call]
         )
 
     @functools.cached_property
@@ -198,7 +200,7 @@ class MachineCode(caching.NullCache):
         made_for = (sig, codegen.magic_tuple(), numba.config.BOUNDSCHECK)  # type: ignore[attr-defined]
         which = hashlib.sha256(repr(made_for).encode()).hexdigest()[:16]
         place = f"{Path(self.source).stem}.{self.function.__qualname__}-{self.function.__code__.co_firstlineno}"
-        name = f"{re.sub('[<>]', '', place)}.{sys.implementation.cache_tag}.{which}.nbc"
+        name = f"{re.sub('<locals>[.]|[<>]', '', place)}.{sys.implementation.cache_tag}.{which}.nbc"
         return name, (numba.__version__, *made_for, *self.contents)
 
     @staticmethod
@@ -302,6 +304,9 @@ def vectorised(function: F) -> F:
     return _cached(function, {**OPTIONS, "error_model": "numpy"})
 
 
+_VERBS: dict[Callable[..., Any], str] = {}  # the file in which each verb was made
+
+
 def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "always"] = "never") -> Callable[..., Any]:
     """A function with one body per class of its first argument, which is a named tuple.
 
@@ -321,6 +326,7 @@ def verb(bodies: Mapping[type, Callable[..., Any]], inline: Literal["never", "al
         template._get_jit_decorator = _typed_only
     infer(template)  # type: ignore[no-untyped-call]
     infer_global(choose, kinds.Function(template))  # type: ignore[no-untyped-call]
+    _VERBS[choose] = os.path.abspath(sys._getframe(1).f_code.co_filename)
     return choose
 
 

@@ -132,3 +132,69 @@ def test_a_loss(tmp_path):
         """,
     )
     assert found == "logit2\n"
+
+
+@pytest.mark.compiled
+def test_a_solver_and_its_learner(tmp_path):
+    folder = copy_with("How to add a solver", tmp_path)
+    (folder / "rows.svm").write_text(ROWS)
+    found = run(
+        folder,
+        """
+        import numpy as np, rosenblatt
+        from sklearn.datasets import load_svmlight_file
+        from typer.testing import CliRunner
+        from rosenblatt import Adaline
+        from rosenblatt.cli.main import app
+        from rosenblatt.show.lab.rules_page import fit_learner
+        from rosenblatt.show.lab.session import Session
+
+        X, y = load_svmlight_file("rows.svm")
+        model = Adaline(learning_rate=0.02, order="cyclic", max_epochs=4).fit(X, y)
+        w, b = np.zeros(2), 0.0
+        for _ in range(4):
+            for x, sign in zip(X.toarray(), y):
+                error = sign - (w @ x + b)
+                w, b = w + 0.02 * error * x, b + 0.02 * error
+        assert np.allclose(model.coef_[0], w, rtol=1e-12) and np.isclose(model.intercept_[0], b, rtol=1e-12)
+        pieces = Adaline(learning_rate=0.02, order="cyclic")
+        for _ in range(4):
+            pieces.partial_fit(X, y)
+        assert np.array_equal(pieces.coef_, model.coef_)
+        assert model.report_.errors == np.count_nonzero(model.predict(X) != y)
+        from_file = rosenblatt.fit(Adaline(learning_rate=0.02, order="cyclic", max_epochs=4), "rows.svm")
+        assert np.allclose(from_file.coef_, model.coef_, rtol=1e-12)
+        assert fit_learner("Adaline", Session()).coef_.shape == (1, 2)
+        train = ["train", "rows.svm", "--learner", "adaline", "--epochs", "2", "-o", "m.model"]
+        result = CliRunner().invoke(app, train)
+        assert result.exit_code == 0, result.output
+        print(type(rosenblatt.load("m.model")).__name__)
+        """,
+    )
+    assert found == "Adaline\n"
+
+
+@pytest.mark.compiled
+def test_a_source(tmp_path):
+    folder = copy_with("How to add a source", tmp_path)
+    found = run(
+        folder,
+        """
+        import numpy as np
+        from rosenblatt import AveragedPerceptron
+        from rosenblatt.estimators.base.fitting import train_from
+        from rosenblatt.estimators.base.online_learner import examples_of
+        from rosenblatt.learn.epochs import EpochRecord
+        from rosenblatt.scale.in_parts import InParts
+
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(50, 3))
+        y = np.sign(X @ [1, 2, 3] + rng.normal(size=50))
+        whole = AveragedPerceptron(order="cyclic", max_epochs=5).fit(X, y)
+        model = AveragedPerceptron(order="cyclic", max_epochs=5)
+        steps = list(train_from(model, lambda wanted: InParts(examples_of(AveragedPerceptron(), X, y), 7)))
+        assert np.array_equal(model.coef_, whole.coef_) and model.report_.errors == whole.report_.errors
+        print(sum(isinstance(step, EpochRecord) for step in steps), len(steps))
+        """,
+    )
+    assert found == "5 45\n"

@@ -13,11 +13,11 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.examples import Dense, Examples, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
-from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.models import Model, Planes, copy_rows
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.sweep import VisitTask
 from rosenblatt.learn.tie_rule import decide, edge, rival, wins_tie
 
 Array = np.ndarray[Any, Any]

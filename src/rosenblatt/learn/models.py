@@ -23,8 +23,8 @@ from rosenblatt.data.examples import (
     values_per_row,
     widened,
 )
-from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.scores import score_many, score_one
 
 Array = np.ndarray[Any, Any]
 FEWEST_UPDATES, MOST_UPDATES = 1 << 13, 1 << 18  # of a vote, processed per call

@@ -14,7 +14,6 @@ from numba.extending import register_jitable
 
 from rosenblatt.compiling import compiled, vectorised, verb
 from rosenblatt.data.examples import Dense, Sparse
-from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.linear.stochastic_visits import (
     SMALLEST_SCALE,
     SOFTMAX,
@@ -28,6 +27,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
 from rosenblatt.learn.online.column_sweeps import add_columns, column_scores, fetch_weights
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.rows import ONE, Rows, fetch_ahead, usual_lines
+from rosenblatt.learn.sweep import VisitTask
 
 Array = np.ndarray[Any, Any]
 

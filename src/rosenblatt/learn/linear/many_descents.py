@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import radius2, spans, values_per_row
-from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.epochs import Patience
 from rosenblatt.learn.linear.descent_columns import DescentColumns, settle, sweep_descents
 from rosenblatt.learn.linear.objective_plan import ObjectivePlan
@@ -22,6 +21,7 @@ from rosenblatt.learn.online.many_settings import FoldRows, column_scores_of, fo
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.simd_lanes import WIDTH
+from rosenblatt.learn.sweep import VisitTask
 
 Array = np.ndarray[Any, Any]
 

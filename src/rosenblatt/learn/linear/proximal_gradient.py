@@ -30,7 +30,6 @@ import numpy as np
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, spans
-from rosenblatt.learn.compiled_loops import score_many, score_one
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem, problems
@@ -49,6 +48,7 @@ from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import all_finite
 from rosenblatt.learn.rows import ONE, add
 from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.scores import score_many, score_one
 
 if TYPE_CHECKING:
     from rosenblatt.learn.linear.objective_plan import ObjectivePlan

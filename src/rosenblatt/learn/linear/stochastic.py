@@ -18,7 +18,6 @@ import numpy as np
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Sparse, rows_per_call
-from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Source
 from rosenblatt.learn.evaluation import Problem, problems
@@ -30,6 +29,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
     apply_scale_and_debts,
     partial,
     softmax_slopes,
+    sweep,
 )
 from rosenblatt.learn.models import Model, Planes
 from rosenblatt.learn.online.conclusion import scanned

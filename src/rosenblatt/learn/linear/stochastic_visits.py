@@ -31,6 +31,7 @@ from rosenblatt.learn.counters import Count
 from rosenblatt.learn.linear.compiled_losses import loss_slope, loss_value
 from rosenblatt.learn.online.first_order import code_of, is_on
 from rosenblatt.learn.rows import ONE, add, dot, dots, norm
+from rosenblatt.learn.sweep import sweep_with
 
 Array = np.ndarray[Any, Any]
 SMALLEST_SCALE = 1e-4  # below it s is multiplied into v, so that float32 keeps its precision
@@ -278,3 +279,7 @@ def visit_descent_many(
         learner.scale[1] += eta * settings.l1 / learner.scale[0]
     tally[Count.UPDATES] += 1.0
     return True
+
+
+# Inlined, because a call would cost more than a short row.
+sweep = sweep_with(verb({DescentPlane: visit_descent, DescentPlanes: visit_descent_many}, inline="always"))

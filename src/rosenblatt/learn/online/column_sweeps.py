@@ -14,7 +14,6 @@ from numba.extending import register_jitable
 
 from rosenblatt.compiling import compiled, vectorised, verb
 from rosenblatt.data.examples import Dense, Sparse
-from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.online.first_order import is_on, tie_stands
 from rosenblatt.learn.online.rules import PERCEPTRON, step_size, violates
 from rosenblatt.learn.rows import (
@@ -33,6 +32,7 @@ from rosenblatt.learn.rows import (
     usual_lines,
 )
 from rosenblatt.learn.simd_lanes import add_scaled, load, store
+from rosenblatt.learn.sweep import VisitTask
 from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]

@@ -20,13 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.data.examples import Examples, Sparse, rows_per_call
-from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem, whole_problem
 from rosenblatt.learn.models import Planes, lengths2
-from rosenblatt.learn.online.hierarchy_visits import TreeNodes, TreeSettings
+from rosenblatt.learn.online.hierarchy_visits import TreeNodes, TreeSettings, sweep
 from rosenblatt.learn.online.rules import squared_bias_feature
 from rosenblatt.learn.online.votes import NO_LOG
 from rosenblatt.learn.plan import Needs, Plan

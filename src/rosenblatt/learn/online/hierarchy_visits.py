@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.compiling import verb
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.first_order import UpdateLog
 from rosenblatt.learn.rows import add_class, dots, norm
+from rosenblatt.learn.sweep import sweep_with
 
 Array = np.ndarray[Any, Any]
 
@@ -78,3 +80,6 @@ def visit_tree(
                 learner.v[v] += tally[Count.CLOCK] * signed * how.bias
     tally[Count.UPDATES] += 1.0
     return True
+
+
+sweep = sweep_with(verb({TreeNodes: visit_tree}, inline="always"))

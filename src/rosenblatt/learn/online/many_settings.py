@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.examples import Dense, Sparse, in_pieces, spans, values_per_row
-from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.evaluation import Problem, clean
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.column_sweeps import (
@@ -30,6 +29,7 @@ from rosenblatt.learn.online.rules import AROW, CONSTANT, PERCEPTRON, Encoded, c
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.simd_lanes import WIDTH
+from rosenblatt.learn.sweep import VisitTask
 
 Array = np.ndarray[Any, Any]
 MODES = {"one": SINGLE, "multinomial": PAIRWISE, "ovr": BY_COLUMN}

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rosenblatt.data.examples import Examples, Facts, rows_per_call, spans
-from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.criterion import Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
@@ -28,6 +27,7 @@ from rosenblatt.learn.online.new_classes import grow
 from rosenblatt.learn.online.pocket import Pocket
 from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, PerceptronRule, Rule, squared_bias_feature
 from rosenblatt.learn.online.state import Machine, State, begin_at, learner, new_machine
+from rosenblatt.learn.online.visits import sweep
 from rosenblatt.learn.online.votes import LOG_ROOM, NO_LOG, LoggedUpdates
 from rosenblatt.learn.orders import Explicit, Order, visited
 from rosenblatt.learn.plan import Needs, Plan, class_count
