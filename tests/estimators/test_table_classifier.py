@@ -1,6 +1,7 @@
 """Models of raw tables: honest scores, calibrated probabilities, refusals, warnings, model files."""
 
 import warnings
+from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -254,6 +256,28 @@ def test_a_table_without_a_usable_column_predicts_the_majority_aloud(tmp_path):
     assert set(rosenblatt.load(tmp_path / "m").predict(frame)) == {"a"}
     with pytest.warns(UserWarning, match="the mean is always predicted"):
         assert TableRegressor().fit(frame, np.arange(30) / 2).predict(frame[:1])[0] == pytest.approx(7.25)
+
+
+def test_the_report_is_that_of_the_learner(fitted):
+    report, learned = fitted.report_, fitted.learner_.report_
+    assert (report.outcome, report.updates, report.errors) == (learned.outcome, learned.updates, learned.errors)
+    assert (report.rows, len(report.epochs)) == (300, fitted.summary_.passes)
+    assert str(report).splitlines()[:2] == ["stopped by its budget", "  learner  averaged passive-aggressive"]
+    assert from_bytes(to_bytes(fitted)).report_ == report
+    with pytest.raises(FrozenInstanceError):
+        report.outcome = "solved"
+
+
+def test_a_report_without_that_of_a_learner():
+    frame, y = customers(60)
+    other = TableClassifier(learner=LogisticRegression(), random_state=0).fit(frame[["age"]], y)
+    assert (other.report_.outcome, other.report_.rows, other.report_.epochs) == ("fitted", 60, ())
+    assert "  learner  LogisticRegression" in str(other.report_)
+    with pytest.warns(UserWarning, match="No column can be used"):
+        none = TableRegressor().fit(np.ones((30, 1)), np.arange(30) / 2)
+    assert none.report_.outcome == "no columns"
+    with pytest.raises(NotFittedError):
+        TableClassifier().report_  # noqa: B018
 
 
 def test_of_many_rows_some_are_held_out_once(monkeypatch):

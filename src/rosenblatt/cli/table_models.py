@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from rosenblatt.data.columns.files import table_parts
+from rosenblatt.data.columns.labels import labels_of
 from rosenblatt.data.columns.values import as_names
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import expand_paths, spooled
 from rosenblatt.data.formats.read_and_stream import rereadable
 from rosenblatt.scale.prediction import how_to_read
-from rosenblatt.scale.table_files import fit_table, labelled_table
+from rosenblatt.scale.table_files import table_and_labels
 
 Array = np.ndarray[Any, Any]
 
@@ -29,21 +30,6 @@ def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
             raise ValueError(f'--column takes name=kind, such as "zip=names", not {option!r}.')
         kinds[name] = kind
     return kinds or None
-
-
-def train_table(
-    source: Any,
-    columns: Sequence[str],
-    task: str | None,
-    seed: int,
-    search: bool,
-    seconds: float | None,
-    settings: dict[str, Any],
-) -> Any:
-    """A model of the table in a file, after a search if one is requested."""
-    learner = "auto" if search else None
-    parameters = {"columns": column_kinds(columns), "random_state": seed, "learner": learner, "seconds": seconds}
-    return fit_table(parameters, source, task, **settings)
 
 
 def answers_by_part(
@@ -67,7 +53,8 @@ def labelled_rows(model: Any, source: Any, settings: dict[str, Any]) -> tuple[An
     with spooled(source, stdin=False) as found:
         how = how_to_read(model, found, settings)
         with rereadable(found, how, scan=True) as files:
-            table, labels, _ = labelled_table(files, how)
+            table, column, *_ = table_and_labels(files, how)
+    labels = labels_of(column)
     if not is_classifier(model):
         return table, labels.values
     classes = model.classes_

@@ -137,7 +137,6 @@ def train_command(
 ) -> None:
     """Train a model on a file of any size."""
     from rosenblatt.cli.progress_bar import show_progress
-    from rosenblatt.cli.table_models import train_table
     from rosenblatt.data.formats.byte_sources import spooled
     from rosenblatt.scale.fit_from_files import steps
 
@@ -162,13 +161,16 @@ def train_command(
     with ExitStack() as copies:
         files: Any = source
         if learner in (None, AUTO) and plain:
+            from rosenblatt.cli.table_models import column_kinds
+            from rosenblatt.scale.table_files import fit_table, is_table_source
+
             files = copies.enter_context(spooled(source, stdin=False))  # detecting the format must not consume a pipe
-            if _is_table(files, settings):
+            if is_table_source(files, settings):
+                search = AUTO if learner == AUTO or seconds is not None else None
+                table = {"columns": column_kinds(column or []), "random_state": seed, "learner": search}
                 said = None if task is None else task.value
-                search = learner == AUTO or seconds is not None
                 with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint):
-                    settings |= {**how, "client": client}
-                    model = train_table(files, column or [], said, seed, search, seconds, settings)
+                    model = fit_table({**table, "seconds": seconds}, files, said, client=client, **how, **settings)
                 if files is not source:
                     model.summary_ = replace(model.summary_, source=Path(source).name)
                 _report(model, output, test, as_json)
@@ -224,12 +226,6 @@ def _train_sequences(
     with _interruptible(checkpoint), closing(training):  # type: ignore[type-var]
         show_progress(training, quiet=as_json)
     _report(model, output, test, as_json)
-
-
-def _is_table(source: Any, settings: dict[str, Any]) -> bool:
-    from rosenblatt.scale.table_files import is_table_source
-
-    return is_table_source(source, settings)
 
 
 def _estimator(name: str, epochs: int, order: str, seed: int, parameters: dict[str, Any]) -> Any:

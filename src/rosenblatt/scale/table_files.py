@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from rosenblatt.data.columns.files import label_name, read_table, table_parts
-from rosenblatt.data.columns.labels import Labels, labels_of
+from rosenblatt.data.columns.labels import labels_of
 from rosenblatt.data.columns.values import ColumnValues, as_codes
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs, spooled
@@ -51,12 +51,6 @@ def table_and_labels(source: Any, how: Reading) -> tuple[Any, ColumnValues, str,
     if not rest.columns:
         raise FileError("expected columns beside the label, found none", path)
     return rest, labels, name, absent
-
-
-def labelled_table(source: Any, how: Reading) -> tuple[Any, Labels, str]:
-    """The columns of the files without the label, the labels of rows that have one, and the name of their column."""
-    table, labels, name, _ = table_and_labels(source, how)
-    return table, labels_of(labels), name
 
 
 def fit_table(
@@ -105,7 +99,11 @@ def fit_table(
                 make_engine(client, n_jobs, limit if client is None else memory, deadline),
                 checked_shards(shards, mixing),
             )
-            groups, how = _groups(source, shards, client, settings)
+            if isinstance(source, tuple) and (is_collection(source) or is_arrays(source)):
+                raise ValueError(
+                    "In shards, tables are files or a Dask DataFrame; for a table in memory use the model's fit."
+                )
+            groups, how = groups_of(source, shards, client, settings)
             if checkpoint is not None:
                 refuse_overwriting_inputs(paths_of(groups), [checkpoint])
             name, shown = _label_of(source, groups, how)
@@ -135,12 +133,6 @@ def _refuse_another_search(estimator: Any) -> None:
             "A search limited by seconds may choose another setting in the next run, but a checkpoint has a fixed "
             'setting: search without seconds (learner "auto" alone), or leave out checkpoint and resume.'
         )
-
-
-def _groups(source: Any, shards: int | None, client: Any, settings: dict[str, Any]) -> tuple[list[Any], Reading]:
-    if isinstance(source, tuple) and (is_collection(source) or is_arrays(source)):
-        raise ValueError("In shards, tables are files or a Dask DataFrame; for a table in memory use the model's fit.")
-    return groups_of(source, shards, client, settings)
 
 
 def _label_of(source: Any, groups: list[Any], how: Reading) -> tuple[str, str]:

@@ -167,11 +167,11 @@ class ColumnAccumulator:
             self.names[name] = self.names.get(name, 0) + count
         if len(self.names) <= self.most:
             return
-        self.sample = self._distinct()
+        self.sample = self.distinct_sample()
         kept = sorted(self.names.items(), key=lambda one: (-one[1], one[0]))[: self.most // 2]
         self.names = dict(kept)
 
-    def _distinct(self) -> DistinctSample:
+    def distinct_sample(self) -> DistinctSample:
         """A sample of the different values so far."""
         if self.sample is not None:
             return self.sample
@@ -201,8 +201,8 @@ class ColumnAccumulator:
             both = [name for name in self.dates if name in other.dates]
             self.dates = {name: [*self.dates[name], *other.dates[name]] for name in both}
         if self.sample is not None or other.sample is not None:
-            self.sample = self._distinct()
-            self.sample.join(other._distinct())
+            self.sample = self.distinct_sample()
+            self.sample.join(other.distinct_sample())
         self._count(other.names)
 
     # -- results -------------------------------------------------------------------------------------------------------

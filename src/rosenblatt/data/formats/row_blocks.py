@@ -50,15 +50,17 @@ class RowBlock:
 ParseTask = Callable[[], RowBlock]
 
 
-def parse_tasks(source: Any, how: Reading, size: int = CHUNK_BYTES, longest: int | None = None) -> Iterator[ParseTask]:
+def parse_tasks(
+    source: Any, how: Reading, size: int = CHUNK_BYTES, longest: int | None = None, parse: Any = None
+) -> Iterator[ParseTask]:
     """Split a source into blocks of about `size` bytes, each a task that any thread can run to parse it.
 
-    A line of more than `longest` bytes is refused.
+    A line of more than `longest` bytes is refused. `parse` replaces the parser of lines.
     """
     for path in expand_paths(source):
         before = file_stamps([path]) if path != STDIN else ()
         if how.format in ("svmlight", "text"):
-            parse = _svmlight_block if how.format == "svmlight" else _text_block
+            parse = parse or (_svmlight_block if how.format == "svmlight" else _text_block)
             for chunk in line_chunks(path, size, longest):
                 yield partial(_run_unless_changed, partial(parse, path, how, chunk), path, before)
         else:
@@ -137,14 +139,8 @@ def preview_tasks(
     They are parsed when they are used, and may be refused then. Only for a reading whose first column is not yet known,
     as for `Inventory`.
     """
-    if how.format != "svmlight" or how.zero_based != "auto":
-        yield from parse_tasks(source, how, size, longest)
-        return
-    for path in expand_paths(source):
-        before = file_stamps([path])
-        for chunk in line_chunks(path, size, longest):
-            yield partial(_run_unless_changed, partial(_preview_or_parse, path, how, chunk), path, before)
-        check_unchanged([path], before)
+    preview = how.format == "svmlight" and how.zero_based == "auto"
+    return parse_tasks(source, how, size, longest, _preview_or_parse if preview else None)
 
 
 def _preview_or_parse(path: str, how: Reading, chunk: LineChunk) -> RowBlock | svmlight.LinePreview:

@@ -48,8 +48,10 @@ class TableReport:
         said: dict[str, Any] = {"learner": summary.learner, "seconds": summary.seconds}
         told = None if learner is None else getattr(learner, "report_", None)  # which another package's lacks
         if told is None:
-            outcome, ending = ("fitted", "fitted") if learner is not None else ("no columns", "no column can be used")
-            return cls(outcome=outcome, ending=ending, rows=summary.rows - summary.held_out, **said)
+            said |= {"outcome": "no columns", "ending": "no column can be used"}
+            if learner is not None:
+                said |= {"outcome": "fitted", "ending": "fitted; the learner does not report how it ended"}
+            return cls(rows=summary.rows - summary.held_out, **said)
         said |= {name: value for name, value in vars(told).items() if name in ("epochs", "updates", "errors")}
         return cls(outcome=told.outcome, ending=str(told).partition("\n")[0], rows=told.rows, **said)
 
