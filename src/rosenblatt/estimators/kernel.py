@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.examples import Examples, Facts, read_only
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
+from rosenblatt.estimators.base.fitted_attributes import check_model, check_scheme
 from rosenblatt.estimators.base.fitting import warn
-from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
 from rosenblatt.estimators.base.report import Report
 from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, checked_order
 from rosenblatt.learn.epochs import Source, Training
@@ -110,7 +110,8 @@ class KernelClassifier(EpochClassifier):
         """Nothing to store: the public attributes are computed from the support rows."""
 
     def _check_learned(self) -> None:
-        check_kernel_model(self)
+        check_model(self, KernelModel, KernelState | BudgetState, inputs=self.n_features_in_)
+        check_scheme(self)
 
 
 class KernelPerceptron(KernelClassifier):

@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.class_weight import compute_class_weight
 
 from rosenblatt.data.columns.label_copies import accuracy_alone
+from rosenblatt.data.declared_fields import is_array, is_number, must
 from rosenblatt.data.examples import check_labels
 from rosenblatt.estimators.base.calibration import Calibration, by_class, calibrated
 from rosenblatt.estimators.base.cross_fitting import Half
-from rosenblatt.estimators.base.state_checks import is_array, is_number, must
 from rosenblatt.estimators.base.table_measures import (
     MOST_WEIGHTS,
     SUSPICIOUS,

@@ -28,9 +28,10 @@ from rosenblatt.data.columns.label_copies import is_copy
 from rosenblatt.data.columns.one_hot_categories import MAX_NAMES
 from rosenblatt.data.columns.statistics import ColumnStatistics, statistics
 from rosenblatt.data.columns.values import ColumnValues, first_stray
+from rosenblatt.data.declared_fields import is_count, must
 from rosenblatt.estimators.base.column_checks import check_encoding
+from rosenblatt.estimators.base.fitted_attributes import SHARED, check_attributes
 from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, is_count, must
 
 Array = np.ndarray[Any, Any]
 DROP = "drop"

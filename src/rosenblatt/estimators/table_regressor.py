@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from rosenblatt.data.columns.label_copies import r2_alone
+from rosenblatt.data.declared_fields import is_number, must
 from rosenblatt.estimators.base.cross_fitting import Half
-from rosenblatt.estimators.base.state_checks import is_number, must
 from rosenblatt.estimators.base.table_measures import (
     MOST_WEIGHTS,
     SUSPICIOUS,

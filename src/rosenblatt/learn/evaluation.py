@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import floats
 from rosenblatt.data.examples import Dense, Sparse, gathered, in_pieces, is_narrow, spans
 from rosenblatt.learn.compiled_loops import VisitTask
 from rosenblatt.learn.models import Model, Planes, copy_rows
@@ -71,7 +72,7 @@ class Problem(NamedTuple):
 class Evaluation(NamedTuple):
     """The result of a scan of all rows."""
 
-    lows: Array  # the smallest margin, one per column if columns are separate problems
+    lows: Annotated[Array, floats("columns")]  # the smallest margin, one per column if columns are separate problems
     violations: int  # rows whose margin is below the rule's
     errors: int  # misclassified rows; of labels, those with any label wrong
     loss: float = 0.0  # summed by weight, if it was measured

@@ -24,6 +24,7 @@ from rosenblatt.data.columns.frames import Table
 from rosenblatt.data.columns.held_out import row_hashes
 from rosenblatt.data.columns.numbers import Moments
 from rosenblatt.data.columns.values import ColumnValues, as_codes, as_numbers, written
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.examples import Examples, Sparse
 from rosenblatt.data.formats.byte_sources import (
     CHUNK_BYTES,
@@ -355,6 +356,13 @@ class AskTraining:
         if self.scale is not None:
             target = target * self.scale.deviation + self.scale.mean
         return self.question(TrainingRows(X, target, None))
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """Sums that are numbers."""
+        must(isinstance(answer, tuple), "sums over rows")
+        told = [one for one in answer if one is not None]
+        must(all(isinstance(one, int | float | np.ndarray) for one in told), "numbers")
+        must(not any(np.isnan(one).any() for one in told), "numbers, found NaN")
 
 
 def learned_from(

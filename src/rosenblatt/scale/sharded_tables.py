@@ -17,7 +17,6 @@ from typing import Any
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.estimators.base.fitting import RowsWanted
-from rosenblatt.estimators.base.state_checks import must
 from rosenblatt.estimators.base.table_model import TrainingRows
 from rosenblatt.estimators.table_regressor import TableRegressor
 from rosenblatt.scale.checkpoints import Checkpoint
@@ -31,9 +30,7 @@ from rosenblatt.scale.large_tables import (
     prepared,
     target_scale,
 )
-from rosenblatt.scale.shard_answer_checks import check_survey_of_table
 from rosenblatt.scale.sharded_source import Engine, ShardedRows, ShardSource, Threads, check_fits, cut_source
-from rosenblatt.scale.shards import Shard
 from rosenblatt.scale.table_shards import AskRemoval, AskSurvey, EncodedTable, TableGroups, as_table_shards, group_key
 
 
@@ -62,7 +59,7 @@ class TableTraining:
         numbered = TableGroups(how, min(CHUNK_BYTES, self.memory // PART), label, places)
         survey = new_survey(estimator, label, kinds, self.memory)
         question = AskSurvey(numbered, copy.deepcopy(survey))
-        for group, found in zip(groups, self.engine.round(question, groups, check_survey_of_table), strict=True):
+        for group, found in zip(groups, self.engine.round(question, groups), strict=True):
             survey.join(found, group.name)
         survey.check(groups[0].name)
         ready = prepared(estimator, survey, task, kinds)
@@ -90,12 +87,8 @@ class TableTraining:
     def _remove(self, groups: list[Any], how: EncodedTable) -> None:
         """Remove the caches of encoded rows; `rosenblatt cache` lists those that a lost worker left."""
         with suppress(OSError):
-            for _ in self.engine.round(AskRemoval(how), groups, _check_removed):
+            for _ in self.engine.round(AskRemoval(how), groups):
                 pass
-
-
-def _check_removed(answer: Any, shard: Shard) -> None:
-    must(answer is True, "that a cache is removed")
 
 
 @dataclass(frozen=True)

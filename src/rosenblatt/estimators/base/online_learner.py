@@ -17,21 +17,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.examples import NARROW, Dense, Examples, Facts, Sparse, radius2, read_only
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
-from rosenblatt.estimators.base.fitting import check_width, train, validated
-from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows
-from rosenblatt.estimators.base.report import Report, scanned
-from rosenblatt.estimators.base.state_checks import (
+from rosenblatt.estimators.base.fitted_attributes import (
     SHARED,
     check_assigned,
     check_attributes,
-    check_online,
-    must,
+    check_linear,
     planes_now,
     protect,
 )
+from rosenblatt.estimators.base.fitting import check_width, train, validated
+from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows
+from rosenblatt.estimators.base.report import Report, scanned
 from rosenblatt.learn.epochs import InMemory, Source, Training
 from rosenblatt.learn.evaluation import Measure
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
@@ -421,7 +421,7 @@ class OnlineLearner(CallbackSupportMixin, BaseEstimator):
 
     def _check_learned(self) -> None:
         must("_state" in vars(self) or isinstance(self._kept, Planes | VotedPlanes), "planes or votes without a state")
-        check_online(self, self._width(), self._plan().rule.order == 2)
+        check_linear(self, self._width(), self._plan().rule.order == 2)
 
     def _width(self) -> int:
         """The number of features of the planes."""

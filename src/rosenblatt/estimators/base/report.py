@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import must, verify
 from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import EpochRecord, Source, Training, frozen, thinned
@@ -188,6 +189,17 @@ class Scan:
             evaluate_both(problem, planes.one(k), None if last is None else last.one(k), *how)
             for k, problem in enumerate(tasks)
         ]
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """A scan of each machine, and one of its last iterate or None."""
+        planes = self.planes
+        count = planes.scheme.machines(planes.classes)
+        must(isinstance(answer, list) and len(answer) in (0, count), f"{count} scans")
+        must(all(isinstance(pair, tuple) and len(pair) == 2 for pair in answer), "two scans of each machine")
+        for one in [one for kept, last in answer for one in ((kept,) if last is None else (kept, last))]:
+            verify(one, Evaluation)
+            must(one.lows.size in (1, planes.classes) and not np.isnan(one.lows).any(), "the smallest margins")
+            must(max(one.violations, one.errors) <= rows, f"at most {rows:,} rows")
 
 
 def scan(source: Source, rule: Rule, planes: Planes) -> list[Evaluation]:

@@ -23,12 +23,13 @@ from rosenblatt.data.columns.encoding import ParsedColumn, encoded, learned
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.examples import check_no_trailing_nul, is_missing, unrounded
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.column_checks import check_fourier
 from rosenblatt.estimators.base.cross_fitting import Candidates, Half, halves
+from rosenblatt.estimators.base.fitted_attributes import SHARED, check_attributes
 from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, must
 from rosenblatt.estimators.base.table_measures import planes_of
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import DROP, TableEncoder

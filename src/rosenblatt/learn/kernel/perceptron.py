@@ -15,12 +15,24 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import (
+    Rows,
+    Size,
+    doubles,
+    floats,
+    instance,
+    integers,
+    is_array,
+    is_count,
+    must,
+    one_of,
+)
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.counters import Count
@@ -155,12 +167,19 @@ class KernelModel:
     """A trained model: support rows and their coefficients, or for a vote the history of all updates."""
 
     kernel: Kernel
-    support: Any
-    coef: Array  # (S, columns)
+    support: Annotated[Any, Rows("rows", "inputs")]
+    coef: Annotated[Array, floats("rows", "planes")]
     scheme: Scheme
-    classes: int
+    classes: Annotated[int, Size("classes")]
     histories: tuple[UpdateHistory, ...] = ()
-    rows: Array | None = None  # the number of each support row in X; without them, the order is that of X
+    rows: Annotated[Array | None, integers("rows")] = None  # of each support row in X; None: in the order of X
+
+    def check(self, planes: int) -> None:
+        """As many planes as the scheme has; histories, if any, that start at zero."""
+        must(planes == self.scheme.planes(self.classes), "as many planes as the classes need")
+        several, K = (1, planes) if self.scheme.joint else (planes, 1)
+        must(len(self.histories) in (0, several), "histories")
+        must(all(one.coef.shape == (K, 0) and one.support is None for one in self.histories), "a start at zero")
 
     @property
     def width(self) -> int:
@@ -218,26 +237,37 @@ class KernelState:
 
     kernel: Kernel
     scheme: Scheme
-    keep: str
-    classes: int
+    keep: Annotated[str, one_of("last", "average", "vote")]
+    classes: Annotated[int, Size("classes")]
     support: GrowingRows
     seed: int
-    beta: Array  # (S, columns)
-    total: Array  # Σ clock·step
-    clocks: Array  # visits of each column, a row of weight s counting as s; a single one for "multinomial"
+    beta: Annotated[Array, doubles("rows", "planes")]
+    total: Annotated[Array, doubles("rows", "planes")]  # Σ clock·step
+    clocks: Annotated[Array, doubles("clocks")]  # visits of each column, or of all for "multinomial", by weight
     epoch: int = 0
     updates: int = 0
     reach2: float = 0.0  # max K(x, x)
     whole: bool = True  # all row weights so far were whole numbers
     computed: int = 0  # kernel values between rows and support rows computed so far
-    slots: dict[bytes, int] = field(default_factory=dict)  # the index of a row in the support, by its digest
-    log: tuple[Array, ...] = ()  # (support, column, step, clock, share) of every step, for the vote
-    dtype: Any = np.float64
-    rows: Any = None  # the number of each support row in the X that it came with; -1 where a model file has none
+    slots: Annotated[dict[bytes, int], instance(dict)] = field(default_factory=dict)  # of a row, by its digest
+    log: Annotated[tuple[Array, ...], instance(tuple)] = ()  # (support, column, step, clock, share) of every step
+    dtype: Annotated[Any, one_of(np.float32, np.float64)] = np.float64
+    rows: Annotated[Any, integers("rows")] = None  # the number of each support row in the X that it came with, or −1
 
     def __post_init__(self) -> None:
         if self.rows is None:
             self.rows = np.full(self.beta.shape[0], -1)
+
+    def check(self, rows: int, planes: int, clocks: int) -> None:
+        """As many planes as the scheme has, and entries of its support and columns."""
+        must(planes == self.scheme.planes(self.classes), "as many planes as the classes need")
+        must(clocks == (1 if self.scheme.joint else planes), "clocks")
+        for key, slot in self.slots.items():
+            must(isinstance(key, bytes) and is_count(slot) and slot < rows, "places of support rows")
+        for part in self.log:
+            must(is_array(part, (part.shape[0], 5)) and part.dtype == np.float64, "a log")
+            for entries, most in zip(part.T[:2].astype(np.int64), (rows, planes), strict=True):
+                must(not entries.size or (entries.min() >= 0 and entries.max() < most), "log entries")
 
     def copy(self) -> KernelState:
         """An independent copy."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
-from rosenblatt.learn.online.companions import Array, Companion, Mean, Weights, is_shaped
+from rosenblatt.data.declared_fields import doubles
+from rosenblatt.learn.online.companions import Array, Companion, Mean, Weights
 
 
 @dataclass
@@ -17,8 +18,8 @@ class L1Debt(Companion):
     See `stochastic_visits`, which writes to both.
     """
 
-    pulled: Array
-    owed: Array
+    pulled: Annotated[Array, doubles("height", "width")]
+    owed: Annotated[Array, doubles("K")]
 
     @classmethod
     def zeros(cls, weights: Weights) -> L1Debt:
@@ -37,7 +38,3 @@ class L1Debt(Companion):
     def mixed(mean: Mean) -> L1Debt:
         """The mean of the debts of all shards."""
         return L1Debt(mean("pulled"), mean("owed"))
-
-    def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """Debts in double, shaped like the weights."""
-        return None if is_shaped(self, shape, K, np.float64) else f"debts of shape {shape} in float64"

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import is_count, must
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, rows_per_call, spans, values_per_row
 from rosenblatt.learn.compiled_loops import sweep
 from rosenblatt.learn.counters import Count
@@ -160,6 +161,10 @@ class Errors:
             return evaluate(problem, self.kept, self.rule).violations
         return wrong(problem, self.kept, examples.target.ndim == 2)[0]
 
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """At most all rows."""
+        must(is_count(answer) and answer <= rows, f"at most {rows:,} errors")
+
 
 def errors_in(source: Source, kept: Any, rule: Rule | None = None) -> int:
     """How many rows of all parts a model misclassifies."""
@@ -185,6 +190,10 @@ class Clean:
             for planes, problem in zip(self.planes, problems(examples, self.scheme, self.classes), strict=True)
             if planes is not None and problem.size
         )
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """Yes or no."""
+        must(isinstance(answer, bool), "yes or no")
 
 
 # -- epochs ----------------------------------------------------------------------------------------------------------
