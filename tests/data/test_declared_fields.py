@@ -9,16 +9,16 @@ import scipy.sparse as sp
 
 from rosenblatt.data.declared_fields import (
     AMOUNT,
-    Rows,
-    Size,
     at_least,
     doubles,
     floats,
     instance,
     integers,
+    matrix,
     must,
     one_of,
     singles,
+    size,
     verify,
 )
 
@@ -32,7 +32,7 @@ class Steps(NamedTuple):
 
 @dataclass
 class Log:
-    rows: Annotated[Any, Rows("n", "d")]
+    rows: Annotated[Any, matrix("n", "d")]
     steps: Steps
 
 
@@ -42,7 +42,7 @@ class Model:
     coef: Annotated[Array, floats("K", "d")]
     matrices: Annotated[Array, singles("K", "d+1", "d+1")]
     logs: tuple[Log, ...]
-    classes: Annotated[int, Size("K")]
+    classes: Annotated[int, size("K")]
     keep: Annotated[str, one_of("last", "vote")] = "last"
     budget: Annotated[int, at_least(1)] = 1
     errors: Annotated[float, AMOUNT] = np.inf

@@ -10,19 +10,18 @@ A model file may be forged, and a worker may send anything, but compiled code re
     Annotated[…, form]  is what the form says, such as `floats("K", "d")` or `one_of("last", "average")`
 
 Sizes have names, and a name is one number throughout a record and the records within it: two arrays declared with "K"
-have equally many rows. "d+1" is one more than d. Relations between fields are checked by the record's method `check`,
-whose parameters are names of sizes.
+have equally many rows. "d+1" is one more than d. Names that a record or an item of a list adds are its own. Relations
+between fields are checked by the record's method `check`, whose parameters are names of sizes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,8 +30,9 @@ from rosenblatt.data.sparse_checks import well_formed
 
 Array = np.ndarray[Any, Any]
 Sizes = dict[str, int]
+Check = Callable[[Any, Sizes, str], None]
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-INTEGERS = tuple(map(np.dtype, ("int64", "int32", "int16", "int8")))
+SIGNED = tuple(map(np.dtype, ("int64", "int32", "int16", "int8")))
 MOST_COUNT = 1 << 63  # compiled code takes counts as 64-bit integers
 
 
@@ -86,27 +86,43 @@ def verify(value: Any, kind: Any, **sizes: int) -> None:
     _verify_fields(value, sizes)
 
 
-def _verify_fields(record: Any, sizes: Sizes) -> None:
+def _verify_fields(record: Any, sizes: Sizes, name: str = "") -> None:
     """`sizes` are changed: a name that is new gets the size of the first array that has it."""
     kind: Any = type(record)
-    shapes, values, relations = _declaration(kind)
-    for name, form in shapes:
-        form.measure(getattr(record, name), sizes, name)
-    for name, form in values:
-        form.check(getattr(record, name), sizes, name)
+    checks, relations = _declaration(kind)
+    for name, check in checks:
+        check(getattr(record, name), sizes, name)
     if relations is not None:
         record.check(*(sizes[name] for name in relations))
 
 
 @cache
-def _declaration(kind: Any) -> tuple[list[tuple[str, Form]], list[tuple[str, Form]], list[str] | None]:
-    """The fields of a record whose sizes are measured first, those that are checked then, the parameters of `check`."""
+def _declaration(kind: Any) -> tuple[list[tuple[str, Check]], list[str] | None]:
+    """The checks of a record's fields, those of sizes first, and the parameters of its method `check`."""
     hints = get_type_hints(kind, include_extras=True).items()
     forms = [(name, _form(hint)) for name, hint in hints if ClassVar not in (hint, get_origin(hint))]
-    measured = [(name, form) for name, form in forms if type(form).measure is not Form.measure]
-    checked = [(name, form) for name, form in forms if type(form).check is not Form.check]
+    checks = [(name, form[k]) for k in range(2) for name, form in forms]
     relations = list(signature(kind.check).parameters)[1:] if "check" in dir(kind) else None
-    return measured, checked, relations
+    return [(name, check) for name, check in checks if check is not None], relations
+
+
+# -- forms -----------------------------------------------------------------------------------------------------------
+
+
+class Form(NamedTuple):
+    """What a field may hold.
+
+    `measure` refuses other sizes than those known so far, and adds new ones; `check` is called when all are known.
+    """
+
+    measure: Check | None = None
+    check: Check | None = None
+
+    def __call__(self, value: Any, sizes: Sizes, name: str) -> None:
+        """Refuse other values."""
+        for part in self:
+            if part is not None:
+                part(value, sizes, name)
 
 
 def _form(hint: Any) -> Form:
@@ -115,194 +131,132 @@ def _form(hint: Any) -> Form:
         return PLAIN[hint]
     if origin is Annotated:
         kind, form = inner
-        return Maybe(form) if NoneType in get_args(kind) else form
+        return _or_none(form) if NoneType in get_args(kind) else form
     if origin in (Union, UnionType) and len(inner) == 2 and inner[1] is NoneType:
-        return Maybe(_form(inner[0]))
+        return _or_none(_form(inner[0]))
     if origin is list or (origin is tuple and inner[1:] == (...,)):
-        return Each(origin, _form(inner[0]))
+        return _each(origin, _form(inner[0]))
     if isinstance(hint, type):
-        return Nested(hint)
+        return _of_type(hint, _verify_fields)
     raise TypeError(f"{hint} does not say what a field may hold")
 
 
-# -- forms -----------------------------------------------------------------------------------------------------------
+def _or_none(form: Form) -> Form:
+    """None, or a value of the form."""
+
+    def unless_none(check: Check | None) -> Check | None:
+        return check and (lambda value, sizes, name: None if value is None else check(value, sizes, name))
+
+    return Form(unless_none(form.measure), unless_none(form.check))
 
 
-class Form:
-    """What a field may hold."""
+def _each(kind: type, form: Form) -> Form:
+    """A list or a tuple of values of a form."""
 
-    def measure(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Refuse other shapes than the sizes known so far, and add those that are new."""
+    def check(value: Any, sizes: Sizes, name: str) -> None:
+        for item in value:
+            form(item, dict(sizes), name)
 
-    def check(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Refuse other values, when all sizes of the record are known."""
+    return _of_type(kind, check)
 
 
-@dataclass(frozen=True)
-class SuchThat(Form):
+def _of_type(kind: type, inside: Check) -> Form:
+    """Values of a type, and what is inside."""
+
+    def check(value: Any, sizes: Sizes, name: str) -> None:
+        if not isinstance(value, kind):
+            raise ValueError(f"expected {name}: a {kind.__name__}, found {type(value).__name__}")
+        inside(value, dict(sizes), name)
+
+    return Form(check=check)
+
+
+def such_that(holds: Callable[[Any], Any], what: str) -> Form:
     """Values of which this holds."""
 
-    holds: Callable[[Any], Any]
-    what: str
+    def check(value: Any, sizes: Sizes, name: str) -> None:
+        if not holds(value):
+            raise ValueError(f"expected {name}: {what}, found {type(value).__name__}")
 
-    def check(self, value: Any, sizes: Sizes, name: str) -> None:
-        """It holds."""
-        if not self.holds(value):
-            raise ValueError(f"expected {name}: {self.what}, found {type(value).__name__}")
+    return Form(check=check)
 
 
 def one_of(*values: Any) -> Form:
     """One of these values."""
-    return SuchThat(lambda value: value in values, f"one of {values}")
+    return such_that(lambda value: value in values, f"one of {values}")
 
 
 def at_least(least: int) -> Form:
     """A whole number."""
-    return SuchThat(lambda value: is_count(value, least), f"a whole number, at least {least}")
+    return such_that(lambda value: is_count(value, least), f"a whole number, at least {least}")
 
 
 def instance(kind: Any) -> Form:
     """Of this type, and not verified further."""
-    return SuchThat(lambda value: isinstance(value, kind), f"a {kind}")
+    return such_that(lambda value: isinstance(value, kind), f"a {kind}")
 
 
-AMOUNT = SuchThat(is_amount, "a number, at least 0")
+AMOUNT = such_that(is_amount, "a number, at least 0")
 PLAIN: dict[Any, Form] = {
     Any: Form(),
-    bool: SuchThat(lambda value: isinstance(value, bool), "True or False"),
-    str: SuchThat(lambda value: isinstance(value, str), "text"),
+    bool: such_that(lambda value: isinstance(value, bool), "True or False"),
+    str: such_that(lambda value: isinstance(value, str), "text"),
     int: at_least(0),
-    float: SuchThat(is_number, "a finite number"),
+    float: such_that(is_number, "a finite number"),
 }
 
 
-class Size(Form):
+def size(which: str) -> Form:
     """A whole number that is the size of this name."""
 
-    def __init__(self, which: str) -> None:
-        self.which = which
+    def measure(value: Any, sizes: Sizes, name: str) -> None:
+        must(is_count(value, 1) and sizes.setdefault(which, int(value)) == value, f"{name}: a number that fits")
 
-    def measure(self, value: Any, sizes: Sizes, name: str) -> None:
-        """A number that agrees with the size."""
-        must(is_count(value, 1) and sizes.setdefault(self.which, int(value)) == value, f"{name}: a number that fits")
+    return Form(measure)
 
 
-class Shaped(Form):
+def shaped(dtypes: tuple[Any, ...], *shape: str, below: str | None = None) -> Form:
     """Arrays of one of these dtypes, and of this shape in names of sizes; indices are `below` a size."""
+    wanted = [(one.partition("+")[0], int(one.partition("+")[2] or 0)) for one in shape]
 
-    def __init__(self, dtypes: tuple[Any, ...], shape: tuple[str, ...], below: str | None = None) -> None:
-        self.dtypes, self.below = dtypes, below
-        parts = [size.partition("+") for size in shape]
-        self.shape = [(name, int(more or 0)) for name, _, more in parts]
-
-    def measure(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Of a valid dtype and shape."""
-        good = isinstance(value, np.ndarray) and value.dtype in self.dtypes and value.ndim == len(self.shape)
-        for k in range(len(self.shape) if good else 0):
-            size, more = self.shape[k]
-            found = value.shape[k] - more
-            good = good and sizes.setdefault(size, found) == found >= 0
+    def measure(value: Any, sizes: Sizes, name: str) -> None:
+        good = isinstance(value, np.ndarray) and value.dtype in dtypes and value.ndim == len(wanted)
+        shape: tuple[int, ...] = value.shape if good else ()
+        for (which, more), found in zip(wanted, shape, strict=False):
+            good = good and sizes.setdefault(which, found - more) == found - more >= 0
         if not good:
-            wanted = " × ".join(str(sizes[size] + more) if size in sizes else "any" for size, more in self.shape)
-            raise ValueError(
-                f"expected {name}: {wanted} of {' or '.join(map(str, self.dtypes))}, found {_shown(value)}"
-            )
+            known = " × ".join(str(sizes[which] + more) if which in sizes else "any" for which, more in wanted)
+            shown = f"{' × '.join(map(str, value.shape))} of {value.dtype}" if isinstance(value, np.ndarray) else None
+            kinds = " or ".join(map(str, dtypes))
+            raise ValueError(f"expected {name}: {known} of {kinds}, found {shown or type(value).__name__}")
 
-    def check(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Indices within their range."""
-        if self.below is not None and value.size:
-            must(value.min() >= 0 and int(value.max()) < sizes[self.below], f"{name} below {sizes[self.below]}")
+    def check(value: Any, sizes: Sizes, name: str) -> None:
+        if value.size and not (value.min() >= 0 and int(value.max()) < sizes[str(below)]):
+            raise ValueError(f"expected {name} below {sizes[str(below)]}")
 
-
-def _shown(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return f"{' × '.join(map(str, value.shape))} of {value.dtype}"
-    return type(value).__name__
+    return Form(measure, None if below is None else check)
 
 
-def floats(*shape: str) -> Form:
-    """Arrays of float32 or float64."""
-    return Shaped((DOUBLE, SINGLE), shape)
-
-
-def singles(*shape: str) -> Form:
-    """Arrays of float32."""
-    return Shaped((SINGLE,), shape)
-
-
-def doubles(*shape: str) -> Form:
-    """Arrays of float64."""
-    return Shaped((DOUBLE,), shape)
+floats, singles, doubles = partial(shaped, (DOUBLE, SINGLE)), partial(shaped, (SINGLE,)), partial(shaped, (DOUBLE,))
 
 
 def integers(*shape: str, below: str | None = None, dtype: Any = None) -> Form:
     """Arrays of signed integers of any width, or of this dtype; those that are indices are `below` a size."""
-    return Shaped(INTEGERS if dtype is None else (np.dtype(dtype),), shape, below)
+    return shaped(SIGNED if dtype is None else (np.dtype(dtype),), *shape, below=below)
 
 
-@dataclass(frozen=True)
-class Rows(Form):
-    """`n` rows of `d` features, in an array or a CSR matrix, or one after another in a tuple of these."""
+def matrix(n: str, d: str) -> Form:
+    """Rows of features, in an array or a CSR matrix, or one after another in a tuple of these."""
 
-    n: str
-    d: str
-
-    def measure(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Rows that compiled code may read."""
+    def measure(value: Any, sizes: Sizes, name: str) -> None:
         parts = value if isinstance(value, tuple) else (value,)
         for part in parts:
-            sparse = sp.issparse(part) and part.format == "csr"
-            must(sparse or isinstance(part, np.ndarray), f"{name}: rows in an array or a CSR matrix")
+            csr = sp.issparse(part) and part.format == "csr"
+            must(csr or isinstance(part, np.ndarray), f"{name}: rows in an array or a CSR matrix")
             must(part.ndim == 2 and part.dtype in (SINGLE, DOUBLE), f"{name}: rows of float32 or float64")
-            must(sizes.setdefault(self.d, part.shape[1]) == part.shape[1], f"{name}: rows of {sizes[self.d]} features")
+            must(sizes.setdefault(d, part.shape[1]) == part.shape[1], f"{name}: rows of {sizes[d]} features")
             well_formed(part, name)
         count = sum(part.shape[0] for part in parts)
-        must(parts and sizes.setdefault(self.n, count) == count, f"{name}: {sizes.get(self.n)} rows")
+        must(parts and sizes.setdefault(n, count) == count, f"{name}: {sizes.get(n)} rows")
 
-
-class Nested(Form):
-    """A record."""
-
-    def __init__(self, kind: type) -> None:
-        self.kind = kind
-
-    def check(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Verified with the sizes known so far; what it adds is its own."""
-        must(isinstance(value, self.kind), f"{name}: a {self.kind.__name__}, found {type(value).__name__}")
-        _verify_fields(value, dict(sizes))
-
-
-@dataclass(frozen=True)
-class Maybe(Form):
-    """None, or a value of this form."""
-
-    form: Form
-
-    def measure(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Unless it is None."""
-        if value is not None:
-            self.form.measure(value, sizes, name)
-
-    def check(self, value: Any, sizes: Sizes, name: str) -> None:
-        """Unless it is None."""
-        if value is not None:
-            self.form.check(value, sizes, name)
-
-
-@dataclass(frozen=True)
-class Each(Form):
-    """A list or a tuple of values of this form."""
-
-    kind: type
-    form: Form
-
-    def measure(self, value: Any, sizes: Sizes, name: str) -> None:
-        """All items."""
-        must(isinstance(value, self.kind), f"{name}: a {self.kind.__name__}, found {type(value).__name__}")
-        for item in value:
-            self.form.measure(item, sizes, name)
-
-    def check(self, value: Any, sizes: Sizes, name: str) -> None:
-        """All items."""
-        for item in value:
-            self.form.check(item, sizes, name)
+    return Form(measure)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.declared_fields import SuchThat
+from rosenblatt.data.declared_fields import such_that
 
 
 class Count(IntEnum):
@@ -53,4 +53,4 @@ def _is_between_passes(tally: Any) -> bool:
     )
 
 
-TALLY = SuchThat(_is_between_passes, "finite counters between two passes")
+TALLY = such_that(_is_between_passes, "finite counters between two passes")

@@ -49,7 +49,7 @@ from rosenblatt.learn.online.companions import Weights
 from rosenblatt.learn.online.penalty_debt import L1Debt
 from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver, Plan
 from rosenblatt.learn.online.state import Machine, State
-from rosenblatt.learn.overflow import check_state, has_finite_range
+from rosenblatt.learn.overflow import all_finite, check_state
 
 Array = np.ndarray[Any, Any]
 MIXINGS = ("uniform", "mistakes")
@@ -243,10 +243,8 @@ def _check_pass(machine: Machine, before: Machine, keep: str) -> None:
     must(type(machine.covariance) is type(before.covariance), "the same covariance")
     must(machine.average is not None or keep != "average", "the sums of an average")
     must(machine.debt is not None or before.debt is None, "the debts of a penalty")  # the first pass may create them
-    arrays = (*machine.arrays, machine.tally, machine.moves)
-    must(all(map(has_finite_range, arrays)), "finite weights, found NaN or infinity")
-    counts = (Count.CLOCK, Count.UPDATES)
-    must(all(machine.tally[k] >= before.tally[k] for k in counts), "counts that do not decrease")
+    must(all_finite(*machine.arrays, machine.moves), "finite weights, found NaN or infinity")
+    must(all(machine.tally[k] >= before.tally[k] for k in (Count.CLOCK, Count.UPDATES)), "counts that do not decrease")
     if machine.covariance is not None:
         diagonal = machine.covariance.variances
         variances = machine.covariance.arrays if diagonal is None else (diagonal,)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.declared_fields import Rows, Size, doubles, floats, integers, must
+from rosenblatt.data.declared_fields import doubles, floats, integers, matrix, must, size
 from rosenblatt.data.examples import (
     VALUES_AT_ONCE,
     Dense,
@@ -62,7 +62,7 @@ class Planes:
     coef: Annotated[Array, floats("planes", "d")]
     intercept: Annotated[Array, floats("planes")]
     scheme: Scheme
-    classes: Annotated[int, Size("classes")]
+    classes: Annotated[int, size("classes")]
 
     def check(self, planes: int) -> None:
         """As many planes as the scheme has."""
@@ -153,7 +153,7 @@ def _vote_many(
 class UpdateHistory:
     """Every update of one machine: w after k updates is the initial w + Σ step·x̂, and survives until the next one."""
 
-    support: Annotated[Any | None, Rows("rows", "d")]  # the rows that made updates; None where another record has them
+    support: Annotated[Any | None, matrix("rows", "d")]  # the rows that made updates; None: in another record
     which: Annotated[Array, integers("updates", below="rows")]  # the row of `support`, numbered over a tuple
     columns: Annotated[Array, integers("updates", below="K")]
     steps: Annotated[Array, doubles("updates")]
@@ -270,7 +270,7 @@ class VotedPlanes:
 
     histories: tuple[UpdateHistory, ...]
     scheme: Scheme
-    classes: Annotated[int, Size("classes")]
+    classes: Annotated[int, size("classes")]
 
     def check(self) -> None:
         """A history per machine, with its rows."""

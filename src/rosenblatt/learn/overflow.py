@@ -42,11 +42,6 @@ def _is_finite(array: Array) -> bool:
         return math.isfinite(array.sum()) or bool(np.isfinite(array).all())
 
 
-def has_finite_range(array: Array) -> bool:
-    """The same of one array: the extremes show it, without another array."""
-    return not array.size or bool(math.isfinite(array.min()) and math.isfinite(array.max()))
-
-
 def check_scores(scores: Array) -> Array:
     """The scores, unless one of them overflowed."""
     if not all_finite(scores):

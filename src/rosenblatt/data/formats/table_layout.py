@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.declared_fields import SuchThat, must
+from rosenblatt.data.declared_fields import must, such_that
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.hashed_text import murmur
 from rosenblatt.data.formats.table_batches import Batch, arrow_errors_as_file_errors, batches, import_pyarrow
@@ -164,7 +164,7 @@ def _to_strings(column: Any) -> list[str]:
 # -- scanning columns ------------------------------------------------------------------------------------------------
 
 
-PLACE = SuchThat(lambda first: isinstance(first, tuple) and len(first) == 3, "where a name is")
+PLACE = such_that(lambda first: isinstance(first, tuple) and len(first) == 3, "where a name is")
 
 
 @dataclass

@@ -6,6 +6,7 @@ themselves (`data.declared_fields`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,29 +21,26 @@ from rosenblatt.learn.online.state import State
 from rosenblatt.learn.schemes import REST, TWO
 
 Array = np.ndarray[Any, Any]
-# Attributes that `check_attributes` checks; each estimator adds its own in `STORED`, which is all that a file may set.
-SHARED = {"n_features_in_", "feature_names_in_", "classes_", "_by_labels", "report_", "n_iter_", "reading_"}
+# What a model file may set, and `check_attributes` checks; each estimator adds its own in `STORED`.
+ATTRIBUTES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "n_features_in_": (lambda d: is_count(d, 1), "a number of features"),
+    "classes_": (lambda names: isinstance(names, np.ndarray) and names.ndim == 1 and names.size, "names of classes"),
+    "_by_labels": (lambda flag: isinstance(flag, bool | np.bool_), "whether labels come by indicator"),
+    "report_": (lambda one: one is None or (isinstance(one, Report | ProbeReport) and str(one)), "a report"),
+    "n_iter_": (is_count, "a number of epochs"),
+}
+SHARED = {*ATTRIBUTES, "feature_names_in_", "reading_"}
 
 
 def check_attributes(model: Any) -> None:
     """The attributes that estimators share, if present: features and their names, classes, the report."""
     held = vars(model)
-    if "n_features_in_" in held:
-        must(is_count(held["n_features_in_"], 1), "a number of features")
+    for name, (holds, what) in ATTRIBUTES.items():
+        must(name not in held or holds(held[name]), what)
     if "feature_names_in_" in held:
         names = held["feature_names_in_"]
         must(is_array(names, (held.get("n_features_in_"),), "OU"), "a name for each feature")
         must(all(isinstance(name, str) for name in names.tolist()), "names of features that are text")
-    if "classes_" in held:
-        classes = held["classes_"]
-        must(isinstance(classes, np.ndarray) and classes.ndim == 1 and classes.size, "the names of classes")
-    if "_by_labels" in held:
-        must(isinstance(held["_by_labels"], bool | np.bool_), "whether labels come by indicator")
-    if "report_" in held:
-        report = held["report_"]  # None after from_weights
-        must(report is None or (isinstance(report, Report | ProbeReport) and str(report)), "a report")
-    if "n_iter_" in held:
-        must(is_count(held["n_iter_"]), "a number of epochs")
     if "reading_" in held:
         from rosenblatt.data.formats.reading import Reading  # imports compiled code that rows in memory never need
 
@@ -121,9 +119,7 @@ def assigned(model: Any, name: str, shape: tuple[int, ...]) -> Array:
     array = array if array.ndim == len(shape) else array.reshape(1, *array.shape) if array.ndim < len(shape) else array
     if array.shape != shape or array.dtype.kind not in "fiu":
         raise ValueError(f"{name} is now {_described(value)}: assign real numbers of shape {shape}.")
-    return (
-        array if array.flags.writeable else array.copy()
-    )  # compiled code would be compiled again for read-only arrays
+    return array if array.flags.writeable else array.copy()  # read-only arrays would be compiled for again
 
 
 def is_view_of(value: Any, array: Array) -> bool:

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.declared_fields import Rows, Size, at_least, doubles, integers, must, one_of
+from rosenblatt.data.declared_fields import at_least, doubles, integers, matrix, must, one_of, size
 from rosenblatt.data.examples import Examples, rows_per_call
 from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
@@ -176,7 +176,7 @@ def projectron(block: BudgetBlock, eta: float, inverse: Array, c: Array) -> None
 class BudgetedMachine:
     """One two-class machine with its support."""
 
-    support: Annotated[Any, Rows("rows", "inputs")]
+    support: Annotated[Any, matrix("rows", "inputs")]
     beta: Annotated[Array, doubles("rows")]
     gram: Annotated[Array, doubles("rows", "rows")]  # the kernel matrix of the support, divided by R²
     inverse: Annotated[Array, doubles("inverted", "inverted")]
@@ -194,7 +194,7 @@ class BudgetState:
 
     kernel: Kernel
     scheme: Scheme
-    classes: Annotated[int, Size("classes")]
+    classes: Annotated[int, size("classes")]
     rule: Annotated[str, one_of("forgetron", "projectron++")]
     budget: Annotated[int, at_least(1)]
     eta: float

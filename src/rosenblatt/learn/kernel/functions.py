@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.declared_fields import Rows, SuchThat, must
+from rosenblatt.data.declared_fields import matrix, must, such_that
 from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.kernel.gaussian import gaussian
 from rosenblatt.learn.kernel.sparse_products import sparse_products
@@ -23,7 +23,7 @@ from rosenblatt.learn.models import copy_rows
 Array = np.ndarray[Any, Any]
 COLUMNS_AT_ONCE = 1 << 10  # keeps a block of values in the cache
 MOST_DEGREE = 1 << 31
-KIND = SuchThat(lambda kind: callable(kind) or kind in ("linear", "poly", "rbf"), "a kernel")
+KIND = such_that(lambda kind: callable(kind) or kind in ("linear", "poly", "rbf"), "a kernel")
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class GrowingRows:
 
     def check(self, rows: int, inputs: int) -> None:
         """So many rows of so many features."""
-        Rows("rows", "inputs").measure(self.rows, {"rows": rows, "inputs": inputs}, "support")
+        matrix("rows", "inputs")(self.rows, {"rows": rows, "inputs": inputs}, "support")
 
     def copy(self) -> GrowingRows:
         """The same rows."""

@@ -21,18 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.declared_fields import (
-    Rows,
-    Size,
-    doubles,
-    floats,
-    instance,
-    integers,
-    is_array,
-    is_count,
-    must,
-    one_of,
-)
+from rosenblatt.data.declared_fields import doubles, floats, integers, is_count, matrix, must, one_of, size, such_that
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.counters import Count
@@ -47,6 +36,7 @@ from rosenblatt.learn.tie_rule import rival, wins_tie
 
 Array = np.ndarray[Any, Any]
 BLOCK = 512  # rows per block
+SLOTS = such_that(lambda slots: all(isinstance(key, bytes) and is_count(slots[key]) for key in slots), "places")
 LOG_ROOM = 1 << 12
 VALUES_AT_ONCE = 1 << 22
 VISITS_AT_ONCE = 1 << 13  # per call, so that Ctrl-C works
@@ -167,10 +157,10 @@ class KernelModel:
     """A trained model: support rows and their coefficients, or for a vote the history of all updates."""
 
     kernel: Kernel
-    support: Annotated[Any, Rows("rows", "inputs")]
+    support: Annotated[Any, matrix("rows", "inputs")]
     coef: Annotated[Array, floats("rows", "planes")]
     scheme: Scheme
-    classes: Annotated[int, Size("classes")]
+    classes: Annotated[int, size("classes")]
     histories: tuple[UpdateHistory, ...] = ()
     rows: Annotated[Array | None, integers("rows")] = None  # of each support row in X; None: in the order of X
 
@@ -238,7 +228,7 @@ class KernelState:
     kernel: Kernel
     scheme: Scheme
     keep: Annotated[str, one_of("last", "average", "vote")]
-    classes: Annotated[int, Size("classes")]
+    classes: Annotated[int, size("classes")]
     support: GrowingRows
     seed: int
     beta: Annotated[Array, doubles("rows", "planes")]
@@ -249,8 +239,8 @@ class KernelState:
     reach2: float = 0.0  # max K(x, x)
     whole: bool = True  # all row weights so far were whole numbers
     computed: int = 0  # kernel values between rows and support rows computed so far
-    slots: Annotated[dict[bytes, int], instance(dict)] = field(default_factory=dict)  # of a row, by its digest
-    log: Annotated[tuple[Array, ...], instance(tuple)] = ()  # (support, column, step, clock, share) of every step
+    slots: Annotated[dict[bytes, int], SLOTS] = field(default_factory=dict)  # of a row, by its digest
+    log: tuple[Annotated[Array, doubles("steps", "entries")], ...] = ()  # (support, column, step, clock, share)
     dtype: Annotated[Any, one_of(np.float32, np.float64)] = np.float64
     rows: Annotated[Any, integers("rows")] = None  # the number of each support row in the X that it came with, or −1
 
@@ -259,15 +249,13 @@ class KernelState:
             self.rows = np.full(self.beta.shape[0], -1)
 
     def check(self, rows: int, planes: int, clocks: int) -> None:
-        """As many planes as the scheme has, and entries of its support and columns."""
+        """As many planes as the scheme has, and a log of them and of the support."""
         must(planes == self.scheme.planes(self.classes), "as many planes as the classes need")
         must(clocks == (1 if self.scheme.joint else planes), "clocks")
-        for key, slot in self.slots.items():
-            must(isinstance(key, bytes) and is_count(slot) and slot < rows, "places of support rows")
+        must(all(slot < rows for slot in self.slots.values()), "places of support rows")
         for part in self.log:
-            must(is_array(part, (part.shape[0], 5)) and part.dtype == np.float64, "a log")
-            for entries, most in zip(part.T[:2].astype(np.int64), (rows, planes), strict=True):
-                must(not entries.size or (entries.min() >= 0 and entries.max() < most), "log entries")
+            index = part[:, :2].astype(np.int64)
+            must(part.shape[1] == 5 and (index >= 0).all() and (index < (rows, planes)).all(), "log entries")
 
     def copy(self) -> KernelState:
         """An independent copy."""

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.declared_fields import Size, at_least, floats, must
+from rosenblatt.data.declared_fields import at_least, floats, must, size
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Sparse
 from rosenblatt.data.sparse_checks import well_formed
@@ -140,7 +140,7 @@ class Layer:
 class Architecture:
     """The fixed part of a network: its layers, the output layer last, and its loss."""
 
-    inputs: Annotated[int, Size("d")]
+    inputs: Annotated[int, size("d")]
     layers: tuple[Layer, ...]
     loss: str  # "cross-entropy" or "squared"
     alpha: float = 0.0  # adds ½·alpha·‖W‖² to the mean loss, without biases

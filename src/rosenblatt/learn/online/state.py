@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rosenblatt.data.declared_fields import Size, doubles, floats, must, one_of
+from rosenblatt.data.declared_fields import doubles, floats, must, one_of, size
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
@@ -104,7 +104,7 @@ class State:
     machines: list[Machine]
     scheme: Scheme
     keep: Annotated[str, one_of("last", "average", "pocket", "vote")]
-    classes: Annotated[int, Size("classes")]
+    classes: Annotated[int, size("classes")]
     seed: int
     epoch: int = 0
     radius2: float = 0.0

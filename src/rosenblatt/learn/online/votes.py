@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.data.declared_fields import Rows, floats, instance
+from rosenblatt.data.declared_fields import floats, instance, matrix
 from rosenblatt.learn.models import UpdateHistory, stacked
 from rosenblatt.learn.online.companions import Array, Companion, Weights
 from rosenblatt.learn.online.first_order import UpdateLog
@@ -20,7 +20,7 @@ NO_LOG = UpdateLog(np.zeros(0, np.uint64), np.zeros(0, np.int32), NONE, NONE, NO
 class LoggedUpdates(NamedTuple):
     """A batch of logged updates."""
 
-    support: Annotated[Any, Rows("rows", "d")]  # the rows that made them
+    support: Annotated[Any, matrix("rows", "d")]  # the rows that made them
     log: UpdateLog  # its rows are indices into `support`
     bias: Annotated[float, instance(float)]  # what a step of 1 adds to b
 

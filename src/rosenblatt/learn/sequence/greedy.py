@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import exactly
-from rosenblatt.data.declared_fields import Size, integers, singles
+from rosenblatt.data.declared_fields import integers, singles, size
 from rosenblatt.data.examples import Sparse
 from rosenblatt.data.sequences.sentences import Sentences
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
@@ -133,8 +133,8 @@ class GreedyModel:
 
     slots: Annotated[Array, integers("places", below="rows", dtype=np.uint32)]
     rows: Annotated[Array, singles("rows", "width")]
-    n_features: Annotated[int, Size("d")]
-    tags: Annotated[int, Size("tags")]
+    n_features: Annotated[int, size("d")]
+    tags: Annotated[int, size("tags")]
 
     def check(self) -> None:
         """Rows of weights."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rosenblatt.data.declared_fields import SuchThat, doubles, integers, is_array, must, one_of, singles
+from rosenblatt.data.declared_fields import doubles, integers, is_array, must, one_of, singles, such_that
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Facts, rows_per_call
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows
@@ -42,7 +42,7 @@ def _is_tally(tally: Any) -> bool:
     return good and bool(np.isfinite(tally).all() and (tally >= 0).all())
 
 
-TALLY = SuchThat(_is_tally, "finite counters")
+TALLY = such_that(_is_tally, "finite counters")
 
 
 @dataclass(frozen=True)
