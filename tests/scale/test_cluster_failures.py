@@ -300,7 +300,7 @@ def test_a_worker_dies_after_every_worker_was_late(two, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster, "accepted", lambda *args: None)
     engine, began = cluster.Cluster(two, deadline=600.0), time.monotonic()
     engine.slow = set(engine.threads())
-    assert list(engine.round(DiesOnce(), [SimpleNamespace(name="rows")], None)) == [7]
+    assert list(engine.round(DiesOnce(), [SimpleNamespace(name="rows")])) == [7]
     assert time.monotonic() - began < 300
 
 

@@ -11,13 +11,15 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from rosenblatt.data.declared_fields import is_array, must
 from rosenblatt.data.examples import encode_labels
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
-from rosenblatt.estimators.base.network_state_checks import check_tree_model
-from rosenblatt.estimators.base.state_checks import assigned
+from rosenblatt.estimators.base.fitted_attributes import assigned, check_assigned_planes, check_model
 from rosenblatt.estimators.perceptron import COMMON, chosen_bias
+from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.hierarchy import TreePlan, TreeState
+from rosenblatt.learn.schemes import JOINT, TWO
 from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]
@@ -130,7 +132,11 @@ random_state
         return TreePlan(tree=self.tree, bias=chosen_bias(self), **self._shared())
 
     def _check_learned(self) -> None:
-        check_tree_model(self)
+        K = self.classes_.size
+        check_model(self, Planes, TreeState, d=self.n_features_in_)
+        must(self._kept.scheme == (TWO if K <= 2 else JOINT) and not self._by_labels, "planes of classes")
+        must(is_array(vars(self).get("distances_", np.zeros((K, K))), (K, K), "iuf"), "the distances of all classes")
+        check_assigned_planes(self)
 
     def tree_distance(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean number of tree edges between the true and the predicted class of rows.

@@ -11,9 +11,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rosenblatt.data.examples import read_only
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
-from rosenblatt.estimators.base.kernel_state_checks import check_kernel_model
+from rosenblatt.estimators.base.fitted_attributes import check_model, check_scheme
 from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, chosen_bias
-from rosenblatt.learn.kernel.perceptron import KernelModel
+from rosenblatt.learn.kernel.budgets import BudgetState
+from rosenblatt.learn.kernel.perceptron import (
+    KernelModel,
+    KernelState,
+)
 from rosenblatt.learn.kernel.plans import KernelDualPlan, KernelPlan
 
 Array = np.ndarray[Any, Any]
@@ -78,7 +82,8 @@ class KernelClassifier(EpochClassifier):
         return np.asarray(self._kept.kernel.shift * self._kept.coef.sum(axis=0))
 
     def _check_learned(self) -> None:
-        check_kernel_model(self)
+        check_model(self, KernelModel, KernelState | BudgetState, inputs=self.n_features_in_)
+        check_scheme(self)
 
 
 class KernelPerceptron(KernelClassifier):

@@ -14,14 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.data.declared_fields import is_array, must
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.encoding import Reader, validated
+from rosenblatt.estimators.base.fitted_attributes import SHARED, check_attributes
 from rosenblatt.estimators.base.fitting import all_or_nothing
-from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, is_array, must
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.models import copy_rows
 from rosenblatt.learn.online.solver import OnlinePlan

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.declared_fields import is_array, must
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels
 from rosenblatt.data.row_checks import encode_rows
@@ -21,16 +22,8 @@ from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.estimators.base.caller_warnings import warn
 from rosenblatt.estimators.base.encoding import validated
+from rosenblatt.estimators.base.fitted_attributes import SHARED, assigned, check_attributes, check_planes, protect
 from rosenblatt.estimators.base.fitting import all_or_nothing
-from rosenblatt.estimators.base.state_checks import (
-    SHARED,
-    assigned,
-    check_attributes,
-    check_planes,
-    is_array,
-    must,
-    protect,
-)
 from rosenblatt.estimators.perceptron import Perceptron
 from rosenblatt.learn.linear.squared_hinge_newton import minimise_squared_hinge
 from rosenblatt.learn.overflow import all_finite, check_scores

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.examples import Dense
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
-from rosenblatt.estimators.base.network_state_checks import check_network
+from rosenblatt.estimators.base.fitted_attributes import check_model
 from rosenblatt.estimators.linear import LINEAR
 from rosenblatt.estimators.perceptron import COMMON
 from rosenblatt.learn.network.backpropagation import (
@@ -209,7 +210,10 @@ class MultilayerPerceptron(EpochClassifier):
         return layers
 
     def _check_learned(self) -> None:
-        check_network(self)
+        check_model(self, NetworkModel, NetworkState, d=self.n_features_in_)
+        kept, state = self._kept, vars(self).get("_state")
+        same = state is None or (state.net == kept.net and state.flat.dtype == kept.flat.dtype)
+        must(same and not self._by_labels, "its own network")
 
     @property
     def loss_(self) -> float:

@@ -16,15 +16,16 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from rosenblatt.data.declared_fields import is_number, must
 from rosenblatt.data.embeddings import stored_rows
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.calibration import Calibration, temperature
 from rosenblatt.estimators.base.dense_rows import on_host, placed_like, refuse_sparse, used_as_is
 from rosenblatt.estimators.base.encoding import CLASSES, validated
+from rosenblatt.estimators.base.fitted_attributes import SHARED, check_attributes, check_planes
 from rosenblatt.estimators.base.fitting import all_or_nothing
 from rosenblatt.estimators.base.probe_report import ProbeReport
-from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, check_planes, is_number, must
 from rosenblatt.learn.linear.minibatch import MiniBatchDescent
 from rosenblatt.learn.linear.minibatch_settings import Settings
 from rosenblatt.learn.linear.minibatch_solver import default_passes

@@ -15,16 +15,16 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.data.declared_fields import verify
 from rosenblatt.data.examples import Dense, Sparse, read_only
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows, distinct_tags, flat_tags, tag_codes, token_rows
 from rosenblatt.data.sequences.token_features import ItemFeatures
+from rosenblatt.estimators.base.fitted_attributes import check_attributes, check_model, class_count
 from rosenblatt.estimators.base.fitting import all_or_nothing, one_epoch, state_to_continue, train
 from rosenblatt.estimators.base.online_learner import SPLIT, OnlineLearner, watched
 from rosenblatt.estimators.base.parameters import new_seed
-from rosenblatt.estimators.base.sequence_state_checks import check_sequence_model
-from rosenblatt.estimators.base.state_checks import check_attributes
 from rosenblatt.learn.epochs import EpochRecord, InMemory, PartOfEpoch, Training
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.plan import checked_order
@@ -33,6 +33,7 @@ from rosenblatt.learn.sequence.solver import (
     PathModel,
     SequencePlan,
     SequenceSolver,
+    SequenceState,
     WrongPaths,
     grown_state,
     new_sequence_state,
@@ -473,7 +474,9 @@ class SequencePerceptron(OnlineLearner):
     def _check_whole(self) -> None:
         check_attributes(self)
         if "_kept" in vars(self) or "_state" in vars(self):
-            check_sequence_model(self)
+            check_model(self, PathModel, SequenceState, d=self.n_features_in_, tags=class_count(self))
+            if self._features is not None:
+                verify(self._features, ItemFeatures | TemplateFeatures, d=self.n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         """X is sentences, not a two-dimensional array."""

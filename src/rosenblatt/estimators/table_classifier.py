@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
 
+from rosenblatt.data.declared_fields import is_array, is_number, must
 from rosenblatt.estimators.base.calibration import Calibration, by_class
-from rosenblatt.estimators.base.state_checks import is_array, is_number, must
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.table_targets import ClassTarget, class_scores
 

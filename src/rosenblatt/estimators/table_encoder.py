@@ -16,9 +16,10 @@ from rosenblatt.data.columns.encoding import ENCODINGS, ColumnEncoding, encoded,
 from rosenblatt.data.columns.frames import Table, as_table
 from rosenblatt.data.columns.one_hot_categories import MAX_NAMES
 from rosenblatt.data.columns.used_columns import DROP, ColumnOptions, UsedColumns, columns_again
+from rosenblatt.data.declared_fields import is_count, must
+from rosenblatt.estimators.base.caller_warnings import warn
 from rosenblatt.estimators.base.column_checks import check_encoding
-from rosenblatt.estimators.base.fitting import warn
-from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, is_count, must
+from rosenblatt.estimators.base.fitted_attributes import SHARED, check_attributes
 
 Array = np.ndarray[Any, Any]
 

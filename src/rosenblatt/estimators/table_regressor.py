@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from rosenblatt.estimators.base.state_checks import is_number, must
+from rosenblatt.data.declared_fields import is_number, must
 from rosenblatt.estimators.base.table_model import TableModel
 from rosenblatt.estimators.table_targets import NumberTarget, TargetScale
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.estimators.base.state_checks import is_number
+from rosenblatt.data.declared_fields import is_number
 from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.second_order import AROW

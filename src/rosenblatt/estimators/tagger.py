@@ -12,17 +12,18 @@ from sklearn.callback import with_callbacks
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.data.declared_fields import is_count, must, verify
 from rosenblatt.data.examples import read_only
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sequences.sentences import distinct_tags, flat_tags, tag_codes
 from rosenblatt.data.sequences.words import WORD, sure_tags, word_sentences
+from rosenblatt.estimators.base.fitted_attributes import check_attributes, class_count
 from rosenblatt.estimators.base.fitting import all_or_nothing, train
 from rosenblatt.estimators.base.online_learner import OnlineLearner, watched
 from rosenblatt.estimators.base.parameters import new_seed
-from rosenblatt.estimators.base.sequence_state_checks import check_tagger
-from rosenblatt.estimators.base.state_checks import check_attributes
 from rosenblatt.learn.epochs import EpochRecord, InMemory, PartOfEpoch, Training
 from rosenblatt.learn.sequence.greedy import (
+    GreedyModel,
     GreedySolver,
     GreedyTask,
     WordSentences,
@@ -249,7 +250,14 @@ class Tagger(OnlineLearner):
     def _check_whole(self) -> None:
         check_attributes(self)
         if "_kept" in vars(self):
-            check_tagger(self)
+            d, tags = self.n_features_in_, class_count(self)
+            verify(self._kept, GreedyModel, d=d, tags=tags)
+            verify(self._features, TemplateFeatures, d=d)
+            size = d + dynamic_features(tags, len(self._features.words)) + 1
+            must(self._kept.slots.size == size, f"a place for each of {size} features")
+            must(isinstance(self._sure, dict), "words with a sure tag")
+            for word, code in self._sure.items():
+                must(isinstance(word, str) and is_count(code) and code < tags, "words with a sure tag")
 
     def __sklearn_tags__(self) -> Any:
         """X is sentences, not a two-dimensional array."""

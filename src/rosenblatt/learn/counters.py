@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import such_that
+
 
 class Count(IntEnum):
     """The indices of a tally."""
@@ -36,16 +38,19 @@ NEVER_NEGATIVE = [count for count in Count if count not in (Count.LOSS, Count.SH
 FLAGS = (Count.WATCHED, Count.HELD, Count.CHECKED)
 
 
-def check_tally(tally: Any) -> None:
-    """Refuse a stored tally that no training leaves: compiled code takes counters as indices, sizes and branches.
+def _is_between_passes(tally: Any) -> bool:
+    """Whether training may have left this tally: compiled code takes counters as indices, sizes and branches.
 
     Between calls nothing is left of a row, and the log of updates is empty.
     """
     good = isinstance(tally, np.ndarray) and tally.shape == (len(Count),) and tally.dtype == np.float64
     held = tally.tolist() if good else [math.nan]  # a list, because there is a tally per machine
-    if not all(map(math.isfinite, held)):
-        raise ValueError("expected a tally of finite counters")
-    if min(held[count] for count in NEVER_NEGATIVE) < 0 or held[Count.LEFT] or held[Count.LOGGED]:
-        raise ValueError("expected the counters of a tally between two passes")
-    if not all(held[count] in (0.0, 1.0) for count in FLAGS):
-        raise ValueError("expected the flags of a tally to be 0 or 1")
+    return (
+        all(map(math.isfinite, held))
+        and min(held[count] for count in NEVER_NEGATIVE) >= 0
+        and held[Count.LEFT] == held[Count.LOGGED] == 0
+        and all(held[count] in (0.0, 1.0) for count in FLAGS)
+    )
+
+
+TALLY = such_that(_is_between_passes, "finite counters between two passes")

@@ -144,6 +144,13 @@ class Question(Protocol):
         """The answer for these examples, those of this shard."""
 
 
+class ShardQuestion(Question, Protocol):
+    """A question that may be sent to a worker, which may have faulty memory, or other code: it checks the answer."""
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """Refuse what cannot be the answer about so many rows of so many features."""
+
+
 class Source(Protocol):
     """Where examples come from."""
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import floats
 from rosenblatt.data.examples import Dense, Examples, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
 from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.models import Model, Planes, copy_rows
@@ -84,7 +85,7 @@ def whole_problem(examples: Examples, scheme: Scheme) -> Problem:
 class Evaluation(NamedTuple):
     """The result of a scan of all rows."""
 
-    lows: Array  # the smallest margin, one per column if columns are separate problems
+    lows: Annotated[Array, floats("columns")]  # the smallest margin, one per column if columns are separate problems
     violations: int  # rows that show that the learner has not converged
     errors: int  # misclassified rows; of labels, those with any label wrong
     loss: float = 0.0  # summed by weight, if it was measured

@@ -32,10 +32,11 @@ import time
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import AMOUNT, must, verify
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.learn.counters import Count
@@ -47,7 +48,7 @@ from rosenblatt.learn.online.companions import Weights
 from rosenblatt.learn.online.penalty_debt import L1Debt
 from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver
 from rosenblatt.learn.online.state import Machine, State
-from rosenblatt.learn.overflow import check_state
+from rosenblatt.learn.overflow import all_finite, check_state
 from rosenblatt.learn.report import Report
 
 Array = np.ndarray[Any, Any]
@@ -119,12 +120,12 @@ class ShardResult:
     machines: tuple[Machine, ...]
     rows: int
     updates: int  # made in this pass
-    violations: float
+    violations: Annotated[float, AMOUNT]
     losses: tuple[float, ...]  # the sum of the losses during the pass, one per machine
-    radius2: float
+    radius2: Annotated[float, AMOUNT]
     bias: float
     whole: bool
-    seconds: float
+    seconds: Annotated[float, AMOUNT]
 
     @property
     def nbytes(self) -> int:
@@ -207,6 +208,32 @@ class OnePass:
     def __call__(self, examples: Examples, shard: int) -> ShardResult:
         """The result for this shard."""
         return one_pass(self.solver, examples, shard)
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """What a pass over all rows makes of the weights of the question."""
+        verify(answer, ShardResult, d=features)
+        start = self.solver.state
+        must(len(answer.machines) == len(answer.losses) == len(start.machines), f"{len(start.machines)} machines")
+        for machine, before in zip(answer.machines, start.machines, strict=True):
+            _check_pass(machine, before, start.keep)
+        made = sum(machine.updates for machine in answer.machines) - start.updates
+        must(answer.updates == made, "as many updates as its machines made")
+        must(answer.rows == rows, f"a pass over {rows:,} rows")
+
+
+def _check_pass(machine: Machine, before: Machine, keep: str) -> None:
+    """Refuse a machine that cannot be mixed with others that began in the same state."""
+    same = machine.coef.dtype == before.coef.dtype and machine.intercept.size == before.intercept.size
+    must(same, f"{before.intercept.size} planes of {before.coef.dtype}")
+    must(type(machine.covariance) is type(before.covariance), "the same covariance")
+    must(machine.average is not None or keep != "average", "the sums of an average")
+    must(machine.debt is not None or before.debt is None, "the debts of a penalty")  # the first pass may create them
+    must(all_finite(*machine.arrays, machine.moves), "finite weights, found NaN or infinity")
+    must(all(machine.tally[k] >= before.tally[k] for k in (Count.CLOCK, Count.UPDATES)), "counts that do not decrease")
+    if machine.covariance is not None:
+        diagonal = machine.covariance.variances
+        variances = machine.covariance.arrays if diagonal is None else (diagonal,)
+        must(all(array.min(initial=1) > 0 for array in variances), "variances above 0")
 
 
 # -- mixing ----------------------------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import doubles, floats, integers, matrix, must, size
 from rosenblatt.data.examples import (
     VALUES_AT_ONCE,
     Dense,
@@ -57,10 +58,14 @@ def lengths2(coef: Array) -> Array:
 class Planes:
     """One plane per row of `coef`: two classes and regression have one, "ovo" one per pair."""
 
-    coef: Array
-    intercept: Array
+    coef: Annotated[Array, floats("planes", "d")]
+    intercept: Annotated[Array, floats("planes")]
     scheme: Scheme
-    classes: int
+    classes: Annotated[int, size("classes")]
+
+    def check(self, planes: int) -> None:
+        """As many planes as the scheme has."""
+        must(planes == self.scheme.planes(self.classes), "as many planes as the classes need")
 
     @property
     def width(self) -> int:
@@ -147,16 +152,16 @@ def _vote_many(
 class UpdateHistory:
     """Every update of one machine: w after k updates is the initial w + Σ step·x̂, and survives until the next one."""
 
-    support: Any  # the rows that made updates, an array or CSR, or a tuple of such
-    which: Array  # the row of `support`, numbered consecutively over a tuple
-    columns: Array
-    steps: Array
-    clocks: Array  # visits before the update
-    shares: Array  # the weight of the visit that made it
+    support: Annotated[Any | None, matrix("rows", "d")]  # the rows that made updates; None: in another record
+    which: Annotated[Array, integers("updates", below="rows")]  # the row of `support`, numbered over a tuple
+    columns: Annotated[Array, integers("updates", below="K")]
+    steps: Annotated[Array, doubles("updates")]
+    clocks: Annotated[Array, doubles("updates")]  # visits before the update
+    shares: Annotated[Array, doubles("updates")]  # the weight of the visit that made it
     end: float  # total visits
-    coef: Array  # the initial weights, (K, d)
-    intercept: Array
-    bias: Array  # what a step of 1 adds to b: R² may grow from one epoch to the next
+    coef: Annotated[Array, floats("K", "d")]  # the initial weights
+    intercept: Annotated[Array, floats("K")]
+    bias: Annotated[Array, doubles("updates")]  # what a step of 1 adds to b: R² may grow from epoch to epoch
 
     @functools.cached_property
     def rows(self) -> Any:
@@ -264,7 +269,13 @@ class VotedPlanes:
 
     histories: tuple[UpdateHistory, ...]
     scheme: Scheme
-    classes: int
+    classes: Annotated[int, size("classes")]
+
+    def check(self) -> None:
+        """A history per machine, with its rows."""
+        must(len(self.histories) == self.scheme.machines(self.classes), "a history per machine")
+        K = self.scheme.columns(self.classes)
+        must(all(one.coef.shape[0] == K and one.support is not None for one in self.histories), f"{K} planes with rows")
 
     @property
     def width(self) -> int:

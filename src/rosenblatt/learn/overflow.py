@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.declared_fields import is_count, is_number, must
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, widened
 from rosenblatt.learn.epochs import Source
@@ -105,6 +106,12 @@ class Largest:
             weights = np.zeros(n)
             weights[examples.present] = 1.0
         return (*largest_entry(X, weights), n)
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """A place within the rows."""
+        must(isinstance(answer, tuple) and len(answer) == 4 and answer[3] == rows, "a row, a column and a value")
+        must(all(is_count(one) for one in answer[:2]) and is_number(answer[2]), "a row, a column and a value")
+        must(answer[0] < max(rows, 1) and answer[1] < features, f"a place in {rows:,} rows of {features:,} columns")
 
 
 def largest_in(source: Source) -> tuple[int, int, float]:

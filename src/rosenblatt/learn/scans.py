@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from rosenblatt.data.declared_fields import is_count, must, verify
 from rosenblatt.data.examples import Examples
 from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.epochs import Source
@@ -36,6 +39,10 @@ class Errors:
             return evaluate(problem, self.kept, self.criterion).violations
         return wrong(problem, self.kept, examples.target.ndim == 2)[0]
 
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """At most all rows."""
+        must(is_count(answer) and answer <= rows, f"at most {rows:,} errors")
+
 
 def errors_in(source: Source, kept: Any, criterion: Criterion = MISTAKE) -> int:
     """How many rows of all parts a model misclassifies."""
@@ -62,6 +69,10 @@ class Clean:
             if planes is not None and problem.size
         )
 
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """Yes or no."""
+        must(isinstance(answer, bool), "yes or no")
+
 
 @dataclass(frozen=True)
 class Scan:
@@ -82,6 +93,17 @@ class Scan:
             evaluate_both(problem, planes.one(k), None if last is None else last.one(k), *how)
             for k, problem in enumerate(tasks)
         ]
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """A scan of each machine, and one of its last iterate or None."""
+        planes = self.planes
+        count = planes.scheme.machines(planes.classes)
+        must(isinstance(answer, list) and len(answer) in (0, count), f"{count} scans")
+        must(all(isinstance(pair, tuple) and len(pair) == 2 for pair in answer), "two scans of each machine")
+        for one in [one for kept, last in answer for one in ((kept,) if last is None else (kept, last))]:
+            verify(one, Evaluation)
+            must(one.lows.size in (1, planes.classes) and not np.isnan(one.lows).any(), "the smallest margins")
+            must(max(one.violations, one.errors) <= rows, f"at most {rows:,} rows")
 
 
 def scan(source: Source, criterion: Criterion, planes: Planes) -> list[Evaluation]:

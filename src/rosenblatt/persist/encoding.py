@@ -101,7 +101,7 @@ def encode(value: Any, arrays: Arrays, name: str) -> Any:
     if is_stored(value):
         return describe(value, arrays)
     if (tag := record_tag(value)) is not None:
-        inside = {one: encode(getattr(value, one), arrays, name) for one in record_fields(type(value))}
+        inside = {one: encode(getattr(value, one), arrays, name) for one in record_fields(record_class(tag))}
         return {"record": tag, "fields": inside}
     if isinstance(value, tuple | EpochRecords):
         return {"tuple": [encode(item, arrays, name) for item in value]}
@@ -158,10 +158,10 @@ def decode(value: Any, arrays: Arrays) -> Any:
         return [decode(item, arrays) for item in value]
     if not isinstance(value, dict):
         return value
-    kinds = [kind for kind in _DECODERS if kind in value]
+    kinds = _DECODERS.keys() & value.keys()
     if len(kinds) != 1:
         raise ValueError(f"an entry of unknown kind: {sorted(value)}")
-    return _DECODERS[kinds[0]](value, arrays)
+    return _DECODERS[kinds.pop()](value, arrays)
 
 
 def _items(value: Any, arrays: Arrays) -> Array:

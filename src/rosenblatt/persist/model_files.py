@@ -3,7 +3,7 @@
 Loading runs no code from the file. The digest covers every byte of the file, with its own 64 digits as zeros, so that
 any damage is detected; it is not a signature, and does not prevent forgery. A forged file can therefore hold any
 numbers, but only in arrays of consistent shapes, and only counters, flags and indices that training leaves
-(`estimators.base.state_checks`), so that compiled code never reads or writes outside them.
+(`data.declared_fields`), so that compiled code never reads or writes outside them.
 """
 
 from __future__ import annotations

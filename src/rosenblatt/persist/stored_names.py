@@ -107,6 +107,7 @@ def record_class(tag: str) -> Any:
     return getattr(import_module(f"rosenblatt.{home}"), name)
 
 
+@cache
 def record_fields(kind: Any) -> tuple[str, ...]:
     """The names of a record's fields."""
     return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else tuple(kind._fields)

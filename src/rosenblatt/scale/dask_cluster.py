@@ -6,7 +6,7 @@ Dask schedules, transports and restarts tasks; this module adds what training ne
 - The weights of a round are sent to the cluster once, as the result of a task that can be rerun anywhere.
 - A task prefers the worker that holds the shard, and runs on any other if that one is dead. (Dask moves it, except
   when no worker is left: it would then wait for the dead ones rather than new ones, so the task is sent again.)
-- A shard that is late, whose worker failed, or whose answer is invalid (`scale.shard_answer_checks`), is sent again to
+- A shard that is late, whose worker failed, or whose answer is invalid (its question checks it), is sent again to
   another worker, up to three attempts.
 - Answers are fetched one by one, in the order of the shards: the driver holds one answer and the sums at a time.
 """
@@ -38,11 +38,10 @@ try:
 except ImportError as error:
     raise ImportError("A cluster needs Dask: pip install 'rosenblatt[cluster]'") from error
 
+from rosenblatt.data.declared_fields import is_number
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.reading import Reading, make_reading
-from rosenblatt.estimators.base.state_checks import is_number
-from rosenblatt.scale.shard_answer_checks import Check, accepted
-from rosenblatt.scale.shards import AskExamples, HeldShard, Shard, Store, TimedAnswer
+from rosenblatt.scale.shards import AskExamples, AskShard, HeldShard, Shard, Store, TimedAnswer, accepted
 
 ATTEMPTS, DEATHS = 3, 12  # limits per shard and round: attempts, and deaths of workers
 SHORTEST_DEADLINE, UNKNOWN_DEADLINE, TIMES_THE_MEDIAN = 60.0, 600.0, 10.0
@@ -198,9 +197,9 @@ class Cluster:
         """The number of threads of each live worker."""
         return dict(self._ask(self.client.nthreads))
 
-    def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
+    def round(self, question: AskShard, shards: Sequence[Shard]) -> Iterator[Any]:
         """The answer of each shard, checked, in the order of the shards."""
-        current = Round(self, question, shards, check)
+        current = Round(self, question, shards)
         try:
             yield from current.answers()
         finally:
@@ -279,10 +278,10 @@ def lost() -> ConnectionError:
 class Round:
     """One question to all shards, and their answers."""
 
-    def __init__(self, cluster: Cluster, question: Any, shards: Sequence[Shard], check: Check) -> None:
+    def __init__(self, cluster: Cluster, question: AskShard, shards: Sequence[Shard]) -> None:
         known = isinstance(question, AskExamples)  # workers that were asked before hold the examples
-        self.cluster, self.shards, self.check = cluster, shards, check
-        self.kind = type(question.question if known else question)
+        self.cluster, self.question, self.shards = cluster, question, shards
+        self.kind = type(question.question if isinstance(question, AskExamples) else question)
         self.blob = dumps(question, protocol=5)
         self.events: queue.SimpleQueue[tuple[int, int]] = queue.SimpleQueue()
         self.flights = [ShardInFlight() for _ in shards]
@@ -486,7 +485,7 @@ class Round:
             raise FileError(f"a worker answered with {type(done).__name__} instead of a WorkerAnswer", shard.name)
         if done.error is not None:
             raise done.error
-        accepted(done.value, self.check, shard, done.worker)
+        accepted(done.value, self.question, shard, done.worker)
 
 
 # -- collections -----------------------------------------------------------------------------------------------------

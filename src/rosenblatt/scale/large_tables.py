@@ -28,6 +28,7 @@ from rosenblatt.data.columns.labels import Labels
 from rosenblatt.data.columns.numbers import Moments
 from rosenblatt.data.columns.used_columns import UsedColumns, columns_again
 from rosenblatt.data.columns.values import ColumnValues, as_codes, as_numbers, written
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.examples import Examples, Sparse
 from rosenblatt.data.formats.byte_sources import (
     CHUNK_BYTES,
@@ -374,3 +375,10 @@ class AskTraining:
         values, columns, starts = examples.rows
         X = csr_from_arrays(values, columns, starts, examples.n_features)
         return self.question(TrainingRows(X, self.target.from_learning(examples.target), None))
+
+    def check(self, answer: Any, rows: int, features: int) -> None:
+        """Sums that are numbers."""
+        must(isinstance(answer, tuple), "sums over rows")
+        told = [one for one in answer if one is not None]
+        must(all(isinstance(one, int | float | np.ndarray) for one in told), "numbers")
+        must(not any(np.isnan(one).any() for one in told), "numbers, found NaN")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import math
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rosenblatt.data.declared_fields import is_count, must, verify
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import (
     STDIN,
@@ -28,7 +27,6 @@ from rosenblatt.data.formats.contents import with_layout
 from rosenblatt.data.formats.reading import Reading, format_family, make_reading
 from rosenblatt.data.formats.row_blocks import RowBlock, encode_target
 from rosenblatt.data.safe_writing import replace_atomically
-from rosenblatt.estimators.base.state_checks import is_count, must
 from rosenblatt.registry import family
 from rosenblatt.scale.sharded_source import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
@@ -99,6 +97,11 @@ class WritePredictions:
                 writer.close()
         return path, rows
 
+    def check(self, answer: Any, shard: Shard) -> None:
+        """The file of the shard."""
+        must(isinstance(answer, tuple) and len(answer) == 2, "a file and its rows")
+        must(answer[0] == self.paths[shard.name] and is_count(answer[1]), f"rows in {self.paths[shard.name]}")
+
     def _columns(self, model: Any, piece: RowBlock) -> dict[str, Any]:
         predicted = model.predict(piece.X)
         if predicted.ndim == 2:
@@ -123,6 +126,10 @@ class ScoreCounts:
     mean: float = 0.0
     spread: float = 0.0  # Σ (y − mean)²
     missed: float = 0.0  # Σ (y − ŷ)²
+
+    def check(self) -> None:
+        """At most as many correct rows as rows."""
+        must(self.right <= self.rows, "at most as many correct rows as rows")
 
     def joined(self, other: ScoreCounts) -> ScoreCounts:
         """The counts of both (Chan, Golub, LeVeque 1979)."""
@@ -163,17 +170,9 @@ class ScorePredictions:
                 total = total.joined(ScoreCounts(piece.rows, 0, float(y.mean()), spread, missed))
         return total
 
-
-def _check_answer(paths: dict[str, str], answer: Any, shard: Shard) -> None:
-    must(isinstance(answer, tuple) and len(answer) == 2, "a file and its rows")
-    must(answer[0] == paths[shard.name] and is_count(answer[1]), f"rows in {paths[shard.name]}")
-
-
-def _check_tally(tally: Any, shard: Shard) -> None:
-    must(isinstance(tally, ScoreCounts) and is_count(tally.rows) and is_count(tally.right), "numbers of rows")
-    must(tally.right <= tally.rows, "at most as many correct rows as rows")
-    amounts = (tally.mean, tally.spread, tally.missed)
-    must(all(isinstance(one, int | float) and not math.isnan(one) for one in amounts), "sums that are numbers")
+    def check(self, answer: Any, shard: Shard) -> None:
+        """Counts of rows."""
+        verify(answer, ScoreCounts)
 
 
 # -- public functions ------------------------------------------------------------------------------------------------
@@ -254,7 +253,7 @@ def predict(
     refuse_overwriting_inputs(paths_of(groups), paths.values())
     engine = make_engine(client, n_jobs, memory, deadline)
     question = WritePredictions(_carried(model), replace(how, multilabel=None), paths, scores)
-    answers = engine.round(question, groups, partial(_check_answer, paths))
+    answers = engine.round(question, groups)
     return [Path(path) for path, _ in answers]
 
 
@@ -291,7 +290,7 @@ def score(
     groups, how = _asked(model, source, client, settings)
     engine = make_engine(client, n_jobs, memory, deadline)
     total = ScoreCounts()
-    for one in engine.round(ScorePredictions(_carried(model), how), groups, _check_tally):
+    for one in engine.round(ScorePredictions(_carried(model), how), groups):
         total = total.joined(one)
     if not total.rows:
         raise FileError("expected rows, found none", groups[0].name)

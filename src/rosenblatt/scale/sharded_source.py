@@ -27,25 +27,19 @@ from rosenblatt.scale.file_source import example_encoder
 from rosenblatt.scale.fit_from_files import memory_limit
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
-from rosenblatt.scale.shard_answer_checks import (
-    Check,
-    accepted,
-    check_answered,
-    check_found,
-    check_survey,
-    check_vocabulary,
-)
 from rosenblatt.scale.shards import (
     TABLES,
     AskColumns,
     AskContents,
     AskExamples,
     AskNames,
+    AskShard,
     FileShard,
     Shard,
     ShardContents,
     ShardOpener,
     Store,
+    accepted,
     array_shards,
     cut_up,
     file_groups,
@@ -66,7 +60,7 @@ class Engine(Protocol):
     def slots(self) -> int:
         """How many shards are processed in parallel."""
 
-    def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
+    def round(self, question: AskShard, shards: Sequence[Shard]) -> Iterator[Any]:
         """The answer of each shard, checked, in the order of the shards."""
 
 
@@ -83,12 +77,12 @@ class Threads:
         """How many shards are processed in parallel."""
         return self._slots
 
-    def round(self, question: Any, shards: Sequence[Shard], check: Check) -> Iterator[Any]:
+    def round(self, question: AskShard, shards: Sequence[Shard]) -> Iterator[Any]:
         """The answer of each shard, checked, in the order of the shards."""
         answers = ahead((partial(question, shard, self.store) for shard in shards), workers=self._slots)
         with closing(answers):  # type: ignore[type-var]
             for shard, answer in zip(shards, answers, strict=True):
-                yield accepted(answer, check, shard, "this process")
+                yield accepted(answer, question, shard, "this process")
 
 
 # -- the contents of shards ------------------------------------------------------------------------------------------
@@ -112,13 +106,13 @@ def laid_out(engine: Engine, groups: Sequence[Shard], how: Reading) -> Reading:
     if how.format not in TABLES or how.layout is not None:
         return how
     names = [group.name for group in groups]
-    surveys = engine.round(AskColumns(how), groups, check_survey)
+    surveys = engine.round(AskColumns(how), groups)
     survey = table_layout.merge_surveys(list(zip(names, surveys, strict=True)))
     target = table_layout.find_label_column(how.label, list(survey), names[0])
     columns = tuple(table_layout.categorical_columns(survey, target))
     words: dict[str, set[str]] = {name: set() for name in columns}
     if columns and how.categorical == "onehot":
-        for found in engine.round(AskNames(how, columns), groups, partial(check_vocabulary, columns)):
+        for found in engine.round(AskNames(how, columns), groups):
             for name in columns:
                 words[name] |= found[name]
     hashed = (how.n_features or HASHED_FEATURES) if how.categorical == "hash" else 0
@@ -131,7 +125,7 @@ def cut_source(
 ) -> ShardedRows:
     """Scan all groups once, in parallel, and divide them into shards; contents may be described by another reading."""
     asked = laid_out(engine, groups, how)
-    found: list[ShardContents] = list(engine.round(AskContents(asked), groups, check_found))
+    found: list[ShardContents] = list(engine.round(AskContents(asked), groups))
     parts = [one.contents for one in found]
     if not any(part.rows for part in parts):
         raise FileError("expected rows, found none", groups[0].name)
@@ -179,8 +173,8 @@ class ShardSource:
 
     def ask(self, question: Any) -> Iterator[Any]:
         """The answer of each shard, in the order of the shards."""
-        check = partial(check_answered, question, self.cut.sizes, self.places, self.facts.n_features)
-        answers = self.engine.round(AskExamples(self.opening, question, self.places), self.cut.shards, check)
+        about = AskExamples(self.opening, question, self.places, self.sizes, self.facts.n_features)
+        answers = self.engine.round(about, self.cut.shards)
         with closing(answers):  # type: ignore[type-var]
             for answered in answers:
                 self.reading += answered.reading

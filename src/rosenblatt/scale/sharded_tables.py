@@ -13,11 +13,13 @@ from functools import partial
 from typing import Any
 
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES
-from rosenblatt.estimators.base.state_checks import must
-from rosenblatt.scale.large_tables import PART, TableJob, learned_from, prepared
-from rosenblatt.scale.shard_answer_checks import check_survey_of_table
+from rosenblatt.scale.large_tables import (
+    PART,
+    TableJob,
+    learned_from,
+    prepared,
+)
 from rosenblatt.scale.sharded_source import Engine, ShardSource, Threads, check_fits, cut_source
-from rosenblatt.scale.shards import Shard
 from rosenblatt.scale.table_shards import AskRemoval, AskSurvey, EncodedTable, TableGroups, as_table_shards, group_key
 
 
@@ -30,7 +32,7 @@ def fit_sharded_table(
     numbered = TableGroups(job.how, min(CHUNK_BYTES, job.memory // PART), job.label, places)
     survey = job.survey()
     question = AskSurvey(numbered, copy.deepcopy(survey))
-    for group, found in zip(groups, engine.round(question, groups, check_survey_of_table), strict=True):
+    for group, found in zip(groups, engine.round(question, groups), strict=True):
         survey.join(found, group.name)
     survey.check(groups[0].name)
     ready = prepared(job, survey)
@@ -52,9 +54,5 @@ def fit_sharded_table(
 def _remove(engine: Engine, groups: list[Any], how: EncodedTable) -> None:
     """Remove the caches of encoded rows; `rosenblatt cache` lists those that a lost worker left."""
     with suppress(OSError):
-        for _ in engine.round(AskRemoval(how), groups, _check_removed):
+        for _ in engine.round(AskRemoval(how), groups):
             pass
-
-
-def _check_removed(answer: Any, shard: Shard) -> None:
-    must(answer is True, "that a cache is removed")

@@ -16,13 +16,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
 from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.declared_fields import AMOUNT, must, verify
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.examples import Examples, as_labels, check_no_trailing_nul
 from rosenblatt.data.formats import table_batches, table_layout
@@ -32,7 +33,7 @@ from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.row_blocks import RowBlock, row_blocks
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.learn.epochs import Question
+from rosenblatt.learn.epochs import ShardQuestion
 from rosenblatt.scale.file_source import ExampleEncoder
 from rosenblatt.scale.row_cache import RowCache, cached, cut, read_blocks
 
@@ -237,6 +238,28 @@ def _reach(piece: RowBlock, name: str) -> float:
 # -- questions to a shard --------------------------------------------------------------------------------------------
 
 
+class AskShard(Protocol):
+    """A question to a shard.
+
+    A worker may have faulty memory, another version of a library, or modified code: the question checks its answers.
+    """
+
+    def __call__(self, shard: Shard, store: Store) -> Any:
+        """The answer."""
+
+    def check(self, answer: Any, shard: Shard) -> None:
+        """Refuse what cannot be the answer."""
+
+
+def accepted(answer: Any, question: AskShard, shard: Shard, worker: str) -> Any:
+    """The answer of a shard; an error that names the shard and the worker if it is not valid."""
+    try:
+        question.check(answer, shard)
+    except Exception as error:  # it may be wrong in any way; all give the same error
+        raise FileError(f"the answer of {worker} cannot be used: {error}", shard.name) from error
+    return answer
+
+
 @dataclass(frozen=True)
 class AskColumns:
     """The types of the columns of tables."""
@@ -246,6 +269,12 @@ class AskColumns:
     def __call__(self, shard: Shard, store: Store) -> dict[str, table_layout.ColumnSurvey]:
         """Scan the tables of a shard."""
         return table_layout.survey_columns(shard.batches(self.how))
+
+    def check(self, answer: Any, shard: Shard) -> None:
+        """Columns by their names."""
+        must(isinstance(answer, dict) and all(isinstance(name, str) for name in answer), "columns by their names")
+        for one in answer.values():
+            verify(one, table_layout.ColumnSurvey)
 
 
 @dataclass(frozen=True)
@@ -258,6 +287,12 @@ class AskNames:
     def __call__(self, shard: Shard, store: Store) -> dict[str, set[str]]:
         """Collect the names of a shard."""
         return table_layout.collect_names(shard.batches(self.how), self.columns)
+
+    def check(self, answer: Any, shard: Shard) -> None:
+        """Names in the columns that were asked for."""
+        must(isinstance(answer, dict) and set(answer) == set(self.columns), "the requested columns")
+        for words in answer.values():
+            must(isinstance(words, set) and all(isinstance(word, str) for word in words), "names that are text")
 
 
 @dataclass(frozen=True)
@@ -284,6 +319,10 @@ class AskContents:
     def _scanned(self, shard: HeldShard, store: Store) -> ShardContents:
         contents = shard.contents(self.how, store)
         return ShardContents(contents, bool(shard.piece(self.how, store).X.dtype == np.float32))
+
+    def check(self, answer: Any, shard: Shard) -> None:
+        """What the shard holds."""
+        verify(answer, ShardContents)
 
 
 @dataclass(frozen=True)
@@ -328,7 +367,7 @@ class TimedAnswer:
     """The answer of a shard, and the seconds it took to read its rows."""
 
     value: Any
-    reading: float
+    reading: Annotated[float, AMOUNT]
 
     @property
     def nbytes(self) -> int:
@@ -341,13 +380,20 @@ class AskExamples:
     """A question about the examples of shards."""
 
     opening: ShardOpener
-    question: Question
+    question: ShardQuestion
     places: dict[str, int]  # the position of each shard in the order of mixing
+    sizes: Sequence[int]  # the number of rows of each
+    features: int
 
     def __call__(self, shard: Shard, store: Store) -> TimedAnswer:
         """Ask a shard."""
         examples, reading = self.opening.examples(shard, store)
         return TimedAnswer(self.question(examples, self.places[shard.name]), reading)
+
+    def check(self, answer: Any, shard: Shard) -> None:
+        """An answer about the rows of the shard."""
+        verify(answer, TimedAnswer)
+        self.question.check(answer.value, self.sizes[self.places[shard.name]], self.features)
 
 
 # -- from a source to shards -----------------------------------------------------------------------------------------

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.columns.accumulation import ColumnAccumulator
 from rosenblatt.data.columns.held_out import at_level, row_hashes
+from rosenblatt.data.declared_fields import is_count, must, verify
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import cache_folder, file_stamps
 from rosenblatt.data.formats.contents import Contents
@@ -28,7 +30,7 @@ from rosenblatt.scale import row_cache
 from rosenblatt.scale.large_tables import Preparation
 from rosenblatt.scale.row_cache import SUFFIX, RowCache, load_cache, write_cache
 from rosenblatt.scale.shards import FileShard, HeldShard, Shard, Store
-from rosenblatt.scale.table_survey import LabelledParts, Survey
+from rosenblatt.scale.table_survey import LabelledParts, Sample, Survey
 
 Array = np.ndarray[Any, Any]
 ROOM = 40  # bits for the number of a row in its group of files
@@ -64,6 +66,18 @@ class AskSurvey:
     def __call__(self, shard: Shard, store: Store) -> Survey:
         """Read the rows once."""
         return copy.deepcopy(self.empty).read(self.groups.parts(shard))
+
+    def check(self, answer: Any, shard: Shard) -> None:
+        """Statistics and samples of as many rows."""
+        must(isinstance(answer, Survey) and is_count(answer.rows) and is_count(answer.unlabelled), "a survey of rows")
+        must(isinstance(answer.label, ColumnAccumulator) and answer.label.rows == answer.rows, "a label for each row")
+        for sample in (answer.held, answer.searched, answer.texts):
+            verify(sample, Sample)
+            must(sample.rows <= answer.rows, f"samples of {answer.rows:,} rows")
+        training = answer.rows - answer.held.rows
+        for name, one in answer.columns.items():
+            must(isinstance(name, str) and isinstance(one, ColumnAccumulator), "columns by their names")
+            must(is_count(one.missing) and one.missing <= one.rows == training, "statistics of columns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,3 +197,7 @@ class AskRemoval:
         if isinstance(shard, TableFiles):
             shard.cache_path(self.how).unlink(missing_ok=True)
         return True
+
+    def check(self, answer: Any, shard: Shard) -> None:
+        """It is removed."""
+        must(answer is True, "that a cache is removed")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from rosenblatt.data.columns.held_out import LEAST_LEVEL, at_level, row_hashes
 from rosenblatt.data.columns.kinds import TEXT_WORDS
 from rosenblatt.data.columns.labels import Labels, labels_of, names_if_rounded
 from rosenblatt.data.columns.values import ColumnValues, one_column
+from rosenblatt.data.declared_fields import instance, must
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
 from rosenblatt.data.formats.contents import MAX_LABELS
@@ -124,7 +125,13 @@ class Sample:
     shift: int = 0
     rows: int = 0
     size: int = 0
-    parts: list[NumberedRows] = field(default_factory=list)
+    parts: Annotated[list[NumberedRows], instance(list)] = field(default_factory=list)
+
+    def check(self) -> None:
+        """As many rows as its parts have."""
+        rows = [part.numbers.size for part in self.parts]
+        must(sum(rows) == self.rows, f"samples of {self.rows:,} rows")
+        must(all(part.table.rows == part.hashes.size == n for part, n in zip(self.parts, rows, strict=True)), "rows")
 
     def add(self, rows: NumberedRows) -> list[NumberedRows]:
         """Add those rows that belong to the sample; returns the earlier rows that no longer fit."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.declared_fields import AMOUNT, at_least, instance, must
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats import svmlight, table_layout
 from rosenblatt.data.formats.byte_sources import (
@@ -19,6 +20,7 @@ from rosenblatt.data.formats.reading import HASHED_FEATURES, MAX_FEATURES, Readi
 from rosenblatt.data.formats.row_blocks import RowBlock
 
 Array = np.ndarray[Any, Any]
+LABEL = instance(str | bytes | int | float | np.generic)
 MAX_LABELS = 1 << 16  # with more distinct labels than this, they are not taken as classes
 
 
@@ -26,15 +28,19 @@ MAX_LABELS = 1 << 16  # with more distinct labels than this, they are not taken 
 class Contents:
     """A summary of the contents of a source, and how it is read."""
 
-    how: Reading
+    how: Annotated[Reading, instance(Reading)]
     rows: int
     stored: int
-    radius2: float  # 0 if it was not computed
-    labels: tuple[Any, ...] | None  # sorted; None if there are none, or too many to be classes
+    radius2: Annotated[float, AMOUNT]  # 0 if it was not computed
+    labels: tuple[Annotated[Any, LABEL], ...] | None  # sorted; None if there are none, or too many to be classes
     counts: tuple[int, ...]
     dense: bool
-    most: int = -1  # the highest column, and whether there is a column 0, as written
+    most: Annotated[int, at_least(-1)] = -1  # the highest column, and whether there is a column 0, as written
     zero: bool = False
+
+    def check(self) -> None:
+        """A number for each label."""
+        must(len(self.labels or ()) == len(self.counts), "a number for each label")
 
 
 @dataclass

@@ -11,11 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.declared_fields import must, such_that
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.hashed_text import murmur
 from rosenblatt.data.formats.table_batches import Batch, arrow_errors_as_file_errors, batches
@@ -167,6 +168,9 @@ def _to_strings(column: Any) -> list[str]:
 # -- scanning columns ------------------------------------------------------------------------------------------------
 
 
+PLACE = such_that(lambda first: isinstance(first, tuple) and len(first) == 3, "where a name is")
+
+
 @dataclass
 class ColumnSurvey:
     """What a column contains, in the batches surveyed so far."""
@@ -174,8 +178,14 @@ class ColumnSurvey:
     numbers: int = 0
     total: int = 0
     whole: bool = True
-    first: tuple[Batch, int, str] | None = None  # where the first value is that is not a number, and its text
+    first: Annotated[tuple[Batch, int, str] | None, PLACE] = (
+        None  # where the first value is that is not a number, and its text
+    )
     rounded: bool = False  # whether there is an integer that a double cannot represent
+
+    def check(self) -> None:
+        """Numbers are some of the values."""
+        must(self.numbers <= self.total, "a column")
 
     def add(self, values: Array, good: Array, column: Any, batch: Batch) -> None:
         """Add the part of the column in a batch."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.sequences.interning import Words
 from rosenblatt.data.sequences.sentences import TokenRows, frequent_features, token_rows
 from rosenblatt.data.sequences.vocabulary import Vocabulary
@@ -33,6 +34,10 @@ class ItemFeatures:
     """Features by name: the vocabulary of the training sentences."""
 
     vocabulary: Vocabulary
+
+    def check(self, d: int) -> None:
+        """A name per feature."""
+        must(self.size == d, f"the names of {d} features")
 
     @property
     def size(self) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+
+from rosenblatt.data.declared_fields import integers, must
 
 Array = np.ndarray[Any, Any]
 
@@ -26,6 +28,8 @@ class Vocabulary:
     (1, [3, 6], b'thedog')
     """
 
+    text: Annotated[Array, integers("bytes", dtype=np.uint8)]
+    ends: Annotated[Array, integers("names", dtype=np.int64)]
     _fields = ("text", "ends")
 
     def __init__(self, text: Array, ends: Array) -> None:
@@ -75,12 +79,7 @@ class Vocabulary:
 
     def check(self) -> None:
         """Refuse arrays that are not the names of a vocabulary."""
-        text, ends = self.text, self.ends
-        good = isinstance(text, np.ndarray) and text.dtype == np.uint8 and text.ndim == 1
-        good = good and isinstance(ends, np.ndarray) and ends.dtype == np.int64 and ends.ndim == 1
-        # Without a subtraction, which could overflow.
-        good = good and (ends >= 0).all() and (ends[1:] >= ends[:-1]).all()
-        if not good or int(ends[-1] if ends.size else 0) != text.size:
-            raise ValueError("expected the names of a vocabulary")
-        if len(set(self.names)) != ends.size:
-            raise ValueError("expected distinct names in a vocabulary")
+        ends = self.ends
+        ordered = (ends >= 0).all() and (ends[1:] >= ends[:-1]).all()  # without a subtraction, which could overflow
+        must(ordered and int(ends[-1] if ends.size else 0) == self.text.size, "the names of a vocabulary")
+        must(len(set(self.names)) == ends.size, "distinct names in a vocabulary")

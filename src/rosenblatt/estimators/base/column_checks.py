@@ -11,7 +11,7 @@ from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.numbers import NumberEncoding, SplineEncoding
 from rosenblatt.data.columns.one_hot_categories import NameEncoding
 from rosenblatt.data.columns.text import TextEncoding
-from rosenblatt.estimators.base.state_checks import is_array, is_number, must
+from rosenblatt.data.declared_fields import is_array, is_number, must
 
 
 def check_encoding(encoding: Any) -> None:

@@ -18,20 +18,20 @@ import numpy as np
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, merge_labels, read_only
 from rosenblatt.estimators.base.encoding import CLASSES, PLAIN, Classes, Numbers, Reader, encode_examples
-from rosenblatt.estimators.base.fitting import named_classes, one_epoch, shown, train
-from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows
-from rosenblatt.estimators.base.parameters import Parameters, new_seed
-from rosenblatt.estimators.base.state_checks import (
+from rosenblatt.estimators.base.fitted_attributes import (
     SHARED,
     check_assigned,
     check_attributes,
-    check_online,
-    must,
+    check_linear,
     planes_now,
     protect,
 )
+from rosenblatt.estimators.base.fitting import named_classes, one_epoch, shown, train
+from rosenblatt.estimators.base.held_out_scoring import ScoredRows, chosen_rows, given_rows
+from rosenblatt.estimators.base.parameters import Parameters, new_seed
 from rosenblatt.learn.epochs import InMemory, Training
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
 from rosenblatt.learn.online.companions import Weights
@@ -175,7 +175,7 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
 
     def _check_learned(self) -> None:
         must("_state" in vars(self) or isinstance(self._kept, Planes | VotedPlanes), "planes or votes without a state")
-        check_online(self, self._reader.width(self), plan_of(self).second_order)
+        check_linear(self, self._reader.width(self), plan_of(self).second_order)
 
     def _check_assigned(self) -> None:
         """Refuse assigned attributes with which compiled code would read outside the model."""

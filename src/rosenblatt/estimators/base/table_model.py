@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted
 from rosenblatt.data.columns.fourier import FourierFeatures
 from rosenblatt.data.columns.frames import as_table
 from rosenblatt.data.columns.used_columns import ColumnOptions
+from rosenblatt.data.declared_fields import must
 from rosenblatt.data.row_weights import encode_weights
+from rosenblatt.estimators.base.caller_warnings import warn
 from rosenblatt.estimators.base.column_checks import check_fourier
-from rosenblatt.estimators.base.fitting import warn
-from rosenblatt.estimators.base.state_checks import SHARED, check_attributes, must
+from rosenblatt.estimators.base.fitted_attributes import SHARED, check_attributes
 from rosenblatt.estimators.base.table_report import TableReport
 from rosenblatt.estimators.base.table_summary import TableSummary
 from rosenblatt.estimators.table_encoder import TableEncoder, warn_left_out

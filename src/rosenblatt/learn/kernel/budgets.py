@@ -19,14 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import at_least, doubles, integers, matrix, must, one_of, size
 from rosenblatt.data.examples import Examples, rows_per_call
-from rosenblatt.learn.counters import Count
+from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import whole_problem
 from rosenblatt.learn.kernel.functions import Kernel
@@ -179,12 +180,12 @@ def projectron(block: BudgetBlock, eta: float, inverse: Array, c: Array) -> None
 class BudgetedMachine:
     """One two-class machine with its support."""
 
-    support: Any
-    beta: Array
-    gram: Array  # the kernel matrix of the support, divided by R²
-    inverse: Array
-    tally: Array
-    rows: Any = None  # the number of each support row in X, as in `KernelState`
+    support: Annotated[Any, matrix("rows", "inputs")]
+    beta: Annotated[Array, doubles("rows")]
+    gram: Annotated[Array, doubles("rows", "rows")]  # the kernel matrix of the support, divided by R²
+    inverse: Annotated[Array, doubles("inverted", "inverted")]
+    tally: Annotated[Array, TALLY]
+    rows: Annotated[Any, integers("rows")] = None  # the number of each support row in X, as in `KernelState`
 
     def __post_init__(self) -> None:
         if self.rows is None:
@@ -197,17 +198,26 @@ class BudgetState:
 
     kernel: Kernel
     scheme: Scheme
-    classes: int
-    rule: str  # "forgetron" or "projectron++"
-    budget: int
+    classes: Annotated[int, size("classes")]
+    rule: Annotated[str, one_of("forgetron", "projectron++")]
+    budget: Annotated[int, at_least(1)]
     eta: float
     machines: list[BudgetedMachine]
     seed: int
     reach2: float
     epoch: int = 0
     whole: bool = True
-    keep: str = "last"
-    dtype: Any = np.float64
+    keep: Annotated[str, one_of("last")] = "last"
+    dtype: Annotated[Any, one_of(np.float32, np.float64)] = np.float64
+
+    def check(self) -> None:
+        """Machines of two classes, each with a support within its budget."""
+        must(self.reach2 > 0 and not self.scheme.joint, "machines of two classes")
+        must(len(self.machines) == self.scheme.planes(self.classes), "as many machines as the classes need")
+        for one in self.machines:
+            size = one.beta.size
+            must(size <= self.budget and one.tally[Count.SUPPORT] == size, "a support within its budget")
+            must(one.inverse.shape[0] == (size if self.rule == "projectron++" else 0), "the inverse of its matrix")
 
     def copy(self) -> BudgetState:
         """An independent copy; arrays may be shared, because they are replaced and never written to."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.declared_fields import matrix, must, such_that
 from rosenblatt.data.examples import Dense, Examples
 from rosenblatt.learn.kernel.gaussian import gaussian
 from rosenblatt.learn.kernel.sparse_products import sparse_products
@@ -21,17 +22,23 @@ from rosenblatt.learn.models import copy_rows
 
 Array = np.ndarray[Any, Any]
 COLUMNS_AT_ONCE = 1 << 10  # keeps a block of values in the cache
+MOST_DEGREE = 1 << 31
+KIND = such_that(lambda kind: callable(kind) or kind in ("linear", "poly", "rbf"), "a kernel")
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A kernel and its settings."""
 
-    kind: str | Callable[[Any, Any], Any]
+    kind: Annotated[str | Callable[[Any, Any], Any], KIND]
     degree: float = 3.0
     gamma: float = 1.0
     coef0: float = 0.0
     shift: float = 0.0
+
+    def check(self) -> None:
+        """A degree that can be computed."""
+        must(abs(self.degree) < MOST_DEGREE, "a kernel of a degree that can be computed")
 
     def block(self, A: Any, B: Any, squares: tuple[Array, Array] | None = None) -> Array:
         """K of every row of A with every row of B, (a, b), in A's precision; `squares` are their squared norms."""
@@ -175,6 +182,10 @@ class GrowingRows:
         found = object.__new__(cls)
         found._rows, found.size, found._owned = rows, int(rows.shape[0] if size is None else size), False
         return found
+
+    def check(self, rows: int, inputs: int) -> None:
+        """So many rows of so many features."""
+        matrix("rows", "inputs")(self.rows, {"rows": rows, "inputs": inputs}, "support")
 
     def copy(self) -> GrowingRows:
         """The same rows."""

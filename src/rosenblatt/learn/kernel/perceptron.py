@@ -15,12 +15,13 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import doubles, floats, integers, is_count, matrix, must, one_of, size, such_that
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.learn.counters import Count
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 PRODUCTS_PER_SECOND = 1e10  # a low estimate for any machine
 BLOCK = 512  # rows per block
+SLOTS = such_that(lambda slots: all(isinstance(key, bytes) and is_count(slots[key]) for key in slots), "places")
 LOG_ROOM = 1 << 12
 VALUES_AT_ONCE = 1 << 22
 VISITS_AT_ONCE = 1 << 13  # per call, so that Ctrl-C works
@@ -164,12 +166,19 @@ class KernelModel:
     """A trained model: support rows and their coefficients, or for a vote the history of all updates."""
 
     kernel: Kernel
-    support: Any
-    coef: Array  # (S, columns)
+    support: Annotated[Any, matrix("rows", "inputs")]
+    coef: Annotated[Array, floats("rows", "planes")]
     scheme: Scheme
-    classes: int
+    classes: Annotated[int, size("classes")]
     histories: tuple[UpdateHistory, ...] = ()
-    rows: Array | None = None  # the number of each support row in X; without them, the order is that of X
+    rows: Annotated[Array | None, integers("rows")] = None  # of each support row in X; None: in the order of X
+
+    def check(self, planes: int) -> None:
+        """As many planes as the scheme has; histories, if any, that start at zero."""
+        must(planes == self.scheme.planes(self.classes), "as many planes as the classes need")
+        several, K = (1, planes) if self.scheme.joint else (planes, 1)
+        must(len(self.histories) in (0, several), "histories")
+        must(all(one.coef.shape == (K, 0) and one.support is None for one in self.histories), "a start at zero")
 
     @property
     def width(self) -> int:
@@ -227,26 +236,35 @@ class KernelState:
 
     kernel: Kernel
     scheme: Scheme
-    keep: str
-    classes: int
+    keep: Annotated[str, one_of("last", "average", "vote")]
+    classes: Annotated[int, size("classes")]
     support: GrowingRows
     seed: int
-    beta: Array  # (S, columns)
-    total: Array  # Σ clock·step
-    clocks: Array  # visits of each column, a row of weight s counting as s; a single one for "multinomial"
+    beta: Annotated[Array, doubles("rows", "planes")]
+    total: Annotated[Array, doubles("rows", "planes")]  # Σ clock·step
+    clocks: Annotated[Array, doubles("clocks")]  # visits of each column, or of all for "multinomial", by weight
     epoch: int = 0
     updates: int = 0
     reach2: float = 0.0  # max K(x, x)
     whole: bool = True  # all row weights so far were whole numbers
     computed: int = 0  # kernel values between rows and support rows computed so far
-    slots: dict[bytes, int] = field(default_factory=dict)  # the index of a row in the support, by its digest
-    log: tuple[Array, ...] = ()  # (support, column, step, clock, share) of every step, for the vote
-    dtype: Any = np.float64
-    rows: Any = None  # the number of each support row in the X that it came with; -1 where a model file has none
+    slots: Annotated[dict[bytes, int], SLOTS] = field(default_factory=dict)  # of a row, by its digest
+    log: tuple[Annotated[Array, doubles("steps", "entries")], ...] = ()  # (support, column, step, clock, share)
+    dtype: Annotated[Any, one_of(np.float32, np.float64)] = np.float64
+    rows: Annotated[Any, integers("rows")] = None  # the number of each support row in the X that it came with, or −1
 
     def __post_init__(self) -> None:
         if self.rows is None:
             self.rows = np.full(self.beta.shape[0], -1)
+
+    def check(self, rows: int, planes: int, clocks: int) -> None:
+        """As many planes as the scheme has, and a log of them and of the support."""
+        must(planes == self.scheme.planes(self.classes), "as many planes as the classes need")
+        must(clocks == (1 if self.scheme.joint else planes), "clocks")
+        must(all(slot < rows for slot in self.slots.values()), "places of support rows")
+        for part in self.log:
+            index = part[:, :2].astype(np.int64)
+            must(part.shape[1] == 5 and (index >= 0).all() and (index < (rows, planes)).all(), "log entries")
 
     def copy(self) -> KernelState:
         """An independent copy."""

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.examples import norm
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.linear.objective_plan import ObjectivePlan
@@ -28,7 +29,7 @@ from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.plan import Needs
-from rosenblatt.learn.rows import add, dot, norm
+from rosenblatt.learn.rows import add, dot
 
 Array = np.ndarray[Any, Any]
 FEWEST_VISITS = 1 << 10  # per call, if rows are visited repeatedly

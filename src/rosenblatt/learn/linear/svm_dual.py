@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Dense, read_only, spans
+from rosenblatt.data.examples import Dense, norm, read_only, spans
 from rosenblatt.data.prefetching import prefetch
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.criterion import DECISION, Criterion
@@ -46,7 +46,7 @@ from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.overflow import check_objective
 from rosenblatt.learn.plan import Needs
 from rosenblatt.learn.report import Report
-from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, norm, usual_lines
+from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, usual_lines
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 
 Array = np.ndarray[Any, Any]

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import at_least, floats, must, size
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
 from rosenblatt.data.sparse_checks import well_formed
@@ -94,7 +95,7 @@ class Layer:
     array([-1., -1.,  1.,  1.])
     """
 
-    units: int
+    units: Annotated[int, at_least(1)]
     activation: str = "relu"
     bias: bool = True
     nonnegative: bool = False
@@ -108,6 +109,10 @@ class Layer:
         for name in ("bias", "nonnegative", "gain_control"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name} of a layer must be True or False, got {getattr(self, name)!r}.")
+
+    def check(self) -> None:
+        """Units that can be trained."""
+        must(ACTIVATIONS[self.activation].slope is not None, "layers that were trained")
 
     def forward(self, X: Any, coef: Any, intercept: Any = 0.0) -> Array:
         """The outputs F(XW + b) of the units for given weights.
@@ -139,10 +144,17 @@ class Layer:
 class Architecture:
     """The fixed part of a network: its layers, the output layer last, and its loss."""
 
-    inputs: int
+    inputs: Annotated[int, size("d")]
     layers: tuple[Layer, ...]
     loss: str  # "cross-entropy" or "squared"
     alpha: float = 0.0  # adds ½·alpha·‖W‖² to the mean loss, without biases
+
+    def check(self, classes: int, weights: int) -> None:
+        """An output for each class, and as many weights as the layers have."""
+        last = {"cross-entropy": "identity", "squared": "logistic"}.get(self.loss)
+        good = self.layers and self.layers[-1].units == classes and self.layers[-1].activation == last
+        must(good, "an answer for each class")
+        must(weights == self.size, f"{self.size} weights")
 
     def views(self, flat: Array) -> list[tuple[Array, Array]]:
         """W (fan in, units) and b (units, or empty) of each layer, as views of the vector of all weights."""
@@ -321,12 +333,16 @@ class NetworkState:
     """The weights of a network, and the state of its optimiser."""
 
     net: Architecture
-    flat: Array
+    flat: Annotated[Array, floats("weights")]
     seed: int
     epoch: int = 0
     steps: int = 0
-    first: Array = field(default_factory=lambda: np.zeros(0))
-    second: Array = field(default_factory=lambda: np.zeros(0))
+    first: Annotated[Array, floats("weights")] = field(default_factory=lambda: np.zeros(0))
+    second: Annotated[Array, floats("weights")] = field(default_factory=lambda: np.zeros(0))
+
+    def check(self) -> None:
+        """One dtype."""
+        must(self.flat.dtype == self.first.dtype == self.second.dtype, "one dtype")
 
     def copy(self) -> NetworkState:
         """An independent copy."""
@@ -358,7 +374,7 @@ class NetworkModel:
     """A trained network."""
 
     net: Architecture
-    flat: Array
+    flat: Annotated[Array, floats("weights")]
     scheme = JOINT
 
     @property

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
-from rosenblatt.learn.online.companions import Array, Mean, Sums, Weights, is_shaped
+from rosenblatt.data.declared_fields import doubles
+from rosenblatt.learn.online.companions import Array, Mean, Sums, Weights
 
 BLOCK = 1 << 16  # values computed at a time, so that intermediate results stay in the cache
 
@@ -16,8 +17,8 @@ BLOCK = 1 << 16  # values computed at a time, so that intermediate results stay 
 class Average(Sums):
     """Σ clock·Δ over all updates: after N visits the mean of all iterates is w − Σ/N. Training writes to the arrays."""
 
-    coef: Array
-    intercept: Array
+    coef: Annotated[Array, doubles("height", "width")]
+    intercept: Annotated[Array, doubles("K")]
 
     def mean(self, weights: Weights, clock: float) -> Weights:
         """(N·w − Σ)/N after N visits."""
@@ -44,7 +45,3 @@ class Average(Sums):
             self.coef + mean("average") - mean("timed") + clock * weights.coef,
             self.intercept + mean("average_b") - mean("timed_b") + clock * weights.intercept,
         )
-
-    def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """Sums in double, shaped like the weights."""
-        return None if is_shaped(self, shape, K, np.float64) else f"sums of shape {shape} in float64"

@@ -7,7 +7,8 @@
     covariance.…           the covariance of a second-order rule
 
 Each class has methods to copy its arrays, to transpose them, to extend them for new classes, and to mix them over
-shards. Arrays that follow the weights are (K, d), or (d, K) if the weights are stored by feature. Arrays are never
+shards. Arrays that follow the weights are (K, d), or (d, K) if the weights are stored by feature: in the declarations
+of their fields the shape of the weights is "height" and "width". Arrays are never
 written to, except where a class says so. `mix` is a matrix: the new planes are `mix` @ the old planes.
 """
 
@@ -47,10 +48,6 @@ class Companion:
         """The same in the other layout."""
         return type(self)(*(in_other_layout(one) if one.ndim == 2 else one for one in self.arrays))
 
-    def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """What was expected of the arrays for weights of this shape; None if they are valid."""
-        raise NotImplementedError
-
 
 class Sums(Companion):
     """Two arrays in double, shaped like coefficients and intercepts, which start at zero."""
@@ -68,9 +65,3 @@ class Sums(Companion):
 def in_other_layout(array: Array) -> Array:
     """The transposed array, contiguous; zeros, as at the start of training, are made anew, and take no memory yet."""
     return np.ascontiguousarray(array.T) if array.any() else np.zeros(array.T.shape, array.dtype)
-
-
-def is_shaped(part: Companion, shape: tuple[int, ...], K: int, dtype: Any) -> bool:
-    """Whether there is one array shaped like the weights and one shaped like the intercepts."""
-    coef, intercept = part.arrays
-    return bool(coef.shape == shape and intercept.shape == (K,) and coef.dtype == intercept.dtype == dtype)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from rosenblatt.learn.online.companions import Array, Companion, Mean, Weights, is_shaped
+from rosenblatt.data.declared_fields import floats
+from rosenblatt.learn.online.companions import Array, Companion, Mean, Weights
 
 
 @dataclass
@@ -49,8 +50,8 @@ class Covariance(Companion):
 class DiagonalCovariance(Covariance):
     """σ² of each weight and intercept."""
 
-    coef: Array
-    intercept: Array
+    coef: Annotated[Array, floats("height", "width")]
+    intercept: Annotated[Array, floats("K")]
 
     @classmethod
     def start(cls, K: int, d: int, value: float, bias: float, dtype: Any) -> Self:
@@ -78,10 +79,6 @@ class DiagonalCovariance(Covariance):
         coef, intercept, dtype = mean("precision"), mean("precision_b"), self.coef.dtype
         mixed = DiagonalCovariance((1.0 / coef).astype(dtype), (1.0 / intercept).astype(dtype))
         return mixed, Weights(weights.coef / coef, weights.intercept / intercept)
-
-    def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """Shaped like the weights."""
-        return None if is_shaped(self, shape, K, dtype) else f"a covariance of shape {shape}"
 
 
 @dataclass
@@ -120,7 +117,7 @@ class DiagonalCorrelation(DiagonalCovariance):
 class FullCovariance(Covariance):
     """Σ of each plane, (K, d + 1, d + 1), the bias last; the machine's weights are (K, d + 1) too."""
 
-    matrices: Array
+    matrices: Annotated[Array, floats("K", "d+1", "d+1")]
 
     full: ClassVar[bool] = True
 
@@ -153,11 +150,6 @@ class FullCovariance(Covariance):
         coef = np.stack([np.linalg.solve(P, q) for P, q in zip(precision, weights.coef, strict=True)])
         matrices = np.ascontiguousarray(np.linalg.inv(precision), dtype=self.matrices.dtype)
         return FullCovariance(matrices), Weights(coef, weights.intercept)
-
-    def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """One matrix per plane."""
-        wanted = (K, d + 1, d + 1)
-        return None if self.matrices.shape == wanted and self.matrices.dtype == dtype else f"covariances of {wanted}"
 
 
 def _in_range(variances: list[float], dtype: Any) -> Array:

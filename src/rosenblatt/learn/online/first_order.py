@@ -9,14 +9,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.declared_fields import doubles, integers
+from rosenblatt.data.examples import norm
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
-from rosenblatt.learn.rows import add, add_both, add_class, add_pair, dot, dots, norm
+from rosenblatt.learn.rows import add, add_both, add_class, add_pair, dot, dots
 from rosenblatt.learn.tie_rule import edge, rival, wins_tie
 
 Array = np.ndarray[Any, Any]
@@ -25,11 +27,11 @@ Array = np.ndarray[Any, Any]
 class UpdateLog(NamedTuple):
     """A log of updates; its arrays are empty if updates are not logged."""
 
-    rows: Array  # uint64
-    columns: Array  # int32, the class whose w changed
-    steps: Array  # float64, signed
-    clocks: Array  # float64, Count.CLOCK before the visit
-    shares: Array  # float64, the weight of the visit
+    rows: Annotated[Array, integers("updates", below="rows", dtype=np.uint64)]
+    columns: Annotated[Array, integers("updates", below="K", dtype=np.int32)]  # the class whose w changed
+    steps: Annotated[Array, doubles("updates")]  # signed
+    clocks: Annotated[Array, doubles("updates")]  # Count.CLOCK before the visit
+    shares: Annotated[Array, doubles("updates")]  # the weight of the visit
 
 
 class OnePlane(NamedTuple):

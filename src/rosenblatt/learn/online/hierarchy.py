@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import doubles, floats, integers, must
 from rosenblatt.data.examples import Examples, Sparse, rows_per_call
-from rosenblatt.learn.counters import Count
+from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem, whole_problem
@@ -51,7 +52,12 @@ class Tree:
         Whether node v is on the path of class k; the root, which is on every path, is left out.
     """
 
-    on: Array
+    on: Annotated[Array, integers("classes", "nodes", dtype=np.uint8)]
+
+    def check(self, classes: int) -> None:
+        """Paths that differ: between two classes on one path there is no step to make."""
+        on = self.on
+        must(on.max(initial=0) <= 1 and len(np.unique(on, axis=0)) == classes, "a path of its own for each class")
 
     def distances(self) -> Array:
         """Tree edges between any two classes, (K, K)."""
@@ -146,14 +152,22 @@ class TreeState:
     """The vectors of all nodes, (V, d), or (d, V) when `by_feature`, and their biases."""
 
     tree: Tree
-    coef: Array
-    intercept: Array
-    total: Array  # Σ clock·Δ for the average, else empty
-    total_b: Array
+    coef: Annotated[Array, floats("height", "width")]
+    intercept: Annotated[Array, floats("nodes")]
+    total: Annotated[Array, doubles("summed height", "summed width")]  # Σ clock·Δ for the average, else empty
+    total_b: Annotated[Array, doubles("summed nodes")]
     seed: int
     epoch: int = 0
     by_feature: bool = False
-    tally: Array = field(default_factory=lambda: np.zeros(len(Count)))
+    tally: Annotated[Array, TALLY] = field(default_factory=lambda: np.zeros(len(Count)))
+
+    def check(self, nodes: int, d: int) -> None:
+        """Weights in one of the layouts, and sums like them or none."""
+        must(self.coef.shape == ((d, nodes) if self.by_feature else (nodes, d)), f"weights of {nodes} nodes")
+        must(self.coef.dtype == self.intercept.dtype, "one dtype")
+        average = self.total_b.size > 0
+        must(self.total.shape == (self.coef.shape if average else (0, 0)), "sums of an average")
+        must(self.total_b.size == (nodes if average else 0), "sums of an average")
 
     def copy(self) -> TreeState:
         """An independent copy."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
-import numpy as np
-
-from rosenblatt.learn.online.companions import Array, Mean, Sums, Weights, is_shaped
+from rosenblatt.data.declared_fields import doubles
+from rosenblatt.learn.online.companions import Array, Mean, Sums, Weights
 
 
 @dataclass
@@ -17,8 +16,8 @@ class L1Debt(Sums):
     See `stochastic_visits`, which writes to both.
     """
 
-    pulled: Array
-    owed: Array
+    pulled: Annotated[Array, doubles("height", "width")]
+    owed: Annotated[Array, doubles("K")]
 
     def terms(self, weights: Weights, clock: float) -> dict[str, Array]:
         """The terms to sum over shards."""
@@ -28,7 +27,3 @@ class L1Debt(Sums):
     def mixed(mean: Mean) -> L1Debt:
         """The mean of the debts of all shards."""
         return L1Debt(mean("pulled"), mean("owed"))
-
-    def wrong(self, K: int, d: int, shape: tuple[int, ...], dtype: Any) -> str | None:
-        """Debts in double, shaped like the weights."""
-        return None if is_shaped(self, shape, K, np.float64) else f"debts of shape {shape} in float64"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import AMOUNT, floats
 from rosenblatt.learn.online.companions import Array, Companion, Weights
 
 
@@ -13,9 +15,9 @@ from rosenblatt.learn.online.companions import Array, Companion, Weights
 class Pocket(Companion):
     """The weights with the fewest errors so far, (K, d), and the total weight of the rows they misclassify."""
 
-    coef: Array
-    intercept: Array
-    errors: float
+    coef: Annotated[Array, floats("K", "d")]
+    intercept: Annotated[Array, floats("K")]
+    errors: Annotated[float, AMOUNT]
 
     @classmethod
     def of(cls, weights: Weights) -> Pocket:

@@ -22,10 +22,11 @@ import numpy as np
 
 from rosenblatt.compiling import compiled, verb
 from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.data.prefetching import prefetch
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.first_order import UpdateLog, code_of, is_on, tie_stands
 from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded, violates
-from rosenblatt.learn.rows import FETCHED, FOUR, FOURS, ONE, THREE, TWO, Rows, dot, dots, prefetch
+from rosenblatt.learn.rows import FETCHED, FOUR, FOURS, ONE, THREE, TWO, Rows, dot, dots
 from rosenblatt.learn.tie_rule import rival
 
 Array = np.ndarray[Any, Any]

@@ -7,12 +7,13 @@ described in `rows`; `learner` passes them to the compiled loop.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import doubles, floats, must, one_of, size
 from rosenblatt.data.examples import Dense, Sparse
-from rosenblatt.learn.counters import Count
+from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
 from rosenblatt.learn.online.average import Average
 from rosenblatt.learn.online.companions import Companion, Weights, in_other_layout
@@ -38,16 +39,24 @@ class Machine:
     average, pocket, votes, debt, covariance : see `companions`.
     """
 
-    coef: Array
-    intercept: Array
-    tally: Array = field(default_factory=lambda: np.zeros(len(Count)))
-    moves: Array = field(default_factory=lambda: NONE)  # updates of each plane
+    coef: Annotated[Array, floats("height", "width")]
+    intercept: Annotated[Array, floats("K")]
+    tally: Annotated[Array, TALLY] = field(default_factory=lambda: np.zeros(len(Count)))
+    moves: Annotated[Array, doubles("K")] = field(default_factory=lambda: NONE)  # updates of each plane
     by_feature: bool = False  # whether arrays are (d, K)
     average: Average | None = None
     pocket: Pocket | None = None
     votes: Votes | None = None
     debt: L1Debt | None = None
     covariance: Covariance | None = None
+
+    def check(self, K: int, d: int) -> None:
+        """Weights in one of the layouts, and one dtype."""
+        must(not (self.full and self.by_feature), "full covariances by class")
+        shape = (K, d + 1) if self.full else (d, K) if self.by_feature else (K, d)
+        must(self.coef.shape == shape, f"weights of shape {shape}")
+        arrays = (self.intercept, *(() if self.covariance is None else self.covariance.arrays))
+        must(all(array.dtype == self.coef.dtype for array in arrays), "one dtype")
 
     @property
     def weights(self) -> Weights:
@@ -94,14 +103,22 @@ class State:
 
     machines: list[Machine]
     scheme: Scheme
-    keep: str
-    classes: int
+    keep: Annotated[str, one_of("last", "average", "pocket", "vote")]
+    classes: Annotated[int, size("classes")]
     seed: int
     epoch: int = 0
     radius2: float = 0.0
     bias: float = 0.0
     from_zero: bool = True
     whole: bool = True  # all row weights so far were whole numbers
+
+    def check(self) -> None:
+        """Machines as the scheme has them, with what is kept."""
+        machines, K = self.machines, self.scheme.columns(self.classes)
+        must(len(machines) == self.scheme.machines(self.classes), "as many machines as the classes need")
+        must(all(machine.intercept.size == K for machine in machines), f"machines of {K} planes")
+        kept = {"vote": "votes"}.get(self.keep, self.keep)
+        must(kept == "last" or all(kept in machine.companions for machine in machines), f"{kept} of each machine")
 
     def copy(self) -> State:
         """An independent copy."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import floats, instance, matrix
 from rosenblatt.learn.models import UpdateHistory, stacked
 from rosenblatt.learn.online.companions import Array, Companion, Weights
 from rosenblatt.learn.online.first_order import UpdateLog
@@ -19,17 +20,17 @@ NO_LOG = UpdateLog(np.zeros(0, np.uint64), np.zeros(0, np.int32), NONE, NONE, NO
 class LoggedUpdates(NamedTuple):
     """A batch of logged updates."""
 
-    support: Any  # the rows that made them, an array or CSR
+    support: Annotated[Any, matrix("rows", "d")]  # the rows that made them
     log: UpdateLog  # its rows are indices into `support`
-    bias: float  # what a step of 1 adds to b
+    bias: Annotated[float, instance(float)]  # what a step of 1 adds to b
 
 
 @dataclass
 class Votes(Companion):
     """The initial weights, (K, d), and every update since."""
 
-    coef: Array
-    intercept: Array
+    coef: Annotated[Array, floats("K", "d")]
+    intercept: Annotated[Array, floats("K")]
     log: tuple[LoggedUpdates, ...] = ()
 
     @classmethod

@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import exactly
+from rosenblatt.data.declared_fields import integers, singles, size
 from rosenblatt.data.examples import Sparse
 from rosenblatt.data.sequences.sentences import Sentences
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.orders import Shuffled, visited
 from rosenblatt.learn.report import Report
-from rosenblatt.learn.sequence.vector_rows import add_features, padded
+from rosenblatt.learn.sequence.vector_rows import add_features, check_rows, padded
 from rosenblatt.learn.sequence.visits import average_rows
 
 Array = np.ndarray[Any, Any]
@@ -131,10 +132,14 @@ def visit_greedily(
 class GreedyModel:
     """Weights that predict."""
 
-    slots: Array
-    rows: Array
-    n_features: int
-    tags: int
+    slots: Annotated[Array, integers("places", below="rows", dtype=np.uint32)]
+    rows: Annotated[Array, singles("rows", "width")]
+    n_features: Annotated[int, size("d")]
+    tags: Annotated[int, size("tags")]
+
+    def check(self) -> None:
+        """Rows of weights."""
+        check_rows(self.slots, self.rows, self.tags)
 
     def predicted_tags(self, task: GreedyTask, index: Array | None = None) -> Array:
         """The codes of the tags of these sentences."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from rosenblatt.data.declared_fields import doubles, integers, is_array, must, one_of, singles, such_that
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import Facts, rows_per_call
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows
@@ -16,7 +17,7 @@ from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, So
 from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled, visited
 from rosenblatt.learn.report import Report
 from rosenblatt.learn.sequence.constraints import lengths_without_path
-from rosenblatt.learn.sequence.vector_rows import padded
+from rosenblatt.learn.sequence.vector_rows import check_rows, padded
 from rosenblatt.learn.sequence.visits import (
     PathRule,
     PathWeights,
@@ -35,6 +36,14 @@ from rosenblatt.learn.sequence.viterbi import (
 )
 
 Array = np.ndarray[Any, Any]
+
+
+def _is_tally(tally: Any) -> bool:
+    good = is_array(tally, (len(SequenceCount),)) and tally.dtype == np.float64
+    return good and bool(np.isfinite(tally).all() and (tally >= 0).all())
+
+
+TALLY = such_that(_is_tally, "finite counters")
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,15 @@ class SequencePlan:
 class PathModel:
     """Weights that predict: rows of weights by feature, and moves between tags."""
 
-    slots: Array
-    rows: Array
-    transitions: Array
-    forbidden: Array
+    slots: Annotated[Array, integers("d+1", below="rows", dtype=np.uint32)]
+    rows: Annotated[Array, singles("rows", "width")]
+    transitions: Annotated[Array, singles("tags+2", "width")]
+    forbidden: Annotated[Array, singles("tags+2", "width")]
+
+    def check(self, tags: int) -> None:
+        """Rows of weights, and moves that are forbidden or not."""
+        check_rows(self.slots, self.rows, tags)
+        must((self.forbidden <= 0).all(), "forbidden moves of −∞ or 0")
 
     @property
     def tags(self) -> int:
@@ -140,15 +154,24 @@ def sentences_per_call(rows: TokenRows, tags: int) -> int:
 class SequenceState:
     """Everything that a later epoch needs."""
 
-    slots: Array
-    rows: Array
-    sums: Array
-    transitions: Array
-    move_sums: Array
-    tally: Array
-    keep: str
+    slots: Annotated[Array, integers("d+1", below="rows", dtype=np.uint32)]
+    rows: Annotated[Array, singles("rows", "width")]
+    sums: Annotated[Array, doubles("summed rows", "width")]
+    transitions: Annotated[Array, singles("tags+2", "width")]
+    move_sums: Annotated[Array, doubles("summed tags", "width")]
+    tally: Annotated[Array, TALLY]
+    keep: Annotated[str, one_of("average", "last")]
     seed: int
     epoch: int = 0
+
+    def check(self, tags: int, rows: int) -> None:
+        """A row of weights per feature that has moved, and sums like them or none."""
+        check_rows(self.slots, self.rows, tags)
+        must(self.used == rows, "as many rows as are in use")
+        moved = self.slots[self.slots > 0]
+        must(moved.size == rows - 1 == np.unique(moved).size, "a row for each feature that has moved")
+        summed = (rows, tags + 2) if self.keep == "average" else (0, 0)
+        must((self.sums.shape[0], self.move_sums.shape[0]) == summed, f"sums of {summed} rows")
 
     @property
     def updates(self) -> int:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import exactly
+from rosenblatt.data.declared_fields import integers, must
 from rosenblatt.data.formats.conll import ColumnSentences
 from rosenblatt.data.sequences.sentences import TokenRows, frequent_features, token_rows
 from rosenblatt.data.sequences.token_features import ONES, as_sentences
@@ -233,7 +234,16 @@ class TemplateFeatures:
 
     template: str
     words: Vocabulary
-    keys: Array
+    keys: Annotated[Array, integers("d", "cells+1", dtype=np.int32)]
+
+    def check(self, cells: int) -> None:
+        """Kinds of the template, each with its cells."""
+        known, keys = np.array([len(pieces) - 1 for pieces in self.parsed.kinds]), self.keys
+        must(cells == known.max(), f"features of {known.max()} cells")
+        must(keys[:, 0].min() >= 0 and keys[:, 0].max() < known.size, "features of the template")
+        held = np.arange(cells) < known[keys[:, 0]][:, None]
+        must(((keys[:, 1:] >= 0) == held).all(), "cells of features")
+        must(keys[:, 1:].max(initial=-1) < len(self.words), "cells of its vocabulary")
 
     @property
     def size(self) -> int:

@@ -16,6 +16,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from rosenblatt.compiling import intrinsic_of
+from rosenblatt.data.declared_fields import must
 
 Array = np.ndarray[Any, Any]
 LANES, GROUP = 8, 4  # floats in a vector, and vectors at a time
@@ -24,6 +25,12 @@ LANES, GROUP = 8, 4  # floats in a vector, and vectors at a time
 def padded(tags: int) -> int:
     """The width of a row of weights for this many tags."""
     return -(-tags // LANES) * LANES
+
+
+def check_rows(slots: Array, rows: Array, tags: int) -> None:
+    """Refuse weights that `add_features` cannot take: padded rows, of which the first is that of unknown features."""
+    must(rows.shape[1] == padded(tags), f"rows of {padded(tags)} weights")
+    must(slots[-1] == 0 and not rows[0].any(), "no weights of unknown features")
 
 
 def add_features(columns: Array, values: Array, begin: Any, end: Any, slots: Array, W: Array, out: Array) -> None:
