@@ -71,6 +71,7 @@ class KernelClassifier(EpochClassifier):
     coef0: float
     cache_size: float
     _kept: KernelModel
+    STORED = EpochClassifier.STORED - {"coef_", "intercept_"}
     _takes_labels = True
     _needs_memory = "its support may be the whole file"
 

@@ -176,7 +176,7 @@ class MultilayerPerceptron(EpochClassifier):
     record_errors: bool
     _kept: NetworkModel
     _state: NetworkState
-    STORED = EpochClassifier.STORED | {"loss_"}
+    STORED = (EpochClassifier.STORED | {"loss_"}) - {"coef_", "intercept_"}
     _parameter_constraints = NETWORK
 
     def __init__(

@@ -148,7 +148,7 @@ class SequencePerceptron(OnlineLearner):
     classes_: Array
     _features: Any
     _contents: str
-    STORED = OnlineLearner.STORED | {"_features"}
+    STORED = (OnlineLearner.STORED | {"_features"}) - {"coef_", "intercept_"}
     _parameter_constraints: dict[str, Any] = {
         "update": [StrOptions({"perceptron", "pa"})],
         "C": [Interval(Real, 0, None, closed="neither")],

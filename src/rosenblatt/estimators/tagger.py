@@ -118,7 +118,7 @@ class Tagger(OnlineLearner):
     classes_: Array
     _features: TemplateFeatures
     _sure: dict[str, int]
-    STORED = OnlineLearner.STORED | {"_features", "_sure"}
+    STORED = (OnlineLearner.STORED | {"_features", "_sure"}) - {"_contents", "_state", "coef_", "intercept_"}
     _parameter_constraints: dict[str, Any] = {
         "max_epochs": [Interval(Integral, 1, None, closed="left")],
         "sure_count": [Interval(Integral, 1, None, closed="left")],
