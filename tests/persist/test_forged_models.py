@@ -11,7 +11,7 @@ import forged_models
 import numba
 import numpy as np
 import pytest
-from forged_models import CASES, CLASSES, FILES, ROWS, SPARSE, TWO, on, run
+from forged_models import CASES, CLASSES, FILES, ROWS, SPARSE, TAGS, TWO, WORDS, on, run
 from model_file_cases import EVERY, FUZZ, _quiet, opened, sealed  # noqa: F401 (fixtures)
 
 import rosenblatt
@@ -185,3 +185,27 @@ def test_a_checkpoint_of_other_features_is_refused_though_it_says_that_its_rows_
     saved[0].write_bytes(sealed(about, arrays))
     with pytest.raises(FileError, match="other features or classes"):
         rosenblatt.fit(rosenblatt.Perceptron(max_epochs=2, random_state=0), wide, checkpoint=saved[0], resume=True)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"), [("rows", -1), ("counts", [1]), ("dense", 1), ("how", "svmlight"), ("most", -2)]
+)
+def test_forged_contents_of_a_checkpoint_are_refused(tmp_path, fact, value):
+    source, saved = tmp_path / "rows.svm", tmp_path / "saved"
+    source.write_text(FILES["rows.svm"])
+    rosenblatt.fit(rosenblatt.Perceptron(max_epochs=1), source, checkpoint=saved)
+    about, arrays = opened(saved.read_bytes())
+    about["attributes"]["_contents"]["fields"][fact] = {"tuple": value} if isinstance(value, list) else value
+    with pytest.raises(FileError, match="not a model that rosenblatt wrote: expected"):
+        from_bytes(sealed(about, arrays))
+
+
+@pytest.mark.parametrize(
+    ("name", "X", "y", "attribute"),
+    [("Tagger", WORDS, TAGS, "_state"), ("Tagger", WORDS, TAGS, "coef_"), ("KernelPerceptron", ROWS, TWO, "coef_")],
+)
+def test_attributes_of_other_estimators_are_refused(name, X, y, attribute):
+    model = getattr(rosenblatt, name)(random_state=0).fit(X, y)
+    about, arrays = opened(to_bytes(model))
+    with pytest.raises(FileError, match=f"{attribute} is not an attribute of {name}"):
+        from_bytes(sealed({**about, "attributes": {**about["attributes"], attribute: 1}}, arrays))

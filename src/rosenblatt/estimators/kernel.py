@@ -55,6 +55,7 @@ class KernelClassifier(EpochClassifier):
     cache_size: float
     _kept: KernelModel
     several_labels: ClassVar[bool] = True
+    STORED = EpochClassifier.STORED - {"coef_", "intercept_"}
 
     def _kernel(self) -> dict[str, Any]:
         """The parameters that the plans of classifiers with kernels share."""

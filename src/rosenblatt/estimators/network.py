@@ -145,6 +145,7 @@ class MultilayerPerceptron(EpochClassifier):
     record_errors: bool
     _kept: NetworkModel
     _state: NetworkState
+    STORED = EpochClassifier.STORED - {"coef_", "intercept_"}
     _parameter_constraints = NETWORK
 
     def __init__(

@@ -147,7 +147,7 @@ class SequencePerceptron(OnlineLearner):
     classes_: Array
     _features: Any
     _contents: str
-    STORED = OnlineLearner.STORED | {"_features"}
+    STORED = (OnlineLearner.STORED | {"_features"}) - {"coef_", "intercept_"}
     ENCODED = ("n_features_in_", "_features")
     _parameter_constraints: dict[str, Any] = {
         "update": [StrOptions({"perceptron", "pa"})],

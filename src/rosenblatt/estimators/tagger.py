@@ -112,7 +112,7 @@ class Tagger(OnlineLearner):
     classes_: Array
     _features: TemplateFeatures
     _sure: dict[str, int]
-    STORED = OnlineLearner.STORED | {"_features", "_sure"}
+    STORED = (OnlineLearner.STORED | {"_features", "_sure"}) - {"_contents", "_state", "coef_", "intercept_"}
     ENCODED = ("n_features_in_", "_features", "_sure")
     _parameter_constraints: dict[str, Any] = {
         "max_epochs": [Interval(Integral, 1, None, closed="left")],

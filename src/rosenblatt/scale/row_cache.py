@@ -28,6 +28,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.data.declared_fields import is_count, verify
 from rosenblatt.data.errors import FileError
 from rosenblatt.data.formats.byte_sources import (
     STDIN,
@@ -311,24 +312,19 @@ def load_cache(path: Path, data: memoryview | None = None) -> tuple[RowCache, di
 def _fits_together(cache: RowCache) -> bool:
     """Whether the footer is consistent with the table of blocks: the file may be malicious."""
     about, names, table = cache.contents, cache.names, cache.table
-    if not isinstance(about, Contents) or not isinstance(about.how, Reading):
-        return False
-    width, labels, dense = about.how.n_features, about.labels, about.dense
-    numbers = (about.rows, about.stored, about.most, cache.shift, width, *about.counts)
+    verify(about, Contents)
+    width, labels = about.how.n_features, about.labels
     return bool(
-        all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
-        and width is not None
-        and 0 < width < 1 << 32
+        is_count(width, 1)
+        and (width or 0) < 1 << 32
+        and is_count(cache.shift)
         and cache.shift in (0, 1)
         and (about.rows, about.stored) == (table[:, ROWS].sum(), table[:, STORED].sum())
-        and isinstance(dense, bool)
-        and (not dense or (table[:, STORED] == table[:, ROWS] * width).all())
+        and (not about.dense or (table[:, STORED] == table[:, ROWS] * width).all())
         and isinstance(about.radius2, float)
-        and about.radius2 >= 0
         and (names is None or (all(isinstance(name, str) for name in names) and len(set(names)) == len(names)))
         and _in_order(labels, names is not None)
         and (labels is None or names is None or set(labels) == set(names))
-        and len(about.counts) == (0 if labels is None else len(labels))
         and _in_order(about.how.labels, False)
         and (about.how.multilabel or (table[:, LABELS] < 0).all())
     )

@@ -46,6 +46,10 @@ def check_attributes(model: Any) -> None:
 
         must(isinstance(held["reading_"], Reading), "how a file is read")
         held["reading_"].check()
+    if not isinstance(held.get("_contents", ""), str):  # the digest of sentences
+        from rosenblatt.data.formats.contents import Contents
+
+        verify(held["_contents"], Contents)
 
 
 def class_count(model: Any) -> int:
