@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,21 +84,14 @@ def _learner_name(found: LearnedTable) -> str:
 # -- questions to the training rows -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class AskScores:
+def _scored(target: Target, learner: Any, rows: TrainingRows) -> tuple[Array, Array, Array | None]:
     """The scores, the target and the weights of training rows."""
-
-    target: Target
-    learner: Any
-
-    def __call__(self, rows: TrainingRows) -> tuple[Array, Array, Array | None]:
-        """The answer for these rows."""
-        return self.target.scores(self.learner, rows.X), rows.target, rows.weights
+    return target.scores(learner, rows.X), rows.target, rows.weights
 
 
 def _seen(training: TrainingParts, target: Target, learner: Any) -> UnseenRows:
     """The training rows, for a table with too few rows for folds."""
-    scores, targets, weights = zip(*training.ask(AskScores(target, learner)), strict=True)
+    scores, targets, weights = zip(*training.ask(partial(_scored, target, learner)), strict=True)
     y = np.concatenate(targets)
     return UnseenRows(np.concatenate(scores), y, y, None if weights[0] is None else np.concatenate(weights), [])
 

@@ -331,14 +331,18 @@ def _encoded_rows(ready: Preparation, parts: LabelledParts, survey: Survey) -> I
         yield encoding(ready.returned.table, ready.returned.labels)
 
 
+def encoded_reading(width: int) -> Reading:
+    """How encoded rows would be read from a file."""
+    return Reading("svmlight", n_features=width, zero_based=True, multilabel=False)
+
+
 @contextmanager
 def _temporary_cache(width: int, pieces: Iterable[RowBlock], memory: int) -> Iterator[RowCache]:
     """A cache of the rows, removed at the end of the block."""
-    how = Reading("svmlight", n_features=width, zero_based=True, multilabel=False)
     path = cache_folder() / f"table-{process_name()}-{secrets.token_hex(4)}{SUFFIX}"
     try:
         copied = {"paths": [], "stamps": [], "racy": True}
-        yield write_cache(pieces, how, path, memory // row_cache.HELD_SHARE, copied)
+        yield write_cache(pieces, encoded_reading(width), path, memory // row_cache.HELD_SHARE, copied)
     finally:
         path.unlink(missing_ok=True)
 

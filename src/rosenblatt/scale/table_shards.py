@@ -27,7 +27,7 @@ from rosenblatt.data.formats.contents import Contents
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.row_blocks import RowBlock
 from rosenblatt.scale import row_cache
-from rosenblatt.scale.large_tables import Preparation
+from rosenblatt.scale.large_tables import Preparation, encoded_reading
 from rosenblatt.scale.row_cache import SUFFIX, RowCache, load_cache, write_cache
 from rosenblatt.scale.shards import FileShard, HeldShard, Shard, Store
 from rosenblatt.scale.table_survey import LabelledParts, Sample, Survey
@@ -95,10 +95,7 @@ class EncodedTable(Reading):
     def of(cls, groups: TableGroups, ready: Preparation, survey: Survey) -> EncodedTable:
         """The reading for a model whose encoder is learned."""
         made = cls(
-            "svmlight",
-            n_features=ready.width,
-            zero_based=True,
-            multilabel=False,
+            **vars(encoded_reading(ready.width)),
             groups=groups,
             encoding=ready.encoding,
             rare=tuple(ready.rare.tolist()),
@@ -116,7 +113,8 @@ class EncodedTable(Reading):
     @property
     def plain(self) -> Reading:
         """How the encoded rows would be read from a file."""
-        return Reading("svmlight", n_features=self.n_features, zero_based=True, multilabel=False)
+        assert self.n_features is not None
+        return encoded_reading(self.n_features)
 
     def pieces(self, shard: Shard) -> Iterator[RowBlock]:
         """The training rows of the group of a shard."""
