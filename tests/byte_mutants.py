@@ -27,8 +27,8 @@ import zstandard
 from rosenblatt import FileError, read
 from rosenblatt.data.columns.files import read_table
 from rosenblatt.data.columns.values import as_numbers
-from rosenblatt.data.examples import Sparse
 from rosenblatt.data.formats.reading import Reading, make_reading
+from rosenblatt.data.row_arrays import Sparse
 from rosenblatt.estimators.base.fitting import RowsWanted
 from rosenblatt.scale import row_cache as scale_cache
 from rosenblatt.scale.file_source import CachedRows, example_encoder

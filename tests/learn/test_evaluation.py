@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import LinearClassifier, LinearRegressor
-from rosenblatt.data.examples import Dense
+from rosenblatt.data.row_arrays import Dense
 from rosenblatt.learn import evaluation
 from rosenblatt.learn.criterion import DECISION, MISTAKE, Criterion
 from rosenblatt.learn.evaluation import FIRST_ROWS, Problem, evaluate, evaluate_both, row_margins, wrong

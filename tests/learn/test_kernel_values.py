@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rosenblatt.data.examples import Dense, Examples
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import Dense
 from rosenblatt.learn.kernel import pair_ascent
 from rosenblatt.learn.kernel.functions import Kernel
 from rosenblatt.learn.kernel.gaussian import gaussian

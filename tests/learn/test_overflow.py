@@ -36,7 +36,8 @@ from rosenblatt import (
     VotedPerceptron,
 )
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, read_only
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import Dense, read_only
 from rosenblatt.learn.epochs import InMemory
 from rosenblatt.learn.mixing import one_pass
 from rosenblatt.learn.online.rules import AROWRule

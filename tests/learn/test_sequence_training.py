@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rosenblatt import SequencePerceptron
 from rosenblatt.compiling import exactly
-from rosenblatt.data.examples import Sparse
+from rosenblatt.data.row_arrays import Sparse
 from rosenblatt.data.sequences.sentences import token_rows
 from rosenblatt.learn.sequence.constraints import forbidden_moves
 from rosenblatt.learn.sequence.vector_rows import add_features, best_previous, padded

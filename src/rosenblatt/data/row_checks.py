@@ -15,17 +15,8 @@ import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NonFiniteInputError
-from rosenblatt.data.examples import (
-    Array,
-    Dense,
-    Sparse,
-    gathered,
-    in_pieces,
-    is_narrow,
-    read_only,
-    spans,
-    values_per_row,
-)
+from rosenblatt.data.examples import Array
+from rosenblatt.data.row_arrays import Dense, Sparse, gathered, in_pieces, is_narrow, read_only, spans, values_per_row
 from rosenblatt.data.sparse_checks import check_arrays, out_of_range_message
 from rosenblatt.threads import MANY_VALUES, in_threads, thread_count
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import indexable
 
 from rosenblatt.data.errors import NonFiniteInputError
-from rosenblatt.data.examples import Dense, is_narrow, radius2
+from rosenblatt.data.row_arrays import Dense, is_narrow, radius2
 from rosenblatt.data.row_weights import class_weights
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.online_learner import examples_of, plan_of
@@ -26,14 +26,16 @@ from rosenblatt.estimators.perceptron import AveragedPerceptron, Perceptron
 from rosenblatt.estimators.second_order import AROW
 from rosenblatt.learn.linear.many_descents import Descent, ManyDescents
 from rosenblatt.learn.linear.objective_plan import ObjectivePlan
+from rosenblatt.learn.online.linear_plan import LinearPlan
 from rosenblatt.learn.online.many_settings import FoldRows, ManySettings, Setting
 from rosenblatt.learn.online.rules import AROW as SECOND
-from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, squared_bias_feature
-from rosenblatt.learn.online.solver import LinearPlan, OnlinePlan
+from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded
+from rosenblatt.learn.online.solver import OnlinePlan
 from rosenblatt.learn.orders import Cyclic, Shuffled
 from rosenblatt.learn.plan import default_epochs
 from rosenblatt.learn.schemes import PAIRS, SCHEMES
 from rosenblatt.learn.simd_lanes import WIDTH
+from rosenblatt.learn.step_sizes import squared_bias_feature
 
 Array = np.ndarray[Any, Any]
 LEARNERS = (Perceptron, AveragedPerceptron, PassiveAggressive, AROW, LinearClassifier)

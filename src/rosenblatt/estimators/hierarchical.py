@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.data.declared_fields import is_array, must
-from rosenblatt.data.examples import encode_labels
+from rosenblatt.data.labels import encode_labels
 from rosenblatt.data.row_weights import encode_weights
+from rosenblatt.estimators.base.common_parameters import COMMON, chosen_bias
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.fitted_attributes import assigned, check_assigned_planes, check_model
-from rosenblatt.estimators.perceptron import COMMON, chosen_bias
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.hierarchy import TreePlan, TreeState
 from rosenblatt.learn.schemes import JOINT, TWO

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rosenblatt.data.examples import read_only
+from rosenblatt.data.row_arrays import read_only
+from rosenblatt.estimators.base.common_parameters import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.fitted_attributes import check_model, check_scheme
-from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.learn.kernel.budgets import BudgetState
 from rosenblatt.learn.kernel.perceptron import (
     KernelModel,

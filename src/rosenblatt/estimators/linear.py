@@ -11,12 +11,12 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rosenblatt.estimators.base.common_parameters import COMMON
 from rosenblatt.estimators.base.dense_rows import ProductReader
 from rosenblatt.estimators.base.encoding import PLAIN, WIDENING, Reader
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.online_learner import OnlineLearner
 from rosenblatt.estimators.base.online_regressor import OnlineRegressor
-from rosenblatt.estimators.perceptron import COMMON
 from rosenblatt.learn.linear.losses import LOSSES, names
 from rosenblatt.learn.linear.objective_plan import MINIBATCH, ObjectivePlan
 from rosenblatt.learn.linear.penalties import PENALTIES

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.declared_fields import is_array, must
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.data.row_arrays import Dense, Sparse
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.declared_fields import is_array, must
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels
+from rosenblatt.data.labels import as_labels, check_labels, distinct, encode_labels
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.data.sparse_checks import well_formed

@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from rosenblatt.data.declared_fields import must
-from rosenblatt.data.examples import Dense
+from rosenblatt.data.row_arrays import Dense
+from rosenblatt.estimators.base.common_parameters import COMMON
 from rosenblatt.estimators.base.epoch_classifier import EpochClassifier
 from rosenblatt.estimators.base.fitted_attributes import check_model
 from rosenblatt.estimators.linear import LINEAR
-from rosenblatt.estimators.perceptron import COMMON
 from rosenblatt.learn.network.backpropagation import (
     ACTIVATIONS,
     Layer,

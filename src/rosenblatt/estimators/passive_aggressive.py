@@ -8,10 +8,10 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rosenblatt.estimators.base.common_parameters import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.estimators.base.encoding import WIDENING
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.base.online_regressor import OnlineRegressor
-from rosenblatt.estimators.perceptron import BIAS_STEP, COMMON, chosen_bias
 from rosenblatt.learn.online.rules import PassiveAggressiveRule
 from rosenblatt.learn.online.solver import OnlinePlan
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rosenblatt.estimators.base.common_parameters import COMMON, chosen_bias
 from rosenblatt.estimators.base.encoding import WIDENING
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
-from rosenblatt.estimators.perceptron import COMMON, chosen_bias
 from rosenblatt.learn.online.rules import AROWRule, SecondOrderRule
 from rosenblatt.learn.online.solver import OnlinePlan
 

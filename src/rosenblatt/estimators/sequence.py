@@ -16,8 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.declared_fields import verify
-from rosenblatt.data.examples import Dense, Sparse, read_only
 from rosenblatt.data.formats.reading import in_bytes
+from rosenblatt.data.row_arrays import Dense, Sparse, read_only
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows, distinct_tags, flat_tags, tag_codes, token_rows
 from rosenblatt.data.sequences.token_features import ItemFeatures

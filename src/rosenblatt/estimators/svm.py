@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rosenblatt.estimators.base.common_parameters import COMMON
 from rosenblatt.estimators.base.encoding import PLAIN
 from rosenblatt.estimators.base.online_classifier import OnlineClassifier
 from rosenblatt.estimators.linear import LINEAR, ObjectiveLearner
-from rosenblatt.estimators.perceptron import COMMON
 from rosenblatt.learn.linear.pegasos import PegasosPlan
 from rosenblatt.learn.linear.svm_dual import DualPlan
 

@@ -12,7 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 
 from rosenblatt.data.arrow_checks import check_collected
-from rosenblatt.data.examples import check_labels, check_no_trailing_nul, is_missing, unrounded
+from rosenblatt.data.labels import check_labels, check_no_trailing_nul, is_missing, unrounded
 from rosenblatt.estimators.linear import LinearRegressor
 from rosenblatt.estimators.passive_aggressive import PassiveAggressive
 from rosenblatt.estimators.table_settings import DEFAULT, NUMBER_DEFAULT, VISITS, TableSetting, passes

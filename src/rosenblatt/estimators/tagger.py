@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.declared_fields import is_count, must, verify
-from rosenblatt.data.examples import read_only
 from rosenblatt.data.formats.reading import in_bytes
+from rosenblatt.data.row_arrays import read_only
 from rosenblatt.data.sequences.sentences import distinct_tags, flat_tags, tag_codes
 from rosenblatt.data.sequences.words import WORD, sure_tags, word_sentences
 from rosenblatt.estimators.base.fitted_attributes import check_attributes, class_count

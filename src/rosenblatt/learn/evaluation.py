@@ -13,7 +13,8 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.declared_fields import floats
-from rosenblatt.data.examples import Dense, Examples, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import Dense, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
 from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.models import Model, Planes, copy_rows
 from rosenblatt.learn.overflow import all_finite, check_scores

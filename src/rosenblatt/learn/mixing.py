@@ -45,8 +45,9 @@ from rosenblatt.learn.linear.stochastic import StochasticSolver
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.average import Average
 from rosenblatt.learn.online.companions import Weights
+from rosenblatt.learn.online.linear_plan import LinearSolver
 from rosenblatt.learn.online.penalty_debt import L1Debt
-from rosenblatt.learn.online.solver import LinearSolver, OnlineSolver
+from rosenblatt.learn.online.solver import OnlineSolver
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import all_finite, check_state
 from rosenblatt.learn.report import Report

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.declared_fields import doubles, floats, integers, matrix, must, size
-from rosenblatt.data.examples import (
+from rosenblatt.data.labels import as_signed
+from rosenblatt.data.row_arrays import (
     VALUES_AT_ONCE,
     Dense,
     Sparse,
-    as_signed,
     gathered,
     in_pieces,
     is_narrow,

@@ -17,7 +17,8 @@ import scipy.sparse as sp
 
 from rosenblatt.data.declared_fields import is_count, is_number, must
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, widened
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import Dense, widened
 from rosenblatt.learn.epochs import Source
 from rosenblatt.learn.models import copy_rows
 

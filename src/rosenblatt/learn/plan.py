@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Facts, Sparse, spans
+from rosenblatt.data.examples import Facts
+from rosenblatt.data.row_arrays import Dense, Sparse, spans
 from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.epochs import Solver, Source
 from rosenblatt.learn.evaluation import Problem

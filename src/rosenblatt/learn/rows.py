@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.compiling import verb
-from rosenblatt.data.examples import Dense, Sparse
-from rosenblatt.data.examples import norm as norm
 from rosenblatt.data.prefetching import prefetch as prefetch
+from rosenblatt.data.row_arrays import Dense, Sparse
+from rosenblatt.data.row_arrays import norm as norm
 from rosenblatt.learn.simd_lanes import WIDTH, add_products, add_scaled, lane, load, store, zero_products, zeros
 
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from rosenblatt.data.examples import encode_labels
+from rosenblatt.data.labels import encode_labels
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
 from rosenblatt.prove.exact.max_margin_certificate import WidestPlane

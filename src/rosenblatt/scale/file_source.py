@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, check_labels, radius2, read_only
+from rosenblatt.data.examples import Examples, Facts
 from rosenblatt.data.formats.byte_sources import expand_paths
 from rosenblatt.data.formats.contents import Contents
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.row_blocks import RowBlock, encode_target, parse_tasks
+from rosenblatt.data.labels import check_labels
+from rosenblatt.data.row_arrays import Dense, Sparse, radius2, read_only
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import class_weights
 from rosenblatt.estimators.base.fitting import RowsWanted

@@ -29,7 +29,7 @@ from rosenblatt.data.columns.numbers import Moments
 from rosenblatt.data.columns.used_columns import UsedColumns, columns_again
 from rosenblatt.data.columns.values import ColumnValues, as_codes, as_numbers, written
 from rosenblatt.data.declared_fields import must
-from rosenblatt.data.examples import Examples, Sparse
+from rosenblatt.data.examples import Examples
 from rosenblatt.data.formats.byte_sources import (
     CHUNK_BYTES,
     cache_folder,
@@ -42,6 +42,7 @@ from rosenblatt.data.formats.contents import MAX_LABELS
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.row_blocks import RowBlock, csr_from_arrays
 from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors
+from rosenblatt.data.row_arrays import Sparse
 from rosenblatt.data.safe_writing import process_name
 from rosenblatt.estimators.base.fitting import RowsWanted, train_from
 from rosenblatt.estimators.base.table_model import TableModel, store

@@ -25,12 +25,13 @@ import scipy.sparse as sp
 from rosenblatt.data.arrow_checks import check_buffers
 from rosenblatt.data.declared_fields import AMOUNT, must, verify
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Examples, as_labels, check_no_trailing_nul
+from rosenblatt.data.examples import Examples
 from rosenblatt.data.formats import table_batches, table_layout
 from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, file_stamps
 from rosenblatt.data.formats.contents import Contents, Inventory
 from rosenblatt.data.formats.reading import Reading
 from rosenblatt.data.formats.row_blocks import RowBlock, row_blocks
+from rosenblatt.data.labels import as_labels, check_no_trailing_nul
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import ShardQuestion

@@ -17,18 +17,12 @@ import numpy as np
 from rosenblatt.data.examples import Examples
 from rosenblatt.estimators.base.online_learner import plan_of
 from rosenblatt.learn.evaluation import Problem, problems
-from rosenblatt.learn.online.rules import (
-    AROWRule,
-    PassiveAggressiveRule,
-    PerceptronRule,
-    Rule,
-    SecondOrderRule,
-    passive_aggressive_step,
-)
+from rosenblatt.learn.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
 from rosenblatt.learn.online.solver import MOST_WATCHED, OnlinePlan
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.step_sizes import passive_aggressive_step
 from rosenblatt.plot.number_format import printed_fraction
 
 Array = np.ndarray[Any, Any]

@@ -15,9 +15,10 @@ from rosenblatt.estimators.base.fitting import train
 from rosenblatt.estimators.base.online_learner import initial_values, learnable, prepare
 from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.models import VotedPlanes
-from rosenblatt.learn.online.rules import PerceptronRule, squared_bias_feature
+from rosenblatt.learn.online.rules import PerceptronRule
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.schemes import TWO, Scheme
+from rosenblatt.learn.step_sizes import squared_bias_feature
 from rosenblatt.plot.number_format import printed_fraction, printed_fractions
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 from rosenblatt.show.exact_learners import ExactMachine, exact_epochs, exact_plan, new_exact_machines, no_violations

@@ -15,7 +15,7 @@ from rosenblatt.data.arrow_checks import check_buffers, check_collected
 from rosenblatt.data.arrow_layouts import plain_layout
 from rosenblatt.data.columns.values import MISSING, ColumnValues, column_values
 from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import is_missing
+from rosenblatt.data.labels import is_missing
 from rosenblatt.data.sparse_checks import well_formed
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Facts, Sparse, check_labels, check_no_trailing_nul, read_only
+from rosenblatt.data.examples import Facts
+from rosenblatt.data.labels import check_labels, check_no_trailing_nul
+from rosenblatt.data.row_arrays import Sparse, read_only
 
 Array = np.ndarray[Any, Any]
 FLOAT32 = np.dtype(np.float32)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import read_only
 from rosenblatt.data.formats.conll import ColumnSentences
+from rosenblatt.data.row_arrays import read_only
 from rosenblatt.data.sequences.token_features import as_sentences
 from rosenblatt.data.sequences.vocabulary import Vocabulary
 

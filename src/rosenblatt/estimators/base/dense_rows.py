@@ -14,7 +14,7 @@ from array_api_compat import is_array_api_obj, is_numpy_array
 from sklearn import get_config
 
 from rosenblatt.data.embeddings import StackedRows
-from rosenblatt.data.examples import NARROW, Dense, Sparse
+from rosenblatt.data.row_arrays import NARROW, Dense, Sparse
 from rosenblatt.estimators.base.encoding import Reader, check_width
 from rosenblatt.learn.linear.row_reader import RowReader, longest, scores_of, to_host, type_name
 from rosenblatt.learn.models import Model, Planes

@@ -19,11 +19,8 @@ from sklearn.utils.validation import (
 )
 
 from rosenblatt.data.arrow_checks import check_buffers, check_collected
-from rosenblatt.data.examples import (
-    NARROW,
-    Dense,
-    Examples,
-    Sparse,
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.labels import (
     as_labels,
     check_labels,
     coded_labels,
@@ -31,9 +28,8 @@ from rosenblatt.data.examples import (
     encode_indicator,
     encode_labels,
     merge_labels,
-    radius2,
-    widened,
 )
+from rosenblatt.data.row_arrays import NARROW, Dense, Sparse, radius2, widened
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.row_weights import class_weights, encode_weights
 from rosenblatt.data.sparse_checks import well_formed

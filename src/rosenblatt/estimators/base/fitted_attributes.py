@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from rosenblatt.data.declared_fields import is_array, is_count, must, verify
-from rosenblatt.data.examples import read_only
+from rosenblatt.data.row_arrays import read_only
 from rosenblatt.estimators.base.probe_report import ProbeReport
 from rosenblatt.learn.models import Planes, VotedPlanes
 from rosenblatt.learn.online.state import State

@@ -19,7 +19,9 @@ from sklearn.base import is_classifier
 from sklearn.utils import column_or_1d
 
 from rosenblatt.data.errors import FileError, NotFiniteError
-from rosenblatt.data.examples import Facts, as_labels, check_labels, distinct, read_only
+from rosenblatt.data.examples import Facts
+from rosenblatt.data.labels import as_labels, check_labels, distinct
+from rosenblatt.data.row_arrays import read_only
 from rosenblatt.estimators.base.caller_warnings import warn
 from rosenblatt.estimators.base.parameters import Parameters, new_seed
 from rosenblatt.learn.epochs import EpochRecord, EpochRecords, PartOfEpoch, Source, Training

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 from sklearn.utils._param_validation import StrOptions
 
-from rosenblatt.data.examples import Examples, as_labels, distinct
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.labels import as_labels, distinct
 from rosenblatt.data.row_weights import encode_weights
 from rosenblatt.estimators.base.encoding import Reader
 

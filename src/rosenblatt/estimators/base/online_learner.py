@@ -19,7 +19,9 @@ from sklearn.callback import CallbackSupportMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.data.declared_fields import must
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse, merge_labels, read_only
+from rosenblatt.data.examples import Examples, Facts
+from rosenblatt.data.labels import merge_labels
+from rosenblatt.data.row_arrays import Dense, Sparse, read_only
 from rosenblatt.estimators.base.encoding import CLASSES, PLAIN, Classes, Numbers, Reader, encode_examples
 from rosenblatt.estimators.base.fitted_attributes import (
     SHARED,

@@ -26,7 +26,8 @@ import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.declared_fields import at_least, doubles, integers, matrix, must, one_of, size
-from rosenblatt.data.examples import Examples, rows_per_call
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import rows_per_call
 from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import whole_problem

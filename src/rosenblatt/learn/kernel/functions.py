@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.declared_fields import matrix, must, such_that
-from rosenblatt.data.examples import Dense, Examples
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import Dense
 from rosenblatt.learn.kernel.gaussian import gaussian
 from rosenblatt.learn.kernel.sparse_products import sparse_products
 from rosenblatt.learn.models import copy_rows

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.linalg
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Dense, Examples
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import Dense
 from rosenblatt.learn.kernel.functions import COLUMNS_AT_ONCE, Kernel
 from rosenblatt.learn.kernel.pair_ascent import AscentRows, CachedKernelRows
 from rosenblatt.learn.kernel.perceptron import BLOCK, kernel_overflow

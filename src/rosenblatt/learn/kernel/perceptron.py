@@ -23,7 +23,8 @@ import scipy.sparse as sp
 from rosenblatt.compiling import compiled
 from rosenblatt.data.declared_fields import doubles, floats, integers, is_count, matrix, must, one_of, size, such_that
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
+from rosenblatt.data.examples import Examples, Facts
+from rosenblatt.data.row_arrays import Dense, Sparse
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source

@@ -18,8 +18,8 @@ from rosenblatt.learn.kernel.perceptron import (
     new_kernel_state,
 )
 from rosenblatt.learn.kernel.svm_dual import KernelDualSolver, KernelDualState, new_kernel_dual_state
-from rosenblatt.learn.online.rules import squared_bias_feature
 from rosenblatt.learn.plan import Needs, Plan, class_count
+from rosenblatt.learn.step_sizes import squared_bias_feature
 
 MOST_KERNELS = 2_000_000_000  # kernel values at most, if max_epochs is None
 MOST_ROUNDS = 10_000

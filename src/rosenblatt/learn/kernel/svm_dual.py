@@ -31,7 +31,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.data.examples import VALUES_AT_ONCE, Examples, read_only
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import VALUES_AT_ONCE, read_only
 from rosenblatt.learn.criterion import DECISION
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import whole_problem

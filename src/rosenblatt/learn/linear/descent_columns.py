@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rosenblatt.compiling import compiled, vectorised, verb
-from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.data.row_arrays import Dense, Sparse
 from rosenblatt.learn.linear.stochastic_visits import (
     SMALLEST_SCALE,
     SOFTMAX,
@@ -25,7 +25,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
     softmax_slopes,
 )
 from rosenblatt.learn.online.column_sweeps import add_columns, column_scores, fetch_weights
-from rosenblatt.learn.online.first_order import is_on
+from rosenblatt.learn.row_targets import is_on
 from rosenblatt.learn.rows import ONE, Rows, fetch_ahead, usual_lines
 from rosenblatt.learn.sweep import VisitTask
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import radius2, spans, values_per_row
+from rosenblatt.data.row_arrays import radius2, spans, values_per_row
 from rosenblatt.learn.epochs import Patience
 from rosenblatt.learn.linear.descent_columns import DescentColumns, settle, sweep_descents
 from rosenblatt.learn.linear.objective_plan import ObjectivePlan

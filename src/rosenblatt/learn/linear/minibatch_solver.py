@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense
+from rosenblatt.data.row_arrays import Dense
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import problems

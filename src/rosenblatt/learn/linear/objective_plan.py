@@ -28,7 +28,7 @@ from rosenblatt.learn.linear.stochastic_visits import (
     SOFTMAX,
     DescentSettings,
 )
-from rosenblatt.learn.online.solver import LinearPlan, LinearSolver
+from rosenblatt.learn.online.linear_plan import LinearPlan, LinearSolver
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.plan import Needs
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme

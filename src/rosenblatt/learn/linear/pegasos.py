@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import norm
+from rosenblatt.data.row_arrays import norm
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.evaluation import Problem
 from rosenblatt.learn.linear.objective_plan import ObjectivePlan
 from rosenblatt.learn.linear.stochastic import StochasticSolver, check_weights
 from rosenblatt.learn.linear.stochastic_visits import SMALLEST_SCALE
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.first_order import is_on
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.plan import Needs
+from rosenblatt.learn.row_targets import is_on
 from rosenblatt.learn.rows import add, dot
 
 Array = np.ndarray[Any, Any]

@@ -29,7 +29,7 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, spans
+from rosenblatt.data.row_arrays import Dense, spans
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem, problems
@@ -43,9 +43,9 @@ from rosenblatt.learn.linear.stochastic_visits import (
     add_all,
     softmax_slopes,
 )
-from rosenblatt.learn.online.first_order import code_of, is_on, number_of
 from rosenblatt.learn.online.state import Machine, State
 from rosenblatt.learn.overflow import all_finite
+from rosenblatt.learn.row_targets import code_of, is_on, number_of
 from rosenblatt.learn.rows import ONE, add
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.scores import score_many, score_one

@@ -17,7 +17,7 @@ import numpy as np
 
 from rosenblatt.compiling import compiled
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Sparse, rows_per_call
+from rosenblatt.data.row_arrays import Dense, Sparse, rows_per_call
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Source
 from rosenblatt.learn.evaluation import Problem, problems
@@ -33,14 +33,14 @@ from rosenblatt.learn.linear.stochastic_visits import (
 )
 from rosenblatt.learn.models import Model, Planes
 from rosenblatt.learn.online.conclusion import scanned
-from rosenblatt.learn.online.first_order import code_of, is_on
+from rosenblatt.learn.online.linear_plan import LinearSolver
 from rosenblatt.learn.online.penalty_debt import L1Debt
-from rosenblatt.learn.online.solver import LinearSolver
 from rosenblatt.learn.online.state import Machine, State, lay_out
-from rosenblatt.learn.online.votes import NO_LOG
+from rosenblatt.learn.online.update_log import NO_LOG
 from rosenblatt.learn.overflow import all_finite, check_objective
 from rosenblatt.learn.repeated_visits import check_total
 from rosenblatt.learn.report import Report
+from rosenblatt.learn.row_targets import code_of, is_on
 
 if TYPE_CHECKING:
     from rosenblatt.learn.linear.objective_plan import ObjectivePlan

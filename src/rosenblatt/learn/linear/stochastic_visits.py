@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled, verb
-from rosenblatt.data.examples import Dense, Sparse, norm
+from rosenblatt.data.row_arrays import Dense, Sparse, norm
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.linear.compiled_losses import loss_slope, loss_value
-from rosenblatt.learn.online.first_order import code_of, is_on
+from rosenblatt.learn.row_targets import code_of, is_on
 from rosenblatt.learn.rows import ONE, add, dot, dots
 from rosenblatt.learn.sweep import sweep_with
 

@@ -31,21 +31,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import Dense, norm, read_only, spans
 from rosenblatt.data.prefetching import prefetch
+from rosenblatt.data.row_arrays import Dense, norm, read_only, spans
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.criterion import DECISION, Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.linear.stochastic_visits import add_all
 from rosenblatt.learn.models import Model
-from rosenblatt.learn.online.first_order import code_of, is_on
-from rosenblatt.learn.online.solver import LinearPlan, LinearSolver
+from rosenblatt.learn.online.linear_plan import LinearPlan, LinearSolver
 from rosenblatt.learn.online.state import State
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.overflow import check_objective
 from rosenblatt.learn.plan import Needs
 from rosenblatt.learn.report import Report
+from rosenblatt.learn.row_targets import code_of, is_on
 from rosenblatt.learn.rows import STARTS, add, add_class, dot, dots, fetch_ahead, usual_lines
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 

@@ -22,7 +22,8 @@ from scipy.special import expit
 from rosenblatt.compiling import compiled
 from rosenblatt.data.declared_fields import at_least, floats, must, size
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Dense, Examples, Facts, Sparse
+from rosenblatt.data.examples import Examples, Facts
+from rosenblatt.data.row_arrays import Dense, Sparse
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Patience, Solver, Source
 from rosenblatt.learn.evaluation import whole_problem

@@ -13,10 +13,11 @@ import numpy as np
 from numba.extending import register_jitable
 
 from rosenblatt.compiling import compiled, vectorised, verb
-from rosenblatt.data.examples import Dense, Sparse, norm
 from rosenblatt.data.prefetching import prefetch
-from rosenblatt.learn.online.first_order import is_on, tie_stands
+from rosenblatt.data.row_arrays import Dense, Sparse, norm
+from rosenblatt.learn.online.first_order import tie_stands
 from rosenblatt.learn.online.rules import PERCEPTRON, step_size, violates
+from rosenblatt.learn.row_targets import is_on
 from rosenblatt.learn.rows import FOUR, LANE, LINE, NONE, ONE, THREE, TWO, Rows, dots_sparse, fetch_ahead, usual_lines
 from rosenblatt.learn.simd_lanes import add_scaled, load, store
 from rosenblatt.learn.sweep import VisitTask

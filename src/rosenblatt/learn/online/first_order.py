@@ -9,29 +9,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.declared_fields import doubles, integers
-from rosenblatt.data.examples import norm
+from rosenblatt.data.row_arrays import norm
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.online.rules import PERCEPTRON, Encoded, step_size, violates
+from rosenblatt.learn.online.update_log import UpdateLog, log_update
+from rosenblatt.learn.row_targets import is_on
 from rosenblatt.learn.rows import add, add_both, add_class, add_pair, dot, dots
 from rosenblatt.learn.tie_rule import edge, rival, wins_tie
 
 Array = np.ndarray[Any, Any]
-
-
-class UpdateLog(NamedTuple):
-    """A log of updates; its arrays are empty if updates are not logged."""
-
-    rows: Annotated[Array, integers("updates", below="rows", dtype=np.uint64)]
-    columns: Annotated[Array, integers("updates", below="K", dtype=np.int32)]  # the class whose w changed
-    steps: Annotated[Array, doubles("updates")]  # signed
-    clocks: Annotated[Array, doubles("updates")]  # Count.CLOCK before the visit
-    shares: Annotated[Array, doubles("updates")]  # the weight of the visit
 
 
 class OnePlane(NamedTuple):
@@ -75,34 +66,6 @@ class SeparatePlanes(NamedTuple):
     v: Array
     scores: Array
     moves: Array
-
-
-@compiled
-def log_update(tally: Array, log: UpdateLog, row: Any, column: Any, step: float, share: float) -> None:
-    """Append an update to the log."""
-    if log.rows.size > 0:
-        at = np.int64(tally[Count.LOGGED])
-        log.rows[at], log.columns[at], log.steps[at] = row, column, step
-        log.clocks[at], log.shares[at] = tally[Count.CLOCK], share
-        tally[Count.LOGGED] += 1.0
-
-
-@compiled
-def is_on(y: Array, i: Any, k: Any) -> bool:
-    """Whether column k is positive for row i; y holds codes, or an indicator."""
-    return bool(y[i] == k) if y.ndim == 1 else bool(y[i, k] != 0)  # only one of the two is compiled
-
-
-@compiled
-def code_of(y: Array, i: Any) -> Any:
-    """The class of row i; an indicator of labels has none."""
-    return np.int64(y[i]) if y.ndim == 1 else np.int64(0)
-
-
-@compiled
-def number_of(y: Array, i: Any) -> Any:
-    """The number of row i; an indicator of labels has none."""
-    return np.float64(y[i]) if y.ndim == 1 else np.float64(0)
 
 
 # -- what a visit does -----------------------------------------------------------------------------------------------

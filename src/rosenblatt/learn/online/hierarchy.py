@@ -20,20 +20,21 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from rosenblatt.data.declared_fields import doubles, floats, integers, must
-from rosenblatt.data.examples import Examples, Sparse, rows_per_call
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import Sparse, rows_per_call
 from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.criterion import MISTAKE
 from rosenblatt.learn.epochs import Ending, PartOfEpoch, Solver, Source
 from rosenblatt.learn.evaluation import Problem, whole_problem
 from rosenblatt.learn.models import Planes, lengths2
 from rosenblatt.learn.online.hierarchy_visits import TreeNodes, TreeSettings, sweep
-from rosenblatt.learn.online.rules import squared_bias_feature
-from rosenblatt.learn.online.votes import NO_LOG
+from rosenblatt.learn.online.update_log import NO_LOG
 from rosenblatt.learn.plan import Needs, Plan
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.report import Report
 from rosenblatt.learn.scans import errors_in, scan
 from rosenblatt.learn.schemes import JOINT, TWO, Scheme
+from rosenblatt.learn.step_sizes import squared_bias_feature
 from rosenblatt.learn.tie_rule import decide
 
 Array = np.ndarray[Any, Any]

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import verb
-from rosenblatt.data.examples import norm
+from rosenblatt.data.row_arrays import norm
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.online.first_order import UpdateLog
+from rosenblatt.learn.online.update_log import UpdateLog
 from rosenblatt.learn.rows import add_class, dots
 from rosenblatt.learn.sweep import sweep_with
 

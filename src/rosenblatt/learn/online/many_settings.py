@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense, Sparse, in_pieces, spans, values_per_row
+from rosenblatt.data.row_arrays import Dense, Sparse, in_pieces, spans, values_per_row
 from rosenblatt.learn.evaluation import Problem, clean
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.online.column_sweeps import (

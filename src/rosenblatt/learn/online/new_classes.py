@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Dense
+from rosenblatt.data.row_arrays import Dense
 from rosenblatt.learn.online.rules import Rule
 from rosenblatt.learn.online.state import Machine, State, lay_out, new_machine
 from rosenblatt.learn.schemes import PAIRS, TWO, Scheme

@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiling import compiled, exactly
+from rosenblatt.compiling import compiled
 from rosenblatt.learn.criterion import Criterion
+from rosenblatt.learn.online.covariance import Covariance, DiagonalCorrelation, DiagonalCovariance, FullCovariance
+from rosenblatt.learn.step_sizes import aggressive_step
 
 PERCEPTRON, PASSIVE_AGGRESSIVE, AROW, SECOND_ORDER = range(4)
 CONSTANT, HARMONIC, ROOT = range(3)  # the rate at update t: η, 1/t, 1/√t
@@ -48,6 +50,10 @@ class Rule:
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
         raise NotImplementedError
+
+    def covariance(self, K: int, d: int, bias: float, dtype: Any) -> Covariance | None:
+        """The covariance of K classes at the start; None for a first-order rule."""
+        return None
 
     @property
     def criterion(self) -> Criterion:
@@ -111,7 +117,10 @@ class AROWRule(Rule):
     r: float = 1.0
     full: bool = False
     order = 2
-    start = 1.0  # the initial variance of a weight
+
+    def covariance(self, K: int, d: int, bias: float, dtype: Any) -> Covariance:
+        """Σ = I."""
+        return (FullCovariance if self.full else DiagonalCovariance).start(K, d, 1.0, bias, dtype)
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
@@ -133,32 +142,18 @@ class SecondOrderRule(Rule):
     full: bool = False
     order = 2
 
-    @property
-    def start(self) -> float:
-        """The initial diagonal of Σ (full) or A (diagonal)."""
-        return 1.0 / self.a if self.full else self.a
+    def covariance(self, K: int, d: int, bias: float, dtype: Any) -> Covariance:
+        """Σ = I/a, or A = aI in the diagonal form."""
+        if self.full:
+            return FullCovariance.start(K, d, 1.0 / self.a, bias, dtype)
+        return DiagonalCorrelation.start(K, d, self.a, bias, dtype)
 
     def encode(self, eta: float, decay: int, bias: float) -> Encoded:
         """The rule for compiled code."""
         return Encoded(SECOND_ORDER, 0.0, 0.0, math.inf, 1.0, -1.0, 1.0, CONSTANT, float(bias > 0))
 
 
-def squared_bias_feature(bias: Any, radius2: Any) -> Any:
-    """c², what a step of size 1 adds to b, for "none", "unit", "radius" or a number."""
-    return {"none": 0, "unit": 1, "radius": radius2}[bias] if isinstance(bias, str) else bias
-
-
-def passive_aggressive_step(lack: Any, q: Any, cap: Any, extra: Any) -> Any:
-    """min(cap, ℓ/(q + extra)), in floats or fractions; an empty row makes no step, because none changes its score."""
-    if q + extra == 0:
-        return q  # 0 of the same type
-    size = lack / (q + extra)
-    return cap if size > cap else size  # NaN stays NaN
-
-
 # -- the rule in compiled code -------------------------------------------------------------------------------------
-
-aggressive_step = exactly(passive_aggressive_step)
 
 
 @compiled

@@ -21,11 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import compiled, verb
-from rosenblatt.data.examples import Dense, Sparse
 from rosenblatt.data.prefetching import prefetch
+from rosenblatt.data.row_arrays import Dense, Sparse
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.online.first_order import UpdateLog, code_of, is_on, tie_stands
+from rosenblatt.learn.online.first_order import tie_stands
 from rosenblatt.learn.online.rules import SECOND_ORDER, Encoded, violates
+from rosenblatt.learn.online.update_log import UpdateLog
+from rosenblatt.learn.row_targets import code_of, is_on
 from rosenblatt.learn.rows import FETCHED, FOUR, FOURS, ONE, THREE, TWO, Rows, dot, dots
 from rosenblatt.learn.tie_rule import rival
 

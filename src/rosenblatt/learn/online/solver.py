@@ -9,79 +9,38 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Examples, Facts, rows_per_call, spans
+from rosenblatt.data.examples import Examples
+from rosenblatt.data.row_arrays import rows_per_call, spans
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.criterion import Criterion
-from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import Problem, clean, problems, row_to_learn_from, total_loss, wrong
-from rosenblatt.learn.models import Model, Planes, copy_rows
+from rosenblatt.learn.models import Planes, copy_rows
 from rosenblatt.learn.online.companions import Weights
-from rosenblatt.learn.online.conclusion import scanned
 from rosenblatt.learn.online.covariance import FullCovariance
-from rosenblatt.learn.online.first_order import UpdateLog
-from rosenblatt.learn.online.new_classes import grow
+from rosenblatt.learn.online.linear_plan import LinearPlan, LinearSolver
 from rosenblatt.learn.online.pocket import Pocket
-from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, PerceptronRule, Rule, squared_bias_feature
-from rosenblatt.learn.online.state import Machine, State, begin_at, learner, new_machine
-from rosenblatt.learn.online.visits import sweep
-from rosenblatt.learn.online.votes import LOG_ROOM, NO_LOG, LoggedUpdates
+from rosenblatt.learn.online.rules import CONSTANT, HARMONIC, ROOT, Encoded, PerceptronRule, Rule
+from rosenblatt.learn.online.state import Machine, State
+from rosenblatt.learn.online.update_log import NO_LOG, UpdateLog
+from rosenblatt.learn.online.visits import learner, sweep
+from rosenblatt.learn.online.votes import LOG_ROOM, LoggedUpdates
 from rosenblatt.learn.orders import Explicit, Order, visited
-from rosenblatt.learn.plan import Needs, Plan, class_count
+from rosenblatt.learn.plan import Needs
 from rosenblatt.learn.repeated_visits import VisitLimit
-from rosenblatt.learn.report import Report
 from rosenblatt.learn.scans import Clean, errors_in
-from rosenblatt.learn.schemes import PAIRS, Scheme
+from rosenblatt.learn.schemes import Scheme
+from rosenblatt.learn.step_sizes import squared_bias_feature
 
 Array = np.ndarray[Any, Any]
 MOST_WATCHED = 20_000  # repeated visits that a trace may record
 SMALLEST_STEP = 1 / 1024
 # The counters that start at 0 in each pass. An array, because a list of enum members would be converted at each use.
 PER_PASS = np.array([Count.VIOLATIONS, Count.LOSS, Count.POSITION, Count.LEFT])
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinearPlan(Plan):
-    """A plan whose state is machines of planes.
-
-    Attributes
-    ----------
-    bias : str or float
-        "none", "unit", "radius" or c², what a step of size 1 adds to b.
-    """
-
-    bias: str | float = "unit"
-    grows: ClassVar[bool] = True
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the number of updates has a bound where the rows are separated."""
-        return False
-
-    @property
-    def second_order(self) -> bool:
-        """Whether machines have a covariance."""
-        return self._rule is not None and self._rule.order == 2
-
-    def new_state(self, source: Source, seed: int, weights: Weights | None = None) -> State:
-        """Machines at zero or at these weights, one row per plane; covariances start as they do from zero."""
-        facts = source.facts
-        state = new_state(facts, self, self._rule, self.scheme_of(facts), class_count(facts), seed)
-        if weights is not None:
-            start_from(state, weights.coef, weights.intercept)
-        return state
-
-    def grown(self, state: State, places: Array, classes: int, scheme: Scheme) -> State:
-        """The state with planes for new classes, which start at zero."""
-        return grow(state, places, classes, scheme, self._rule)
-
-    @property
-    def _rule(self) -> Rule | None:
-        """The update rule, of online learners."""
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,64 +135,7 @@ class OnlinePlan(LinearPlan):
         return self.rule.encode(self.rate, CONSTANT, bias)
 
 
-# -- the state at the start ------------------------------------------------------------------------------------------
-
-
-def new_state(facts: Facts, plan: LinearPlan, rule: Rule | None, scheme: Scheme, classes: int, seed: int) -> State:
-    """A state with zero weights."""
-    d, dtype = facts.n_features, facts.dtype
-    columns = scheme.columns(classes)
-    bias = float(squared_bias_feature(plan.bias, facts.radius2))
-    machines = [new_machine(rule, plan.keep, columns, d, dtype, bias) for _ in range(scheme.machines(classes))]
-    return State(machines, scheme, plan.keep, classes, seed, bias=bias)
-
-
-def start_from(state: State, coef: Array, intercept: Array) -> None:
-    """Start from these weights, one row per plane; covariances start as they do from zero."""
-    at = 0
-    for machine in state.machines:
-        K = machine.intercept.size
-        given = Weights(coef[at : at + K], intercept[at : at + K])
-        given = given if machine.covariance is None else machine.covariance.weights(given)
-        machine.coef[:], machine.intercept[:] = given
-        at += K
-        begin_at(machine, state.keep)
-    state.from_zero = state.from_zero and not (coef.any() or intercept.any())
-
-
 # -- epochs ----------------------------------------------------------------------------------------------------------
-
-
-class LinearSolver(Solver):
-    """A solver whose state is machines of planes."""
-
-    state: State
-
-    def __init__(self, plan: Any, state: State) -> None:
-        self.plan, self.state = plan, state
-
-    def whole_tasks(self, source: Source) -> list[Problem] | None:
-        """The problem of each machine, if one part holds every row; None if they are made part by part."""
-        if not source.whole or self.state.scheme == PAIRS:  # one pair at a time takes less memory
-            return None
-        (examples,) = source.parts(self.state.epoch)
-        return list(problems(examples, self.state.scheme, self.state.classes))
-
-    def last(self) -> Planes:
-        """The last iterate, whatever `keep` is."""
-        return self.state.last()
-
-    def model(self) -> Model:
-        """The model that `keep` selects."""
-        return self.state.kept()
-
-    def radius(self, facts: Facts) -> float:
-        """R of all rows so far."""
-        return math.sqrt(max(self.state.radius2, facts.radius2))
-
-    def conclude(self, source: Source, report: Report, kept: Model) -> Report:
-        """The report after a scan of all rows."""
-        return scanned(report, self, source, kept)
 
 
 class OnlineSolver(LinearSolver):

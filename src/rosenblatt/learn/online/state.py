@@ -1,7 +1,7 @@
 """The state of training: weights, counters and companions. It is everything that a later epoch needs.
 
 A `State` holds one `Machine`, or one per pair of classes for one-vs-one. The layout of a machine's weights is
-described in `rows`; `learner` passes them to the compiled loop.
+described in `rows`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from rosenblatt.data.declared_fields import doubles, floats, must, one_of, size
-from rosenblatt.data.examples import Dense, Sparse
+from rosenblatt.data.row_arrays import Dense, Sparse
 from rosenblatt.learn.counters import TALLY, Count
 from rosenblatt.learn.models import Model, Planes, VotedPlanes
 from rosenblatt.learn.online.average import Average
 from rosenblatt.learn.online.companions import Companion, Weights, in_other_layout
-from rosenblatt.learn.online.covariance import Covariance, DiagonalCorrelation, DiagonalCovariance, FullCovariance
-from rosenblatt.learn.online.first_order import JointPlanes, OnePlane, SeparatePlanes
+from rosenblatt.learn.online.covariance import Covariance
 from rosenblatt.learn.online.penalty_debt import L1Debt
 from rosenblatt.learn.online.pocket import Pocket
-from rosenblatt.learn.online.rules import AROWRule, Rule, SecondOrderRule
-from rosenblatt.learn.online.second_order import BY_COLUMN, PAIRWISE, SINGLE, AROWPlane, Diagonal, Full
 from rosenblatt.learn.online.votes import NONE, Votes
 from rosenblatt.learn.schemes import Scheme
 
@@ -165,12 +162,9 @@ class State:
         return Planes(coef, intercept, self.scheme, self.classes)
 
 
-def new_machine(rule: Rule | None, keep: str, K: int, d: int, dtype: Any, bias: float) -> Machine:
-    """A machine of K columns at zero; bias is c² (`rules`), or 0."""
-    covariance: Covariance | None = None
-    if isinstance(rule, AROWRule | SecondOrderRule):
-        diagonal = DiagonalCorrelation if isinstance(rule, SecondOrderRule) else DiagonalCovariance
-        covariance = (FullCovariance if rule.full else diagonal).start(K, d, rule.start, bias or 1.0, dtype)
+def new_machine(rule: Any, keep: str, K: int, d: int, dtype: Any, bias: float) -> Machine:
+    """A machine of K columns at zero, with the covariance of its rule, if it has one; bias is c², or 0."""
+    covariance: Covariance | None = None if rule is None else rule.covariance(K, d, bias or 1.0, dtype)
     width = d + 1 if covariance is not None and covariance.full else d
     machine = Machine(np.zeros((K, width), dtype), np.zeros(K, dtype), moves=np.zeros(K), covariance=covariance)
     if keep == "average":
@@ -206,9 +200,6 @@ def _by_class(weights: Weights, machine: Machine) -> Weights:
     return weights._replace(coef=weights.coef.T) if machine.by_feature else weights
 
 
-# -- arguments of the compiled loop ----------------------------------------------------------------------------------
-
-
 def lay_out(machine: Machine, rows: Dense | Sparse, scheme: Scheme) -> None:
     """Bring the weights of several classes into the layout for such rows."""
     by_feature = isinstance(rows, Sparse) and not scheme.single and not machine.full
@@ -216,36 +207,3 @@ def lay_out(machine: Machine, rows: Dense | Sparse, scheme: Scheme) -> None:
         transposed = machine.transposed()
         for one in fields(machine):
             setattr(machine, one.name, getattr(transposed, one.name))
-
-
-def learner(machine: Machine, scheme: Scheme, rule: Rule, rows: Dense | Sparse, batch: bool = False) -> Any:
-    """The machine's arrays in the form the loop takes for such rows; a batch sums its step in separate arrays."""
-    lay_out(machine, rows, scheme)
-    K, w = machine.intercept.size, machine.coef
-    scores = np.zeros(K, w.dtype)
-    if rule.order == 2:
-        mode = PAIRWISE if scheme.joint else SINGLE if scheme.single else BY_COLUMN
-        covariance = machine.covariance
-        if isinstance(covariance, FullCovariance):
-            x, g = np.zeros(w.shape[1], w.dtype), np.zeros(w.shape, w.dtype)
-            return Full(w, covariance.matrices, x, g, scores, mode)
-        assert isinstance(covariance, DiagonalCovariance)
-        s = covariance.coef
-        if isinstance(rule, AROWRule) and mode == SINGLE:
-            return AROWPlane(w[0], machine.intercept, s[0], covariance.intercept)
-        if isinstance(rows, Sparse) and mode == SINGLE:  # (1, d) and (d, 1) are the same memory
-            w, s = w.reshape(-1, 1), s.reshape(-1, 1)
-        return Diagonal(w, machine.intercept, s, covariance.intercept, scores, mode)
-    single = scheme.single
-    w = w[0] if single else w
-    dw, db = (np.zeros_like(w, dtype=np.float64), np.zeros(K)) if batch else (w, machine.intercept)
-    moves = machine.moves.copy() if batch else machine.moves
-    sums = machine.average
-    if batch or sums is None:  # a batch is averaged when its step is made
-        u, v = np.zeros((0,) * w.ndim), NONE
-    else:
-        u, v = sums.coef[0] if single else sums.coef, sums.intercept
-    common = (w, machine.intercept, dw, db, np.zeros(K), u, v)
-    if single:
-        return OnePlane(*common)
-    return JointPlanes(*common, scores) if scheme.joint else SeparatePlanes(*common, scores, moves)

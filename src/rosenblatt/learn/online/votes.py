@@ -10,11 +10,7 @@ import numpy as np
 from rosenblatt.data.declared_fields import floats, instance, matrix
 from rosenblatt.learn.models import UpdateHistory, stacked
 from rosenblatt.learn.online.companions import Array, Companion, Weights
-from rosenblatt.learn.online.first_order import UpdateLog
-
-LOG_ROOM = 1 << 13
-NONE = np.zeros(0)
-NO_LOG = UpdateLog(np.zeros(0, np.uint64), np.zeros(0, np.int32), NONE, NONE, NONE)
+from rosenblatt.learn.online.update_log import LOG_ROOM, NO_LOG, NONE, UpdateLog
 
 
 class LoggedUpdates(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 
 from rosenblatt.compiling import exactly
 from rosenblatt.data.declared_fields import integers, singles, size
-from rosenblatt.data.examples import Sparse
+from rosenblatt.data.row_arrays import Sparse
 from rosenblatt.data.sequences.sentences import Sentences
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.orders import Shuffled, visited

@@ -11,7 +11,8 @@ import numpy as np
 
 from rosenblatt.data.declared_fields import doubles, integers, is_array, must, one_of, singles, such_that
 from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Facts, rows_per_call
+from rosenblatt.data.examples import Facts
+from rosenblatt.data.row_arrays import rows_per_call
 from rosenblatt.data.sequences.sentences import Sentences, TokenRows
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Solver, Source
 from rosenblatt.learn.orders import Cyclic, Explicit, Order, Random, Shuffled, visited

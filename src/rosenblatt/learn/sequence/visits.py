@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import exactly
-from rosenblatt.learn.online.rules import aggressive_step
 from rosenblatt.learn.sequence.viterbi import Scratch, SentenceTask, decode_path, emit, overflowed
+from rosenblatt.learn.step_sizes import aggressive_step
 
 Array = np.ndarray[Any, Any]
 ONE = np.uint64(1)

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiling import exactly
-from rosenblatt.data.examples import Sparse
 from rosenblatt.data.prefetching import prefetch
+from rosenblatt.data.row_arrays import Sparse
 from rosenblatt.learn.sequence.vector_rows import add_features, best_previous
 
 Array = np.ndarray[Any, Any]

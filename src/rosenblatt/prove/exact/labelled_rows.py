@@ -13,16 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.data.arrow_checks import check_buffers
-from rosenblatt.data.examples import (
-    Dense,
-    Sparse,
-    as_labels,
-    as_signed,
-    check_labels,
-    distinct,
-    encode_labels,
-    read_only,
-)
+from rosenblatt.data.labels import as_labels, as_signed, check_labels, distinct, encode_labels
+from rosenblatt.data.row_arrays import Dense, Sparse, read_only
 from rosenblatt.data.row_checks import encode_rows
 from rosenblatt.data.sparse_checks import well_formed
 

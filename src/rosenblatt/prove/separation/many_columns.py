@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.compiling import compiled
-from rosenblatt.data.examples import norm
+from rosenblatt.data.row_arrays import norm
 from rosenblatt.learn.rows import add, dot, fetch_ahead, usual_lines
 from rosenblatt.prove.exact.arithmetic import SignedRows
 
