@@ -7,9 +7,9 @@
     covariance.…           the covariance of a second-order rule
 
 Each class has methods to copy its arrays, to transpose them, to extend them for new classes, and to mix them over
-shards. Arrays that follow the weights are (K, d), or (d, K) if the weights are stored by feature: in the declarations
-of their fields the shape of the weights is "height" and "width". Arrays are never
-written to, except where a class says so. `mix` is a matrix: the new planes are `mix` @ the old planes.
+shards. Arrays that follow the weights are (K, d), or (d, K) if the weights are stored by feature: ("height", "width")
+in their declarations. Arrays are never written to, except where a class says so. `mix` is a matrix: the new planes are
+`mix` @ the old planes.
 """
 
 from __future__ import annotations
