@@ -145,7 +145,7 @@ def hashing(megabytes: float = 20) -> None:
     """Text to rows, compared with HashingVectorizer with the same tokens."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    from rosenblatt.data.formats.hashed_text import hash_lines
+    from rosenblatt.formats.hashed_text import hash_lines
 
     rng = np.random.default_rng(0)
     letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))

@@ -33,7 +33,7 @@ def core(libraries: list[str]) -> Any:
     package = types.ModuleType("rosenblatt")
     package.__path__ = [str(ROOT / "src" / "rosenblatt")]
     sys.modules["rosenblatt"] = package
-    from rosenblatt.learn.linear import minibatch
+    from rosenblatt.objective import minibatch
 
     return minibatch
 

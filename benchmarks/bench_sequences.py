@@ -118,7 +118,7 @@ class Chunking:
     """The data of both: lists of features by name, and the same encoded."""
 
     def __init__(self, at: Path) -> None:
-        from rosenblatt.data.sequences.token_features import ItemFeatures
+        from rosenblatt.sequence.token_features import ItemFeatures
 
         self.at, self.model_file = at, tempfile.mktemp(suffix=".crfsuite")
         train, test = columns(at / "train.txt.gz"), columns(at / "test.txt.gz")

@@ -25,13 +25,13 @@ import pyarrow.parquet
 import zstandard
 
 from rosenblatt import FileError, read
-from rosenblatt.data.columns.files import read_table
-from rosenblatt.data.columns.values import as_numbers
-from rosenblatt.data.formats.reading import Reading, make_reading
-from rosenblatt.data.row_arrays import Sparse
-from rosenblatt.estimators.base.fitting import RowsWanted
+from rosenblatt.compiled.row_arrays import Sparse
+from rosenblatt.formats.reading import Reading, make_reading
 from rosenblatt.scale import row_cache as scale_cache
 from rosenblatt.scale.file_source import CachedRows, example_encoder
+from rosenblatt.shell.fitting import RowsWanted
+from rosenblatt.tables.columns.files import read_table
+from rosenblatt.tables.columns.values import as_numbers
 
 NASTY = [0, 1, -1, 127, 128, 255, 1 << 15, (1 << 31) - 1, 1 << 30, -(1 << 31), (1 << 63) - 1, -(1 << 63), 1 << 40]
 WANTED = RowsWanted("Perceptron", True, True, None, in_turn=True, once=False, radius=False)

@@ -5,8 +5,8 @@ import json
 
 import safetensors.numpy
 
-from rosenblatt.persist.encoding import Arrays, describe
-from rosenblatt.persist.model_files import BLANK, FORMAT
+from rosenblatt.model_files.encoding import Arrays, describe
+from rosenblatt.model_files.save_and_load import BLANK, FORMAT
 
 
 def sealed(about, arrays):

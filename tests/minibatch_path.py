@@ -1,7 +1,7 @@
 """A path of penalties by mini-batches, without an estimator."""
 
-from rosenblatt.learn.linear.minibatch import MiniBatchDescent
-from rosenblatt.learn.linear.row_reader import find_bad_row
+from rosenblatt.objective.minibatch import MiniBatchDescent
+from rosenblatt.objective.row_reader import find_bad_row
 
 
 def fit_path(X, y, settings, weights=None):

@@ -20,11 +20,11 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from rosenblatt import FileError, read_conll
-from rosenblatt.data.formats import conll, svmlight
-from rosenblatt.data.formats import decimal_numbers as numbers
-from rosenblatt.data.formats.contents import with_layout
-from rosenblatt.data.formats.reading import Reading
-from rosenblatt.data.formats.row_blocks import row_blocks
+from rosenblatt.formats import conll, svmlight
+from rosenblatt.formats import decimal_numbers as numbers
+from rosenblatt.formats.contents import with_layout
+from rosenblatt.formats.reading import Reading
+from rosenblatt.formats.row_blocks import row_blocks
 from written import NUMBER, mutated
 
 BOM = b"\xef\xbb\xbf"

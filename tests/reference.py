@@ -4,7 +4,7 @@ Nothing here is clever, and nothing is shared with what it checks. A weight vect
 every w there was, divided; a vote keeps every w; the second-order perceptron inverts its matrix at every row. The
 first-order learners compute in whatever numbers they are given: ints, floats or `fractions.Fraction`.
 
-Conventions (the tie rule is in `rosenblatt.learn.tie_rule`): two classes are sides +1 and −1, and y·f ≤ τ is a
+Conventions (the tie rule is in `rosenblatt.compiled.tie_rule`): two classes are sides +1 and −1, and y·f ≤ τ is a
 mistake; of many classes the largest score wins, the lowest index among equals.
 """
 

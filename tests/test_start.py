@@ -23,7 +23,7 @@ import pytest
 from numba.core import caching
 
 import rosenblatt
-from rosenblatt.compiling import MachineCode, imported_files, imports, private_folder
+from rosenblatt.compiled.machine_code import MachineCode, imported_files, imports, private_folder
 
 PACKAGE = Path(rosenblatt.__file__).parent
 
@@ -87,7 +87,7 @@ def test_records_are_found_in_their_room():
     )
     assert not {"numpy", "rosenblatt.prove.exact.separability_certificate"} & set(before)
     assert "rosenblatt.prove.exact.separability_certificate" in after
-    assert not {"sklearn", "rosenblatt.show.trace"} & set(after)  # of other records
+    assert not {"sklearn", "rosenblatt.tracing.trace"} & set(after)  # of other records
 
 
 def test_the_names_of_pictures_load_no_matplotlib():
@@ -199,7 +199,7 @@ SCORES = """
 import json
 import numpy as np
 import rosenblatt
-from rosenblatt.data.examples import Dense
+from rosenblatt.learn.examples import Dense
 from rosenblatt.learn.scores import score_one
 
 out = np.zeros(2)
@@ -241,7 +241,7 @@ def test_edit_of_an_inlined_source_is_seen(copied):
 # A kernel, what it inlines, and a constant that reaches it through a second file: one of each kind of import.
 CHAIN = {
     "learn/chain_kernel.py": """
-from rosenblatt.compiling import compiled
+from rosenblatt.compiled.machine_code import compiled
 from rosenblatt.learn import chain_middle
 from .chain_step import step
 
@@ -250,7 +250,7 @@ def kernel(x):
     return step(x) + chain_middle.OFFSET
 """,
     "learn/chain_step.py": """
-from rosenblatt.compiling import compiled
+from rosenblatt.compiled.machine_code import compiled
 import rosenblatt.learn.chain_middle as middle
 
 @compiled
@@ -277,7 +277,7 @@ def test_edit_of_an_imported_constant_is_seen_and_one_elsewhere_is_not(copied):
     assert python(CHAINED, path=path, cache=cache) == {"result": 7.0, "hits": 0}
     kept = {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in cache.rglob("*.nb*")}
     assert kept
-    for name in ("estimators/perceptron.py", "plot/verdict.py", "data/formats/svmlight.py", "learn/rows.py"):
+    for name in ("online/perceptron.py", "plot/verdict.py", "formats/svmlight.py", "compiled/rows.py"):
         other = path / "rosenblatt" / name
         other.write_text(other.read_text().replace('"""', '"""Edited. ', 1) + "\nEDITED = 1\n")
     assert python(CHAINED, path=path, cache=cache) == {"result": 7.0, "hits": 1}
@@ -322,15 +322,17 @@ def test_imports_are_found_as_python_parses_them():
 def test_the_key_of_a_loop_covers_the_files_it_is_made_of():
     """Every file that holds compiled code and is loaded by the loop's module takes part in the loop's key."""
     for module, others in (
-        ("learn.online.visits", {"learn/online/rules.py", "learn/online/second_order.py", "learn/rows.py"}),
-        ("learn.linear.stochastic_visits", {"learn/linear/compiled_losses.py", "learn/rows.py"}),
+        ("online.visits", {"online/rules.py", "online/second_order.py", "compiled/rows.py"}),
+        ("objective.stochastic_visits", {"objective/compiled_losses.py", "compiled/rows.py"}),
     ):
         loops = f"import json, sys, rosenblatt.{module}; print(json.dumps(sorted(sys.modules)))"
         loaded = {name for name in python(loops) if name.startswith("rosenblatt.")}
         files = {PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py") for name in loaded}
-        compiled = {file for file in files if file.is_file() and "rosenblatt.compiling import" in file.read_text()}
+        compiled = {
+            file for file in files if file.is_file() and "rosenblatt.compiled.machine_code import" in file.read_text()
+        }
         names = {file.relative_to(PACKAGE).as_posix() for file in compiled}
-        assert {"learn/sweep.py", "data/examples.py"} | others <= names
+        assert {"learn/sweep.py", "learn/examples.py"} | others <= names
         assert compiled <= {
             Path(file) for file in imported_files(str(PACKAGE.joinpath(*module.split(".")).with_suffix(".py")))
         }
@@ -344,7 +346,7 @@ def test_a_loop_made_with_a_verb_is_keyed_by_the_file_of_the_verb(copied):
 import json
 import numpy as np
 from rosenblatt import Perceptron
-from rosenblatt.learn.online.visits import sweep
+from rosenblatt.online.visits import sweep
 
 model = Perceptron(fit_intercept=False, order="cyclic", max_epochs=1)
 model.fit(np.array([[1.0], [-1.0]]), np.array([1, 0]))
@@ -375,7 +377,7 @@ def test_machine_code_that_names_classes_of_another_version_counts_as_missing(co
 
 
 KERNELS = """
-from rosenblatt.compiling import compiled
+from rosenblatt.compiled.machine_code import compiled
 
 @compiled
 def add(x):

@@ -11,9 +11,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from rosenblatt import AveragedPerceptron, Perceptron, threads
-from rosenblatt.data import examples, row_checks
-from rosenblatt.estimators.base.encoding import validated
+from rosenblatt import AveragedPerceptron, Perceptron
+from rosenblatt.compiled import threads
+from rosenblatt.learn import examples, row_checks
+from rosenblatt.shell.encoding import validated
 
 
 @pytest.fixture

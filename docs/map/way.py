@@ -4,7 +4,7 @@ from pathlib import Path
 
 COLUMNS = {  # a heading, and the boxes under it: what it is, and where it is done
     "what comes in": [
-        ("arrays, frames", "data/examples.py"),
+        ("arrays, frames", "learn/examples.py"),
         ("tables, text", "data/columns/"),
         ("files of any size", "data/formats/"),
         ("sequences", "data/sequences/"),

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
 import rosenblatt as rb
-from rosenblatt.show.lab.points import LECTURES, noise, separable
+from rosenblatt.lab.points import LECTURES, noise, separable
 
 HERE = Path(__file__).parent
 

@@ -5,30 +5,23 @@ from . import plot as plot
 from . import records as records
 from . import teaching as teaching
 from ._version import __version__
-from .data.errors import FileError, NewerFormatError
-from .data.formats.conll import read_conll
-from .data.formats.read_and_stream import read, stream
-from .estimators.grid_search import GridSearchCV
-from .estimators.hierarchical import HierarchicalPerceptron
-from .estimators.kernel import KernelPerceptron, KernelSVM
-from .estimators.linear import LinearClassifier, LinearRegressor
-from .estimators.mark_i import MarkI, RandomWiring
-from .estimators.max_margin import MaxMargin
-from .estimators.network import MultilayerPerceptron
-from .estimators.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
-from .estimators.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
-from .estimators.probe import LinearProbe
-from .estimators.second_order import AROW, SecondOrderPerceptron
-from .estimators.sequence import SequencePerceptron
-from .estimators.svm import LinearSVM, Pegasos
-from .estimators.table_classifier import TableClassifier
-from .estimators.table_encoder import TableEncoder
-from .estimators.table_regressor import TableRegressor
-from .estimators.tagger import Tagger
-from .learn.network.backpropagation import Layer
-from .learn.sequence.chunks import sequence_scores
-from .persist.model_files import load, save
-from .persist.onnx_export import export_onnx
+from .formats.conll import read_conll
+from .formats.errors import FileError, NewerFormatError
+from .formats.read_and_stream import read, stream
+from .kernel.estimators import KernelPerceptron, KernelSVM
+from .model_files.onnx_export import export_onnx
+from .model_files.save_and_load import load, save
+from .network.backpropagation import Layer
+from .network.estimators import MultilayerPerceptron
+from .objective.linear import LinearClassifier, LinearRegressor
+from .objective.max_margin import MaxMargin
+from .objective.probe import LinearProbe
+from .objective.svm import LinearSVM, Pegasos
+from .online.hierarchical import HierarchicalPerceptron
+from .online.mark_i import MarkI, RandomWiring
+from .online.passive_aggressive import PassiveAggressive, PassiveAggressiveRegressor
+from .online.perceptron import PAUM, AveragedPerceptron, Perceptron, VotedPerceptron
+from .online.second_order_learners import AROW, SecondOrderPerceptron
 from .prove.exact.records import CertificateError
 from .prove.generalisation_bounds import clopper_pearson, generalisation_bounds
 from .prove.margins import margins
@@ -37,7 +30,14 @@ from .prove.mistake_bounds import mistake_bounds, paum_bounds
 from .prove.separation.search import separability
 from .scale.fit_from_files import fit
 from .scale.prediction import predict, score
-from .show.trace import trace
+from .search.grid_search import GridSearchCV
+from .sequence.chunks import sequence_scores
+from .sequence.sequence_perceptron import SequencePerceptron
+from .sequence.tagger import Tagger
+from .tables.classifier import TableClassifier
+from .tables.encoder import TableEncoder
+from .tables.regressor import TableRegressor
+from .tracing.trace import trace
 
 __all__ = [
     "AROW",

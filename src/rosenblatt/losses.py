@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.estimators.base.fitted import fitted
-from rosenblatt.estimators.linear import LinearClassifier, LinearRegressor
-from rosenblatt.learn.linear.compiled_losses import curve
-from rosenblatt.learn.linear.losses import LOSSES
-from rosenblatt.learn.linear.penalties import PENALTIES
+from rosenblatt.objective.compiled_losses import curve
+from rosenblatt.objective.linear import LinearClassifier, LinearRegressor
+from rosenblatt.objective.losses import LOSSES
+from rosenblatt.objective.penalties import PENALTIES
+from rosenblatt.shell.fitted import fitted
 
 __all__ = ["Objective", "gradient", "objective", "value"]
 

@@ -1,11 +1,9 @@
 """The records, each with its home."""
 
-from .data.formats.reading import Reading as Reading
+from .formats.reading import Reading as Reading
 from .learn.epochs import EpochRecord as EpochRecord
-from .learn.mixing import Sharding as Sharding
 from .learn.report import Report as Report
-from .learn.sequence.chunks import ChunkCounts as ChunkCounts
-from .learn.sequence.chunks import SequenceScores as SequenceScores
+from .learn.sharding import Sharding as Sharding
 from .plot.sentence_lattice import Lattice as Lattice
 from .prove.exact.max_margin_certificate import WidestPlane as WidestPlane
 from .prove.exact.separability_certificate import Separability as Separability
@@ -15,7 +13,9 @@ from .prove.margins import Margins as Margins
 from .prove.mistake_bounds import MistakeBound as MistakeBound
 from .prove.mistake_bounds import PAUMBounds as PAUMBounds
 from .scale.progress import Progress as Progress
-from .show.recording import Step as Step
-from .show.sequence_trace import SentenceStep as SentenceStep
-from .show.sequence_trace import SequenceTrace as SequenceTrace
-from .show.trace import Trace as Trace
+from .sequence.chunks import ChunkCounts as ChunkCounts
+from .sequence.chunks import SequenceScores as SequenceScores
+from .tracing.recording import Step as Step
+from .tracing.sequence_trace import SentenceStep as SentenceStep
+from .tracing.sequence_trace import SequenceTrace as SequenceTrace
+from .tracing.trace import Trace as Trace

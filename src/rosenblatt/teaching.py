@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from scipy.special import betaincc, betainccinv
 from sklearn.utils import check_random_state
 
-from rosenblatt.data.sparse_checks import well_formed
-from rosenblatt.estimators.perceptron import Perceptron
+from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.online.perceptron import Perceptron
 
 __all__ = ["QuadraticProgramme", "augment", "normalise_labels", "one_hot", "qp", "teacher"]
 

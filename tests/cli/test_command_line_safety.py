@@ -208,7 +208,7 @@ def test_check(folder, monkeypatch, separable, code):
 
 
 def test_lab(folder, monkeypatch):
-    from rosenblatt.show import lab
+    from rosenblatt import lab
 
     asked = []
     monkeypatch.setattr(lab, "serve", lambda *where, **how: asked.append((where, how)))

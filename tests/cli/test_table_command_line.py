@@ -8,7 +8,7 @@ import pytest
 from command_line_cases import run
 
 from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit, load, predict, score
-from rosenblatt.estimators.table_settings import GROUPS
+from rosenblatt.tables.settings import GROUPS
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning",
@@ -236,7 +236,7 @@ def test_a_label_that_is_a_name_is_no_position(tmp_path):
 def test_a_search_of_seconds_cannot_be_resumed(churn, monkeypatch):
     """Another run may choose another setting; a search without seconds is repeated, and resumed."""
     monkeypatch.setattr("rosenblatt.scale.large_tables.IN_MEMORY", 10**9)
-    monkeypatch.setattr("rosenblatt.estimators.table_search.GROUPS", GROUPS[:1])
+    monkeypatch.setattr("rosenblatt.tables.search.GROUPS", GROUPS[:1])
     model, point = churn.parent / "m", churn.parent / "point"
     words = ("train", churn, "--label", "churned", "--checkpoint", point)
     for more in ((), ("--resume",)):
@@ -250,7 +250,7 @@ def test_a_search_of_seconds_cannot_be_resumed(churn, monkeypatch):
 
 
 def test_train_searches_for_seconds(churn, monkeypatch):
-    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 2)
+    monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 2)
     model = churn.parent / "churn.model"
     code, out, errors = run("train", churn, "--label", "churned", "--seconds", "1e6", "-o", model)
     assert (code, errors) == (0, "")
@@ -264,7 +264,7 @@ def test_train_searches_for_seconds(churn, monkeypatch):
 
 
 def test_train_searches_in_a_way_that_every_run_repeats(churn, monkeypatch):
-    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 2)
+    monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 2)
     found = []
     for name in ("one", "other"):
         code, _, errors = run("train", churn, "--label", "churned", "--learner", "auto", "-o", churn.parent / name)

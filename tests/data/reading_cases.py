@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rosenblatt.data.formats import decimal_numbers as numbers
-from rosenblatt.data.formats import svmlight
+from rosenblatt.formats import decimal_numbers as numbers
+from rosenblatt.formats import svmlight
 
 
 def parse(data, **settings):

@@ -20,9 +20,9 @@ from sklearn.datasets import dump_svmlight_file
 
 import rosenblatt
 from rosenblatt import FileError, read, stream
-from rosenblatt.data.formats import byte_sources as sources
-from rosenblatt.data.formats.byte_sources import detect_format, expand_paths, line_chunks
-from rosenblatt.data.formats.reading import make_reading
+from rosenblatt.formats import byte_sources as sources
+from rosenblatt.formats.byte_sources import detect_format, expand_paths, line_chunks
+from rosenblatt.formats.reading import make_reading
 from written import ROWS, TABLE, written
 
 # -- where bytes come from -------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_settings_are_checked(tmp_path):
 
 
 def test_stream_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.formats.read_and_stream.block_bytes", lambda memory: 300)
+    monkeypatch.setattr("rosenblatt.formats.read_and_stream.block_bytes", lambda memory: 300)
     X = sp.random(100, 30, 0.2, format="csr", random_state=0)
     path = str(tmp_path / "rows.svm")
     dump_svmlight_file(X, np.arange(100), path, zero_based=False)
@@ -279,7 +279,7 @@ def test_no_thread_that_reads_outlives_python(tmp_path):
 import sys, time
 from rosenblatt import read
 from rosenblatt.records import Reading
-from rosenblatt.data.formats import table_batches, table_layout
+from rosenblatt.formats import table_batches, table_layout
 
 def slow(self, size=-1, read=table_batches._FeedHandle.read):
     time.sleep(0.05)

@@ -4,12 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rosenblatt.data.columns.accumulation import SAMPLED, ColumnAccumulator, DistinctSample
-from rosenblatt.data.columns.encoding import learned, parsed
-from rosenblatt.data.columns.kinds import kind_of
-from rosenblatt.data.columns.numbers import Moments
-from rosenblatt.data.columns.statistics import statistics
-from rosenblatt.data.columns.values import column_values
+from rosenblatt.tables.columns.accumulation import SAMPLED, ColumnAccumulator, DistinctSample
+from rosenblatt.tables.columns.encoding import learned, parsed
+from rosenblatt.tables.columns.kinds import kind_of
+from rosenblatt.tables.columns.numbers import Moments
+from rosenblatt.tables.columns.statistics import statistics
+from rosenblatt.tables.columns.values import column_values
 
 RNG = np.random.default_rng(0)
 N = 300

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rosenblatt import FileError, SequencePerceptron, read_conll
-from rosenblatt.data.formats import conll
+from rosenblatt.formats import conll
 
 TEXT = "the DT B-NP\ndog NN I-NP\nbarks VB O\n\nit PRP B-NP\n"
 

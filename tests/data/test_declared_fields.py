@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rosenblatt.data.declared_fields import (
+from rosenblatt.formats.declared_fields import (
     AMOUNT,
     at_least,
     doubles,

@@ -9,10 +9,10 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 import rosenblatt
 from rosenblatt import FileError, read
-from rosenblatt.data.formats import byte_sources as sources
-from rosenblatt.data.formats import hashed_text, svmlight
-from rosenblatt.data.formats.reading import make_reading
-from rosenblatt.data.formats.row_blocks import row_blocks
+from rosenblatt.formats import byte_sources as sources
+from rosenblatt.formats import hashed_text, svmlight
+from rosenblatt.formats.reading import make_reading
+from rosenblatt.formats.row_blocks import row_blocks
 from written import written
 
 # -- text ------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rosenblatt.data.labels import FEW_LABELS, MOST_HASHED, coded_labels, encode_labels
+from rosenblatt.learn.labels import FEW_LABELS, MOST_HASHED, coded_labels, encode_labels
 
 DTYPES = ["f8", "f4", "f2", ">f8", "i8", "i1", "u8", "U3", "U1", "S4", "S3", "?"]
 

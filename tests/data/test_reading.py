@@ -9,7 +9,7 @@ from reading_cases import parse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from rosenblatt import FileError, read, stream
-from rosenblatt.data.formats.reading import Reading
+from rosenblatt.formats.reading import Reading
 from written import written
 
 # -- numbers ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from rosenblatt import MaxMargin, Perceptron
-from rosenblatt.data.row_checks import VALUES_IN_CACHE, _scan_sparse
+from rosenblatt.learn.row_checks import VALUES_IN_CACHE, _scan_sparse
 
 DENSE = np.array([[1.0, 0.0, 2.0], [0.0, -1.0, 0.0], [3.0, 0.0, 0.0], [0.0, -2.0, 1.0]])
 Y = [1, 0, 1, 0]

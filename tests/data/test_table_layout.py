@@ -14,9 +14,9 @@ import pytest
 import zstandard
 
 from rosenblatt import FileError, read
-from rosenblatt.data.formats import table_batches
-from rosenblatt.data.formats.contents import with_layout
-from rosenblatt.data.formats.reading import make_reading
+from rosenblatt.formats import table_batches
+from rosenblatt.formats.contents import with_layout
+from rosenblatt.formats.reading import make_reading
 from written import ROWS, TABLE, written
 
 

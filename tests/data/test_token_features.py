@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import SequencePerceptron
-from rosenblatt.data.sequences import token_features
-from rosenblatt.data.sequences.interning import Words
-from rosenblatt.data.sequences.token_features import ItemFeatures
-from rosenblatt.data.sequences.vocabulary import Vocabulary
+from rosenblatt.formats.interning import Words
+from rosenblatt.formats.vocabulary import Vocabulary
+from rosenblatt.sequence import token_features
+from rosenblatt.sequence.token_features import ItemFeatures
 
 
 def encoded(item):

@@ -67,8 +67,8 @@ def test_a_rule_and_its_learner(tmp_path):
         from rosenblatt import HalfStep
         from rosenblatt.cli.main import app
         from rosenblatt.registry import IN_LAB
-        from rosenblatt.show.lab.rules_page import fit_learner
-        from rosenblatt.show.lab.session import Session
+        from rosenblatt.lab.rules_page import fit_learner
+        from rosenblatt.lab.session import Session
 
         rng = np.random.default_rng(0)
         X = rng.integers(-3, 4, (40, 3)).astype(float)
@@ -106,8 +106,8 @@ def test_a_loss(tmp_path):
         from typer.testing import CliRunner
         from rosenblatt import LinearClassifier, losses
         from rosenblatt.cli.main import app
-        from rosenblatt.show.lab.losses_page import LossesPage
-        from rosenblatt.show.lab.session import Session
+        from rosenblatt.lab.losses_page import LossesPage
+        from rosenblatt.lab.session import Session
 
         X, y = load_svmlight_file("rows.svm")
         X = X.toarray()
@@ -146,8 +146,8 @@ def test_a_solver_and_its_learner(tmp_path):
         from typer.testing import CliRunner
         from rosenblatt import Adaline
         from rosenblatt.cli.main import app
-        from rosenblatt.show.lab.rules_page import fit_learner
-        from rosenblatt.show.lab.session import Session
+        from rosenblatt.lab.rules_page import fit_learner
+        from rosenblatt.lab.session import Session
 
         X, y = load_svmlight_file("rows.svm")
         model = Adaline(learning_rate=0.02, order="cyclic", max_epochs=4).fit(X, y)
@@ -182,8 +182,8 @@ def test_a_source(tmp_path):
         """
         import numpy as np
         from rosenblatt import AveragedPerceptron
-        from rosenblatt.estimators.base.fitting import train_from
-        from rosenblatt.estimators.base.online_learner import examples_of
+        from rosenblatt.shell.fitting import train_from
+        from rosenblatt.shell.online_learner import examples_of
         from rosenblatt.learn.epochs import EpochRecord
         from rosenblatt.scale.in_parts import InParts
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rosenblatt.learn.linear.losses import names
+from rosenblatt.objective.losses import names
 
 MARGIN = sorted(names("margin") - {"zero_one"})
 RESIDUAL = sorted(names("residual"))

@@ -7,10 +7,13 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators import table_fit, table_results, table_search, table_search_rows
-from rosenblatt.estimators.base import cross_fitting
-from rosenblatt.estimators.base.cross_fitting import Candidates, best_first, halves
-from rosenblatt.estimators.base.table_measures import accuracy_interval, r2, r2_interval
+from rosenblatt.tables import cross_fitting
+from rosenblatt.tables import fit as table_fit
+from rosenblatt.tables import results as table_results
+from rosenblatt.tables import search as table_search
+from rosenblatt.tables import search_rows as table_search_rows
+from rosenblatt.tables.cross_fitting import Candidates, best_first, halves
+from rosenblatt.tables.measures import accuracy_interval, r2, r2_interval
 
 
 def summaries_of_noise(estimator, seeds, rows=300):

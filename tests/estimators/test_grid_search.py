@@ -19,8 +19,8 @@ from sklearn.preprocessing import StandardScaler
 
 import rosenblatt
 from rosenblatt import AROW, AveragedPerceptron, GridSearchCV, PassiveAggressive, Perceptron
-from rosenblatt.estimators import grid_search
-from rosenblatt.learn.online.column_sweeps import WIDEST
+from rosenblatt.search import grid_search
+from rosenblatt.search.column_sweeps import WIDEST
 
 GRIDS = [
     (Perceptron, {"margin": [0.0, 1.0, (1.0, 3.0)], "learning_rate": [1.0, 2.0, "1/t"], "keep": ["last", "average"]}),

@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV as Peer
 from sklearn.model_selection import KFold, ParameterGrid
 
 from rosenblatt import GridSearchCV, LinearClassifier
-from rosenblatt.estimators import linear
-from rosenblatt.learn.linear import many_descents
+from rosenblatt.objective import linear
+from rosenblatt.search import many_descents
 
 CV = KFold(3)
 GRIDS = {

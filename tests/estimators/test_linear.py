@@ -11,15 +11,15 @@ from sklearn.linear_model import ElasticNet, HuberRegressor, Lasso, LogisticRegr
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearClassifier, LinearRegressor
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.estimators.base.online_learner import plan_of
 from rosenblatt.learn.evaluation import problems
-from rosenblatt.learn.linear.compiled_losses import curve
-from rosenblatt.learn.linear.proximal_gradient import SmoothedObjective
-from rosenblatt.learn.linear.stochastic import TotalLoss
+from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Planes
+from rosenblatt.learn.row_checks import encode_rows
 from rosenblatt.learn.schemes import JOINT
+from rosenblatt.objective.compiled_losses import curve
+from rosenblatt.objective.proximal_gradient import SmoothedObjective
+from rosenblatt.objective.stochastic import TotalLoss
+from rosenblatt.shell.online_learner import plan_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

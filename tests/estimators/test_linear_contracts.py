@@ -223,8 +223,8 @@ def test_methods_that_make_no_sense_are_not_there():
 
 
 def test_a_penalty_that_is_no_sum_is_for_the_batch_solver(monkeypatch):
-    from rosenblatt.learn.linear.penalties import L2
-    from rosenblatt.learn.linear.penalties import PENALTIES as table
+    from rosenblatt.objective.penalties import L2
+    from rosenblatt.objective.penalties import PENALTIES as table
 
     class Other(L2):
         """Not taken apart."""

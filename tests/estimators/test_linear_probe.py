@@ -15,9 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import FileError, LinearProbe, export_onnx, load, save
-from rosenblatt.estimators.base.calibration import temperature
-from rosenblatt.estimators.probe import ALPHAS, split
-from rosenblatt.learn.linear.minibatch import MiniBatchDescent
+from rosenblatt.learn.calibration import temperature
+from rosenblatt.objective.minibatch import MiniBatchDescent
+from rosenblatt.objective.probe import ALPHAS, split
 
 NAMES = np.array(["ant", "bee", "cat", "dog", "eel"])
 

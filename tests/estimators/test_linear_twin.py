@@ -7,7 +7,7 @@ from linear_cases import MARGIN, PENALTIES, RESIDUAL, numbers, signed, small
 from scipy.special import log_softmax
 
 from rosenblatt import LinearClassifier, LinearRegressor
-from rosenblatt.learn.linear.compiled_losses import curve
+from rosenblatt.objective.compiled_losses import curve
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

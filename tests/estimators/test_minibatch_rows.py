@@ -116,8 +116,8 @@ def test_a_start_with_a_weight_on_a_constant_feature():
 
 def test_rows_of_torch_that_ask_for_a_gradient():
     torch = pytest.importorskip("torch", reason="torch is not installed")
-    from rosenblatt.learn.linear.minibatch import MiniBatchDescent
-    from rosenblatt.learn.linear.minibatch_settings import Settings
+    from rosenblatt.objective.minibatch import MiniBatchDescent
+    from rosenblatt.objective.minibatch_settings import Settings
 
     descent = MiniBatchDescent(torch.asarray(X).requires_grad_(), torch.asarray(2.0 * y - 1.0), Settings("log", 1))
     descent.epoch()

@@ -175,7 +175,7 @@ def test_what_it_cannot_do_is_refused_in_words():
 
 
 def test_ctrl_c_keeps_the_last_whole_epoch(monkeypatch):
-    from rosenblatt.learn.linear.minibatch import MiniBatchDescent
+    from rosenblatt.objective.minibatch import MiniBatchDescent
 
     X, y = blobs()
     whole, step = fitted(X, y, max_epochs=6), MiniBatchDescent._move

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV
 
 import rosenblatt
 from rosenblatt import Perceptron
-from rosenblatt.estimators.linear import LinearClassifier
+from rosenblatt.objective.linear import LinearClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -13,7 +13,7 @@ from rosenblatt import (
     Perceptron,
     VotedPerceptron,
 )
-from rosenblatt.estimators.base.online_learner import examples_of, split
+from rosenblatt.shell.online_learner import examples_of, split
 
 # -- early stopping --------------------------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import rosenblatt
 from rosenblatt import SequencePerceptron
-from rosenblatt.learn.sequence.constraints import forbidden_moves, lengths_without_path
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
+from rosenblatt.sequence.constraints import forbidden_moves, lengths_without_path
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

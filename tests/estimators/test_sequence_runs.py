@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rosenblatt import SequencePerceptron, Tagger, read_conll, sequence_scores
-from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.learn.sequence import solver
+from rosenblatt.formats.errors import NotFiniteError
+from rosenblatt.sequence import solver
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # The same word has other tags in other sentences: nothing separates them, and only the budget or Ctrl-C ends a fit.

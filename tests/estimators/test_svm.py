@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearSVM, Pegasos
-from rosenblatt.learn.linear.svm_dual import DualAscent
+from rosenblatt.objective.svm_dual import DualAscent
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 FORMS = [np.asarray, sp.csr_array]
@@ -233,7 +233,7 @@ def test_pegasos_says_how_it_ended():
 
 
 def test_pegasos_interrupted_goes_back_to_the_last_epoch(monkeypatch):
-    from rosenblatt.learn.linear import pegasos
+    from rosenblatt.objective import pegasos
 
     X, y = blobs()
     run, calls = pegasos.pegasos_steps, []
@@ -367,7 +367,7 @@ def test_an_interrupted_solver_leaves_nothing_behind(monkeypatch):
     def stop(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rosenblatt.learn.linear.svm_dual.DualAscent.closed", stop)
+    monkeypatch.setattr("rosenblatt.objective.svm_dual.DualAscent.closed", stop)
     model = LinearSVM()
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

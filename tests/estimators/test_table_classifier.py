@@ -20,8 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rosenblatt
 from forged_files import file_of
 from rosenblatt import FileError, LinearSVM, PassiveAggressive, TableClassifier, TableRegressor
-from rosenblatt.estimators.base.calibration import calibrated
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.learn.calibration import calibrated
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -281,7 +281,7 @@ def test_a_report_without_that_of_a_learner():
 
 
 def test_of_many_rows_some_are_held_out_once(monkeypatch):
-    monkeypatch.setattr("rosenblatt.estimators.table_fit.MANY_ROWS", 200)
+    monkeypatch.setattr("rosenblatt.tables.fit.MANY_ROWS", 200)
     frame, y = customers(300)
     frame["almost"] = np.r_[y[:1][::-1], y[1:]]
     frame.loc[0, "almost"] = "no" if y[0] == "yes" else "yes"

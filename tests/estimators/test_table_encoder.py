@@ -16,10 +16,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import rosenblatt
 from forged_files import file_of
 from rosenblatt import FileError, TableEncoder
-from rosenblatt.data.columns.frames import as_table
-from rosenblatt.data.columns.kinds import kind_of
-from rosenblatt.data.columns.statistics import statistics
-from rosenblatt.persist.model_files import from_bytes
+from rosenblatt.model_files.save_and_load import from_bytes
+from rosenblatt.tables.columns.frames import as_table
+from rosenblatt.tables.columns.kinds import kind_of
+from rosenblatt.tables.columns.statistics import statistics
 
 MISSING = ["", "NA", "NaN", "?", "null", "None"]
 

@@ -10,18 +10,16 @@ from scipy.special import log_softmax
 from sklearn.metrics import log_loss, roc_auc_score
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators import (
-    table_results,
-    table_search,
-    table_search_folds,
-    table_search_rows,
-    table_settings,
-)
-from rosenblatt.estimators.base.calibration import by_class, calibrated, calibrated_losses
-from rosenblatt.estimators.base.table_measures import area_under_curve
-from rosenblatt.estimators.table_search import TableSearch, in_the_race
-from rosenblatt.estimators.table_search_folds import FoldLearner
-from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns
+from rosenblatt.learn.calibration import by_class, calibrated, calibrated_losses
+from rosenblatt.search.penalty_paths import CentredRows, logistic_columns
+from rosenblatt.tables import results as table_results
+from rosenblatt.tables import search as table_search
+from rosenblatt.tables import search_folds as table_search_folds
+from rosenblatt.tables import search_rows as table_search_rows
+from rosenblatt.tables import settings as table_settings
+from rosenblatt.tables.measures import area_under_curve
+from rosenblatt.tables.search import TableSearch, in_the_race
+from rosenblatt.tables.search_folds import FoldLearner
 
 
 @pytest.fixture(autouse=True)

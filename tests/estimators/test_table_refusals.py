@@ -14,7 +14,7 @@ from sklearn.svm import SVC, SVR
 
 from rosenblatt import FileError, PassiveAggressive, Perceptron, TableClassifier, TableEncoder, TableRegressor, fit
 from rosenblatt.cli.main import info
-from rosenblatt.persist.model_files import load, save
+from rosenblatt.model_files.save_and_load import load, save
 
 
 @pytest.fixture(autouse=True)

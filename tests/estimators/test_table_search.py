@@ -9,14 +9,17 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from rosenblatt import FileError, LinearClassifier, LinearRegressor, PassiveAggressive, TableClassifier, TableRegressor
-from rosenblatt.data.columns.numbers import SplineEncoding, side_by_side
-from rosenblatt.estimators import table_search, table_search_folds, table_search_rows, table_settings
-from rosenblatt.estimators.base import table_model
-from rosenblatt.estimators.base.calibration import calibrated
-from rosenblatt.estimators.table_search import TableSearch
-from rosenblatt.estimators.table_settings import DEFAULT, TableSetting
-from rosenblatt.learn.linear.penalty_paths import CentredRows, logistic_columns, ridge_path
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.learn.calibration import calibrated
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
+from rosenblatt.search.penalty_paths import CentredRows, logistic_columns, ridge_path
+from rosenblatt.tables import model as table_model
+from rosenblatt.tables import search as table_search
+from rosenblatt.tables import search_folds as table_search_folds
+from rosenblatt.tables import search_rows as table_search_rows
+from rosenblatt.tables import settings as table_settings
+from rosenblatt.tables.columns.numbers import SplineEncoding, side_by_side
+from rosenblatt.tables.search import TableSearch
+from rosenblatt.tables.settings import DEFAULT, TableSetting
 
 
 @pytest.fixture(autouse=True)
@@ -183,7 +186,7 @@ def test_more_rows_than_are_searched(budget, monkeypatch):
     assert f"on a sample of {model.summary_.searched_rows} rows" in str(model.summary_)
     assert model.summary_.rows == 200
     assert model.setting_.splines
-    monkeypatch.setattr("rosenblatt.estimators.table_fit.MANY_ROWS", 150)
+    monkeypatch.setattr("rosenblatt.tables.fit.MANY_ROWS", 150)
     large = TableClassifier(learner="auto", random_state=0).fit(frame, y)
     assert large.summary_.held_out
     assert large.setting_.splines

@@ -8,8 +8,9 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score, roc_auc_score
 
 from rosenblatt import TableClassifier, TableRegressor
-from rosenblatt.estimators import table_fit, table_results
-from rosenblatt.estimators.base.calibration import calibrated
+from rosenblatt.learn.calibration import calibrated
+from rosenblatt.tables import fit as table_fit
+from rosenblatt.tables import results as table_results
 
 RNG = np.random.default_rng(0)
 N = 240

@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import rosenblatt
 from rosenblatt import Tagger
-from rosenblatt.data.sequences.words import columns_of, common_form, shape
-from rosenblatt.estimators.tagger import TEMPLATE
 from rosenblatt.learn.orders import Shuffled
-from rosenblatt.learn.sequence.templates import MACRO
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
+from rosenblatt.sequence.tagger import TEMPLATE
+from rosenblatt.sequence.templates import MACRO
+from rosenblatt.sequence.words import columns_of, common_form, shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 WORDS = ["The", "dog", "Barks", "well-known", "1984", "3rd", "in", "IBM", "a"]

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import rosenblatt
 from golden_cases import CASES
 from golden_runs import GOLDEN, MODELS, run, stored_models
-from rosenblatt.persist.model_files import FORMAT
+from rosenblatt.model_files.save_and_load import FORMAT
 
 
 def write(name, entries):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rosenblatt.learn.online.average import BLOCK, Average
-from rosenblatt.learn.online.companions import Weights, in_other_layout
+from rosenblatt.planes.average import BLOCK, Average
+from rosenblatt.planes.companions import Weights, in_other_layout
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -14,8 +14,8 @@ from rosenblatt import (
     Perceptron,
     VotedPerceptron,
 )
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.learn.rows import FETCHED
+from rosenblatt.compiled.rows import FETCHED
+from rosenblatt.learn.row_checks import encode_rows
 from rosenblatt.learn.scores import score_many
 
 pytestmark = pytest.mark.filterwarnings(

@@ -27,8 +27,8 @@ from loop_cases import (
 from sklearn.base import clone
 
 import reference as twin
-import rosenblatt.data.examples
-import rosenblatt.learn.online.solver
+import rosenblatt.learn.examples
+import rosenblatt.online.solver
 from rosenblatt import (
     AROW,
     PAUM,
@@ -37,7 +37,7 @@ from rosenblatt import (
     Perceptron,
     SecondOrderPerceptron,
 )
-from rosenblatt.estimators.base.online_learner import examples_of
+from rosenblatt.shell.online_learner import examples_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"
@@ -257,8 +257,8 @@ def test_pieces_make_the_whole(monkeypatch, kind, keep, update, multiclass, data
 
     whole = fit()
     with monkeypatch.context() as patch:
-        patch.setattr(rosenblatt.data.examples, "VALUES_AT_ONCE", 1)  # one row a call
-        patch.setattr(rosenblatt.learn.online.solver, "LOG_ROOM", 2)  # the log of updates fills up at every row
+        patch.setattr(rosenblatt.learn.examples, "VALUES_AT_ONCE", 1)  # one row a call
+        patch.setattr(rosenblatt.online.solver, "LOG_ROOM", 2)  # the log of updates fills up at every row
         pieces = fit()
         assert np.array_equal(whole.decision_function(X), pieces.decision_function(X))
     for mine, other in zip(whole.report_.epochs, pieces.report_.epochs, strict=True):

@@ -9,13 +9,13 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import LinearClassifier, LinearRegressor
-from rosenblatt.data.row_arrays import Dense
+from rosenblatt.compiled.row_arrays import Dense
 from rosenblatt.learn import evaluation
 from rosenblatt.learn.criterion import DECISION, MISTAKE, Criterion
 from rosenblatt.learn.evaluation import FIRST_ROWS, Problem, evaluate, evaluate_both, row_margins, wrong
 from rosenblatt.learn.models import Planes
-from rosenblatt.learn.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, SecondOrderRule
 from rosenblatt.learn.schemes import JOINT, TWO, Scheme
+from rosenblatt.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, SecondOrderRule
 
 CRITERIA = [
     MISTAKE,

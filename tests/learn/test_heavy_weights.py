@@ -9,13 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 import rosenblatt
+from rosenblatt.kernel import budgets
+from rosenblatt.kernel import perceptron as kernel_machines
 from rosenblatt.learn import repeated_visits as repeats
-from rosenblatt.learn.kernel import budgets
-from rosenblatt.learn.kernel import perceptron as kernel_machines
-from rosenblatt.learn.linear import pegasos, stochastic
-from rosenblatt.learn.online import hierarchy as tree
-from rosenblatt.learn.online import solver as training
-from rosenblatt.show import exact_learners as exact
+from rosenblatt.objective import pegasos, stochastic
+from rosenblatt.online import hierarchy as tree
+from rosenblatt.online import solver as training
+from rosenblatt.tracing import exact_learners as exact
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

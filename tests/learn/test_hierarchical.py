@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from family import contents
 from rosenblatt import HierarchicalPerceptron
-from rosenblatt.learn.online.hierarchy import make_tree
+from rosenblatt.online.hierarchy import make_tree
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 TREE = [["a", "b"], ["c", ["d", "e"]]]

@@ -38,9 +38,9 @@ from rosenblatt import (
     VotedPerceptron,
     fit,
 )
-from rosenblatt.estimators.base import fitting, online_learner
 from rosenblatt.learn import epochs
-from rosenblatt.learn.online import solver as training
+from rosenblatt.online import solver as training
+from rosenblatt.shell import fitting, online_learner
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -12,8 +12,8 @@ from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from rosenblatt import KernelPerceptron
-from rosenblatt.learn.kernel import perceptron as kernel_machines
-from rosenblatt.learn.kernel.functions import GrowingRows
+from rosenblatt.kernel import perceptron as kernel_machines
+from rosenblatt.kernel.functions import GrowingRows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -86,7 +86,7 @@ def test_blocks_and_logs_of_any_size_are_the_same(monkeypatch):
 
 
 def test_report_is_none_where_counting_takes_longer_than_learning(monkeypatch):
-    from rosenblatt.estimators import kernel
+    from rosenblatt.kernel import estimators as kernel
 
     X, y = draw(2)
     monkeypatch.setattr(kernel, "PRODUCTS_PER_SECOND", 0)

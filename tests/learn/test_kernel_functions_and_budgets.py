@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from family import contents
 from rosenblatt import KernelPerceptron
-from rosenblatt.learn.kernel.functions import Kernel
+from rosenblatt.kernel.functions import Kernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

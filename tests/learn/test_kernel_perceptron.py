@@ -8,8 +8,8 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import KernelPerceptron, KernelSVM, Perceptron
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.estimators.base.fitted import fitted
+from rosenblatt.learn.row_checks import encode_rows
+from rosenblatt.shell.fitted import fitted
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

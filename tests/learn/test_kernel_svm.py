@@ -11,10 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from rosenblatt import KernelPerceptron, KernelSVM
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.estimators.base.fitted import fitted
-from rosenblatt.learn.kernel import svm_dual
-from rosenblatt.learn.kernel.pair_ascent import pair_step
+from rosenblatt.kernel import svm_dual
+from rosenblatt.kernel.pair_ascent import pair_step
+from rosenblatt.learn.row_checks import encode_rows
+from rosenblatt.shell.fitted import fitted
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:y has exactly one 1 in every row"

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.row_arrays import Dense
-from rosenblatt.learn.kernel import pair_ascent
-from rosenblatt.learn.kernel.functions import Kernel
-from rosenblatt.learn.kernel.gaussian import gaussian
-from rosenblatt.learn.kernel.kernel_row_cache import KernelRowCache
-from rosenblatt.learn.kernel.sparse_products import sparse_products
+from rosenblatt.compiled.row_arrays import Dense
+from rosenblatt.kernel import pair_ascent
+from rosenblatt.kernel.functions import Kernel
+from rosenblatt.kernel.gaussian import gaussian
+from rosenblatt.kernel.kernel_row_cache import KernelRowCache
+from rosenblatt.kernel.sparse_products import sparse_products
+from rosenblatt.learn.examples import Examples
 
 
 @pytest.mark.parametrize(("dtype", "within"), [(np.float64, 1e-15), (np.float32, 1e-6)])

@@ -6,9 +6,9 @@ from scipy.optimize import minimize_scalar
 from sklearn._loss import loss as theirs
 from sklearn.linear_model import _sgd_fast as sgd
 
-from rosenblatt.learn.linear.compiled_losses import curve, near
-from rosenblatt.learn.linear.losses import CODES, LOSSES, names
-from rosenblatt.learn.linear.penalties import PENALTIES
+from rosenblatt.objective.compiled_losses import curve, near
+from rosenblatt.objective.losses import CODES, LOSSES, names
+from rosenblatt.objective.penalties import PENALTIES
 
 WIDTH = 0.4
 GRID = np.array([-30.0, -3.0, -1.5, -1.0, -0.4, -0.1, 0.0, 0.25, 0.4, 0.7, 1.0, 1.3, 2.0, 40.0])

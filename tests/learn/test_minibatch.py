@@ -12,17 +12,17 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from tests.minibatch_path import fit_path
 
-from rosenblatt.data.errors import NonFiniteInputError
-from rosenblatt.learn.linear.feature_statistics import all_directions, directions
-from rosenblatt.learn.linear.minibatch import (
+from rosenblatt.formats.errors import NonFiniteInputError
+from rosenblatt.objective.feature_statistics import all_directions, directions
+from rosenblatt.objective.minibatch import (
     PLACES,
     MiniBatchDescent,
     _least_of_quadratic,
     _refined,
     default_batch,
 )
-from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import to_host
+from rosenblatt.objective.minibatch_settings import Settings
+from rosenblatt.objective.row_reader import to_host
 
 SOURCE = Path(__file__).parents[2] / "src" / "rosenblatt"
 
@@ -183,7 +183,7 @@ def test_rows_multiplied_as_they_are_give_the_model_of_standardised_rows(loss, m
     given, expected = MiniBatchDescent(X, y, settings), fit_path(X, y, settings)
     assert given.as_given
     for module, limit in (("scaled_objective", "MOST_SHIFT_MULTIPLIED"), ("feature_statistics", "MOST_SHIFT_SUMMED")):
-        monkeypatch.setattr(f"rosenblatt.learn.linear.{module}.{limit}", 0.0)
+        monkeypatch.setattr(f"rosenblatt.objective.{module}.{limit}", 0.0)
     assert not MiniBatchDescent(X, y, settings).as_given
     for found, one in zip(fit_path(X, y, settings), expected, strict=True):
         np.testing.assert_allclose(found, one, rtol=1e-7, atol=1e-9)
@@ -194,7 +194,7 @@ def test_rows_multiplied_as_they_are_give_the_model_of_standardised_rows(loss, m
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_a_gpu_computes_from_the_covariance_of_all_rows_agrees_between_libraries(dtype, monkeypatch):
     strict = pytest.importorskip("array_api_strict", reason="array_api_strict is not installed")
-    monkeypatch.setattr("rosenblatt.learn.linear.row_reader.on_gpu", lambda X: True)
+    monkeypatch.setattr("rosenblatt.objective.row_reader.on_gpu", lambda X: True)
     X, y = blobs(n=1500, d=130, far=0.4)
     X, s = X.astype(dtype), np.random.default_rng(1).random(1500).astype(dtype) + 0.5
     settings = Settings("softmax", 5, (1e-3, 1e-1), standardised=True)
@@ -279,7 +279,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_others():
 def test_every_epoch_visits_every_row_once_also_in_runs(monkeypatch):
     X, y = blobs(n=1003)
     descent = MiniBatchDescent(X, y, Settings("softmax", 5, batch=64))
-    monkeypatch.setattr("rosenblatt.learn.linear.minibatch.MOST_RUNS", 300)
+    monkeypatch.setattr("rosenblatt.objective.minibatch.MOST_RUNS", 300)
     first, second = descent.order(0), descent.order(1)
     assert sorted(first) == sorted(second) == list(range(1003))
     assert (first != second).any()
@@ -325,7 +325,7 @@ package.__path__ = [{str(SOURCE)!r}]
 sys.modules["rosenblatt"] = package
 import numpy as np
 sys.path.insert(0, {str(SOURCE.parents[1])!r})
-from rosenblatt.learn.linear.minibatch_settings import Settings
+from rosenblatt.objective.minibatch_settings import Settings
 from tests.minibatch_path import fit_path
 print(fit_path(np.eye(40), np.arange(40) % 2, Settings("softmax", 2))[0].shape)
 """

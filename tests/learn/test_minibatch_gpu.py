@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.minibatch_path import fit_path
 
-from rosenblatt.data.errors import NonFiniteInputError
-from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import on_gpu, to_host
+from rosenblatt.formats.errors import NonFiniteInputError
+from rosenblatt.objective.minibatch_settings import Settings
+from rosenblatt.objective.row_reader import on_gpu, to_host
 
 SETTINGS = Settings("softmax", 5, (1e-3, 1e-1), standardised=True, batch=256)
 

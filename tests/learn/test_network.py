@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import Layer, MarkI, MultilayerPerceptron, Perceptron, RandomWiring
-from rosenblatt.learn.network.backpropagation import (
+from rosenblatt.network.backpropagation import (
     Architecture,
     Optimiser,
     forward,

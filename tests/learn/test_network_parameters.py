@@ -10,7 +10,7 @@ from network_cases import (
 
 from family import contents
 from rosenblatt import Layer, MultilayerPerceptron
-from rosenblatt.learn.network.backpropagation import (
+from rosenblatt.network.backpropagation import (
     ACTIVATIONS,
 )
 

@@ -35,14 +35,14 @@ from rosenblatt import (
     SecondOrderPerceptron,
     VotedPerceptron,
 )
-from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.row_arrays import Dense, read_only
+from rosenblatt.compiled.row_arrays import Dense, read_only
+from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.epochs import InMemory
-from rosenblatt.learn.mixing import one_pass
-from rosenblatt.learn.online.rules import AROWRule
-from rosenblatt.learn.online.solver import OnlinePlan, OnlineSolver
+from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.overflow import all_finite, largest_entry
+from rosenblatt.online.rules import AROWRule
+from rosenblatt.online.solver import OnlinePlan, OnlineSolver
+from rosenblatt.planes.mixing import one_pass
 from rosenblatt.prove.margins import Margins
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 
@@ -232,7 +232,7 @@ def test_linear_models_of_values_whose_squares_overflow(fits_of_long_rows, fit):
 
 
 def test_line_search_that_finds_no_step_ends(monkeypatch):
-    from rosenblatt.learn.linear import proximal_gradient as batch
+    from rosenblatt.objective import proximal_gradient as batch
 
     real = batch.SmoothedObjective.point
 

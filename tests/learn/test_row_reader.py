@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rosenblatt.learn.linear.row_reader import RowReader
+from rosenblatt.objective.row_reader import RowReader
 
 
 def test_rows_are_widened_a_batch_at_a_time():

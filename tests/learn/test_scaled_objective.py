@@ -5,12 +5,12 @@ import pytest
 from array_api_compat import array_namespace
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from rosenblatt.learn.linear.compiled_losses import curve
-from rosenblatt.learn.linear.losses import LOSSES
-from rosenblatt.learn.linear.minibatch import MiniBatchDescent
-from rosenblatt.learn.linear.minibatch_settings import Settings
-from rosenblatt.learn.linear.row_reader import wide_product
-from rosenblatt.learn.linear.softmax import softmax
+from rosenblatt.objective.compiled_losses import curve
+from rosenblatt.objective.losses import LOSSES
+from rosenblatt.objective.minibatch import MiniBatchDescent
+from rosenblatt.objective.minibatch_settings import Settings
+from rosenblatt.objective.row_reader import wide_product
+from rosenblatt.objective.softmax import softmax
 
 NUMPY = array_namespace(np.empty(0))
 

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import FileError, SequencePerceptron
-from rosenblatt.learn.sequence import templates
-from rosenblatt.learn.sequence.templates import Template, TemplateFeatures
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
+from rosenblatt.sequence import templates
+from rosenblatt.sequence.templates import Template, TemplateFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # The example of CRF++'s documentation.

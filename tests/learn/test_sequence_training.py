@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import SequencePerceptron
-from rosenblatt.compiling import exactly
-from rosenblatt.data.row_arrays import Sparse
-from rosenblatt.data.sequences.sentences import token_rows
-from rosenblatt.learn.sequence.constraints import forbidden_moves
-from rosenblatt.learn.sequence.vector_rows import add_features, best_previous, padded
-from rosenblatt.learn.sequence.viterbi import Paths, SentenceTask, decode_path, new_scratch, smallest_lead
+from rosenblatt.compiled.machine_code import exactly
+from rosenblatt.compiled.row_arrays import Sparse
+from rosenblatt.sequence.constraints import forbidden_moves
+from rosenblatt.sequence.sentences import token_rows
+from rosenblatt.sequence.vector_rows import add_features, best_previous, padded
+from rosenblatt.sequence.viterbi import Paths, SentenceTask, decode_path, new_scratch, smallest_lead
 from sequence_reference import best_path, learn
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

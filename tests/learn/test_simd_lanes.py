@@ -5,8 +5,8 @@ import pytest
 from numba import config
 from numba.core.errors import TypingError
 
-from rosenblatt.compiling import compiled
-from rosenblatt.learn.simd_lanes import WIDTH, add_products, add_scaled, lane, load, store, zero_products, zeros
+from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.simd_lanes import WIDTH, add_products, add_scaled, lane, load, store, zero_products, zeros
 
 
 @compiled

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import rosenblatt
 from rosenblatt import fit
-from rosenblatt.estimators.base.fitted import fitted
-from rosenblatt.estimators.base.online_learner import examples_of, split
+from rosenblatt.shell.fitted import fitted
+from rosenblatt.shell.online_learner import examples_of, split
 
 CROSSED = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]] * 6), np.array([0, 0, 1, 1] * 6)
 

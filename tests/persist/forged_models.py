@@ -28,7 +28,7 @@ from sklearn.base import is_regressor
 import rosenblatt as r
 from forged_files import sealed
 from rosenblatt import FileError, Layer
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
 
 MEMORY, SECONDS = 16 << 30, 120  # no forged model may ask for more
 # Numbers that fit may make a model that cannot answer or go on; reading outside an array is never an answer.

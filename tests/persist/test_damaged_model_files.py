@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 import rosenblatt
 from rosenblatt import FileError, NewerFormatError, load
-from rosenblatt.persist.model_files import FORMAT, from_bytes, to_bytes
+from rosenblatt.model_files.save_and_load import FORMAT, from_bytes, to_bytes
 
 # -- damage ----------------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ def test_a_digest_that_is_missing():
 def test_only_estimators_with_a_name_of_their_own_are_built():
     about, arrays = opened(to_bytes(fitted()))
     for kind in (
-        "estimators.perceptron.Perceptron",
+        "online.perceptron.Perceptron",
         "linear-state",
         "Report",
         "GridSearchCV",

@@ -16,9 +16,9 @@ from model_file_cases import EVERY, FUZZ, _quiet, opened, sealed  # noqa: F401 (
 
 import rosenblatt
 from rosenblatt import FileError
-from rosenblatt.data.formats.reading import make_reading
+from rosenblatt.formats.reading import make_reading
 from rosenblatt.learn.counters import Count
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
 from written import refused_by_kind
 
 COUNT = FUZZ if FUZZ > 1000 else max(FUZZ // 6, 40)

@@ -9,8 +9,8 @@ from model_file_cases import FUZZ, _quiet, opened, sealed  # noqa: F401
 from test_damaged_model_files import mutated
 
 from rosenblatt import FileError, SequencePerceptron, Tagger
-from rosenblatt.data.sequences.vocabulary import Vocabulary
-from rosenblatt.persist.model_files import from_bytes, to_bytes
+from rosenblatt.formats.vocabulary import Vocabulary
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
 
 NAMED = [[["the", "x"], {"dog": 2.0, "end": "g"}], [["a"], ["cat"], []]]
 COLUMNS = [[("the", "DT"), ("dog", "NN")], [("a", "DT"), ("cat", "NN"), ("runs", "VB")]]

@@ -23,9 +23,9 @@ from model_file_cases import (
 import rosenblatt
 from rosenblatt import FileError, load, save
 from rosenblatt.learn.models import Planes
-from rosenblatt.persist.encoding import Arrays, decode, encode
-from rosenblatt.persist.model_files import from_bytes, to_bytes
-from rosenblatt.persist.stored_names import RECORDS, record_class
+from rosenblatt.model_files.encoding import Arrays, decode, encode
+from rosenblatt.model_files.save_and_load import from_bytes, to_bytes
+from rosenblatt.model_files.stored_names import RECORDS, record_class
 
 CLASSIFIERS = ["Perceptron", "AveragedPerceptron", "VotedPerceptron", "PAUM", "PassiveAggressive", "AROW"]
 CLASSIFIERS += ["SecondOrderPerceptron"]
@@ -306,7 +306,7 @@ def test_every_tag_is_of_a_record_of_its_own():
 
 
 @pytest.mark.parametrize(
-    "tag", ["os.system", "learn.online.state.State", "learn.online.state.np", "State", "Perceptron", "", "__class__"]
+    "tag", ["os.system", "planes.state.State", "planes.state.np", "State", "Perceptron", "", "__class__"]
 )
 def test_a_file_names_no_class_but_by_its_tag(tag):
     with pytest.raises(ValueError, match="is not a record of rosenblatt"):

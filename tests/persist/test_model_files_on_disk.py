@@ -12,7 +12,7 @@ from model_file_cases import (
 )
 
 from rosenblatt import FileError, load, save
-from rosenblatt.data.safe_writing import replace_atomically
+from rosenblatt.formats.safe_writing import replace_atomically
 
 # -- disks -----------------------------------------------------------------------------------------------------------
 
@@ -51,7 +51,7 @@ def test_a_full_disk_leaves_the_earlier_file(tmp_path):
 
 
 def test_what_a_killed_writer_left_is_swept_up(tmp_path):
-    child = "import os, sys\nfrom rosenblatt.data.safe_writing import replace_atomically\n"
+    child = "import os, sys\nfrom rosenblatt.formats.safe_writing import replace_atomically\n"
     child += "with replace_atomically(sys.argv[1]) as file:\n"
     child += "    file.write(b'half'); file.flush(); os.kill(os.getpid(), 9)\n"
     subprocess.run([sys.executable, "-c", child, str(tmp_path / "x")], check=False)

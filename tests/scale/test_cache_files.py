@@ -10,7 +10,7 @@ import pytest
 import rosenblatt
 from from_files import same
 from rosenblatt import FileError, fit
-from rosenblatt.data.formats.byte_sources import cache_folder, spooled
+from rosenblatt.formats.byte_sources import cache_folder, spooled
 from rosenblatt.scale import cache_files, row_cache
 
 pytestmark = pytest.mark.usefixtures("quiet", "small_blocks")
@@ -90,8 +90,8 @@ def test_caches_are_listed_and_removed(svm, on_disk):
 def test_what_a_killed_run_left_is_removed_and_what_a_running_one_uses_is_not(tmp_path, on_disk):
     script = """
 import os, sys
-from rosenblatt.data.formats.byte_sources import spooled
-from rosenblatt.data.safe_writing import replace_atomically
+from rosenblatt.formats.byte_sources import spooled
+from rosenblatt.formats.safe_writing import replace_atomically
 with spooled("-"), replace_atomically(os.path.join(os.environ["ROSENBLATT_CACHE"], "x.rbcache")):
     os._exit(0)
 """

@@ -101,14 +101,14 @@ def test_an_error_in_the_code_is_not_tried_again(files, inside, monkeypatch):
         calls.append(1)
         raise Hidden
 
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", broken)
+    monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", broken)
     with pytest.raises(Hidden):
         fit(learner(), files, client=inside)
     assert len(calls) <= SHARDS
 
 
 def test_a_passing_error_is_tried_elsewhere(files, inside, monkeypatch):
-    one_pass, seen, lock = rosenblatt.learn.mixing.one_pass, set(), threading.Lock()
+    one_pass, seen, lock = rosenblatt.planes.mixing.one_pass, set(), threading.Lock()
 
     def flaky(solver, examples, shard):
         with lock:
@@ -119,7 +119,7 @@ def test_a_passing_error_is_tried_elsewhere(files, inside, monkeypatch):
         return one_pass(solver, examples, shard)
 
     here = fit(learner(), files, shards=SHARDS)
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", flaky)
+    monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", flaky)
     there = fit(learner(), files, client=inside)
     same(here, there)
     assert there.report_.sharding.sent_again == 4 * (SHARDS // 2)
@@ -128,7 +128,7 @@ def test_a_passing_error_is_tried_elsewhere(files, inside, monkeypatch):
 
 def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
     """One that does is replaced, with the same bits; where all do, the shard and the worker are named."""
-    one_pass, here = rosenblatt.learn.mixing.one_pass, fit(learner(), files, shards=SHARDS)
+    one_pass, here = rosenblatt.planes.mixing.one_pass, fit(learner(), files, shards=SHARDS)
     bad = sorted(inside.nthreads())[0]
 
     def broken(solver, examples, shard, everywhere=False):
@@ -137,9 +137,9 @@ def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
             part.machines[0].coef[:] = np.nan
         return part
 
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", broken)
+    monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", broken)
     same(here, fit(learner(), files, client=inside))
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *given: broken(*given, everywhere=True))
+    monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", lambda *given: broken(*given, everywhere=True))
     model = learner()
     with pytest.raises(FileError, match=r"part-3\.svm: the answer of inproc://\S+ cannot be used: expected finite"):
         fit(model, files, client=inside)
@@ -150,7 +150,7 @@ def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
 
 @pytest.mark.parametrize("marked", ["one worker", "every worker"])
 def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch, marked):
-    one_pass, hung, freed = rosenblatt.learn.mixing.one_pass, [], threading.Event()
+    one_pass, hung, freed = rosenblatt.planes.mixing.one_pass, [], threading.Event()
     late = cluster.Round._late
 
     def after_a_standstill(self, i, limit):
@@ -165,7 +165,7 @@ def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch, marked):
         return one_pass(solver, examples, shard)
 
     here = fit(learner(), files, shards=SHARDS)
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", slow)
+    monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", slow)
     monkeypatch.setattr(cluster.Round, "_late", after_a_standstill)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     try:
@@ -178,7 +178,7 @@ def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch, marked):
 
 def test_a_shard_that_is_always_late_ends_the_run(files, inside, monkeypatch):
     freed, ended = threading.Event(), []
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", lambda *args: ended.append(freed.wait(120)))
+    monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", lambda *args: ended.append(freed.wait(120)))
     monkeypatch.setattr(cluster, "TICK", 0.05)
     try:
         with pytest.raises(TimeoutError, match=r"part-\d\.svm: 3 attempts"):
@@ -374,7 +374,7 @@ def test_the_driver_does_not_grow_with_the_data(two):
 def test_all_workers_go_and_others_come(files, monkeypatch):
     """Between two passes, and in the middle of one: what was sent to workers that are gone is sent again."""
     here = fit(learner(), files, shards=SHARDS)
-    one_pass, gone = rosenblatt.learn.mixing.one_pass, threading.Event()
+    one_pass, gone = rosenblatt.planes.mixing.one_pass, threading.Event()
 
     def slow(solver, examples, shard):
         if solver.state.epoch == 2 and not gone.is_set():
@@ -382,7 +382,7 @@ def test_all_workers_go_and_others_come(files, monkeypatch):
             time.sleep(0.5)
         return one_pass(solver, examples, shard)
 
-    monkeypatch.setattr("rosenblatt.learn.mixing.one_pass", slow)
+    monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", slow)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     with dask.config.set(SETTINGS), start(2, processes=False) as local, Client(local) as client:
 

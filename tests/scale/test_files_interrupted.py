@@ -14,8 +14,8 @@ import scipy.sparse as sp
 import rosenblatt
 from from_files import RNG, dump_svmlight_file, same
 from rosenblatt import FileError, fit, load, read
-from rosenblatt.learn.online.solver import OnlineSolver
 from rosenblatt.learn.orders import Blocks, block_bounds
+from rosenblatt.online.solver import OnlineSolver
 from rosenblatt.scale import row_cache as cache
 from rosenblatt.scale.read_ahead import ahead
 
@@ -150,7 +150,7 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch, on_disk):
     expected = path.read_bytes()
 
     def learn(act, **settings):
-        count, parse = [0], rosenblatt.data.formats.row_blocks._svmlight_block
+        count, parse = [0], rosenblatt.formats.row_blocks._svmlight_block
 
         def acting(*args):
             count[0] += 1
@@ -159,7 +159,7 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch, on_disk):
             return parse(*args)
 
         with monkeypatch.context() as patch:
-            patch.setattr("rosenblatt.data.formats.row_blocks._svmlight_block", acting)
+            patch.setattr("rosenblatt.formats.row_blocks._svmlight_block", acting)
             return fit(rosenblatt.Perceptron(**settings), path)
 
     for settings in ({"max_epochs": 3}, {"max_epochs": 1, "order": "cyclic"}):

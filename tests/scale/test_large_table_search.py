@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 
 from rosenblatt import TableClassifier, TableRegressor, fit, load, save
-from rosenblatt.estimators import table_fit, table_search, table_search_rows, table_settings
 from rosenblatt.scale import large_tables, row_cache
+from rosenblatt.tables import fit as table_fit
+from rosenblatt.tables import search as table_search
+from rosenblatt.tables import search_rows as table_search_rows
+from rosenblatt.tables import settings as table_settings
 
 ROWS = 400
 

@@ -16,10 +16,11 @@ import zstandard
 
 import rosenblatt
 from rosenblatt import FileError, LinearSVM, TableClassifier, TableRegressor, fit
-from rosenblatt.data.columns.held_out import at_level, level_for, row_hashes
-from rosenblatt.data.formats.byte_sources import cache_folder
-from rosenblatt.estimators import table_fit, table_settings
+from rosenblatt.formats.byte_sources import cache_folder
 from rosenblatt.scale import cache_files, large_tables, row_cache, table_files, table_survey
+from rosenblatt.tables import fit as table_fit
+from rosenblatt.tables import settings as table_settings
+from rosenblatt.tables.columns.held_out import at_level, level_for, row_hashes
 
 ROWS = 2400
 
@@ -182,8 +183,8 @@ def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
     frame = pd.DataFrame(
         {"note": late, "x": rng.normal(size=32_000), "label": rng.choice(["a", "b", "c", "d"], 32_000)}
     )
-    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 1)
-    monkeypatch.setattr("rosenblatt.estimators.table_settings.LEAST_PASSES", 1)
+    monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 1)
+    monkeypatch.setattr("rosenblatt.tables.settings.LEAST_PASSES", 1)
     path = written(frame[::8], tmp_path / "t.csv")
     model = fit(TableClassifier(random_state=0), path)
     assert dict(model.summary_.kinds) == {"text": 1, "numbers": 1}  # it was noticed in time

@@ -13,7 +13,7 @@ import reference as twin
 import rosenblatt
 from from_files import same
 from rosenblatt import FileError, fit
-from rosenblatt.learn.mixing import MIXINGS
+from rosenblatt.planes.mixing import MIXINGS
 from rosenblatt.scale.shards import cut_up, file_groups
 
 # -- against the slow twin -------------------------------------------------------------------------------------------

@@ -9,11 +9,11 @@ from mixing_cases import _quiet, parts, rows  # noqa: F401 (fixtures)
 import rosenblatt
 from from_files import same
 from rosenblatt import FileError, fit, load, predict, score
-from rosenblatt.learn import mixing as module
 from rosenblatt.learn import scans
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.mixing import shard_seed
 from rosenblatt.learn.scans import Scan
+from rosenblatt.planes import mixing as module
+from rosenblatt.planes.mixing import shard_seed
 from rosenblatt.scale import prediction as answers
 from rosenblatt.scale import shards
 from rosenblatt.scale.shards import Store
@@ -273,7 +273,7 @@ def test_resumed_is_uninterrupted(parts, tmp_path, monkeypatch, error, name, mix
         return fit(model, source, shards=4, mixing=mixing, **how)
 
     whole = learn()
-    count, one_pass = [0], rosenblatt.learn.mixing.one_pass
+    count, one_pass = [0], rosenblatt.planes.mixing.one_pass
 
     def broken(*args):
         count[0] += 1
@@ -282,7 +282,7 @@ def test_resumed_is_uninterrupted(parts, tmp_path, monkeypatch, error, name, mix
         return one_pass(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rosenblatt.learn.mixing.one_pass", broken)
+        patch.setattr("rosenblatt.planes.mixing.one_pass", broken)
         with pytest.raises(type(error)):
             learn(checkpoint=point)
     assert load(point).n_iter_ == 3

@@ -15,11 +15,14 @@ from typer.testing import CliRunner
 
 from rosenblatt import AveragedPerceptron, FileError, TableClassifier, TableRegressor, VotedPerceptron, fit, load, save
 from rosenblatt.cli import main as cli
-from rosenblatt.data.columns.accumulation import ColumnAccumulator
-from rosenblatt.data.columns.frames import as_table
-from rosenblatt.data.formats.byte_sources import cache_folder
-from rosenblatt.estimators import table_fit, table_search, table_search_rows, table_settings
+from rosenblatt.formats.byte_sources import cache_folder
 from rosenblatt.scale import row_cache, sharded_tables
+from rosenblatt.tables import fit as table_fit
+from rosenblatt.tables import search as table_search
+from rosenblatt.tables import search_rows as table_search_rows
+from rosenblatt.tables import settings as table_settings
+from rosenblatt.tables.columns.accumulation import ColumnAccumulator
+from rosenblatt.tables.columns.frames import as_table
 
 ROWS = 600
 
@@ -232,10 +235,10 @@ def test_a_part_without_the_label(files, frame, tmp_path):
 def test_a_run_is_resumed(files, tmp_path, monkeypatch):
     point = tmp_path / "point"
     whole = fit(TableClassifier(random_state=0), files, shards=3)
-    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 2)
+    monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 2)
     fit(TableClassifier(random_state=0), files, shards=3, checkpoint=point)
     assert len(load(point).report_.epochs) == 2
-    monkeypatch.setattr("rosenblatt.estimators.table_settings.PASSES", 3)
+    monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 3)
     same(whole, fit(TableClassifier(random_state=0), files, shards=3, checkpoint=point, resume=True))
 
 

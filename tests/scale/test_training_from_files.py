@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import rosenblatt
 from from_files import RNG, check_same, dump_svmlight_file, rows, same
 from rosenblatt import FileError, fit, read
-from rosenblatt.data.formats.contents import Inventory
-from rosenblatt.data.formats.reading import in_bytes, make_reading
+from rosenblatt.formats.contents import Inventory
+from rosenblatt.formats.reading import in_bytes, make_reading
 from rosenblatt.scale import fit_from_files as files
 from rosenblatt.scale import row_cache as cache
 
@@ -327,7 +327,7 @@ def test_a_cache_is_used_again_until_the_file_changes(svm, monkeypatch, on_disk)
 
 
 def test_names_are_no_numbers_however_many_there_are(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.formats.contents.MAX_LABELS", 3)
+    monkeypatch.setattr("rosenblatt.formats.contents.MAX_LABELS", 3)
     path = tmp_path / "rows.csv"
     path.write_text("a,label\n" + "".join(f"{k},n{k}\n" for k in range(9)))
     with pytest.raises(ValueError, match="labels are names"):
@@ -448,7 +448,7 @@ def test_settings_that_make_no_sense(svm):
 
 
 def test_too_many_labels_are_numbers(tmp_path, monkeypatch):
-    monkeypatch.setattr("rosenblatt.data.formats.contents.MAX_LABELS", 10)
+    monkeypatch.setattr("rosenblatt.formats.contents.MAX_LABELS", 10)
     path = tmp_path / "many.svm"
     path.write_text("".join(f"{k} 1:{k}\n" for k in range(30)))
     with pytest.raises(ValueError, match="too many different labels"):

@@ -8,14 +8,14 @@ import pytest
 
 import rosenblatt
 from dragging import moved
+from rosenblatt.lab import app, rules_page
+from rosenblatt.lab import multiclass_gradient as classes
+from rosenblatt.lab.multiclass_gradient import LECTURE_WEIGHTS, multiclass_loss_and_gradient
+from rosenblatt.lab.points import GENERATORS, LECTURES, THREE_CLASSES, CSVError, parse_csv, separable
+from rosenblatt.lab.runs import RunSettings, run_perceptron
+from rosenblatt.lab.step_arithmetic import bound_text, step_lines
 from rosenblatt.plot.verdict import separability_verdict
 from rosenblatt.registry import IN_LAB
-from rosenblatt.show.lab import app, rules_page
-from rosenblatt.show.lab import multiclass_gradient as classes
-from rosenblatt.show.lab.multiclass_gradient import LECTURE_WEIGHTS, multiclass_loss_and_gradient
-from rosenblatt.show.lab.points import GENERATORS, LECTURES, THREE_CLASSES, CSVError, parse_csv, separable
-from rosenblatt.show.lab.runs import RunSettings, run_perceptron
-from rosenblatt.show.lab.step_arithmetic import bound_text, step_lines
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rosenblatt.show import lab
-from rosenblatt.show.lab.points import GENERATORS
+from rosenblatt import lab
+from rosenblatt.lab.points import GENERATORS
 
 CHROMIUM = os.environ.get("ROSENBLATT_CHROMIUM") or shutil.which("chromium")
 FLAGS = [

@@ -8,9 +8,9 @@ import socket
 
 import pytest
 
-from rosenblatt.show import lab
-from rosenblatt.show.lab import access
-from rosenblatt.show.lab import server as lab_server
+from rosenblatt import lab
+from rosenblatt.lab import access
+from rosenblatt.lab import server as lab_server
 
 SLOW = 60  # seconds: the first page compiles
 

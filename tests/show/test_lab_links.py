@@ -11,12 +11,12 @@ import zlib
 import numpy as np
 import pytest
 
+from rosenblatt.lab import app, network_page, rules_page, state_limits
+from rosenblatt.lab.periodic import repeat
+from rosenblatt.lab.points import CSVError, parse_csv
+from rosenblatt.lab.runs import RunSettings, run_perceptron
+from rosenblatt.lab.sharing import LONGEST_LINKED, Snapshot
 from rosenblatt.registry import IN_LAB
-from rosenblatt.show.lab import app, network_page, rules_page, state_limits
-from rosenblatt.show.lab.periodic import repeat
-from rosenblatt.show.lab.points import CSVError, parse_csv
-from rosenblatt.show.lab.runs import RunSettings, run_perceptron
-from rosenblatt.show.lab.sharing import LONGEST_LINKED, Snapshot
 
 MUTANTS = int(os.environ.get("ROSENBLATT_FUZZ", "100"))
 

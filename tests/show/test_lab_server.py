@@ -14,11 +14,11 @@ from bokeh.server.contexts import ApplicationContext
 from tornado.web import Application
 
 from dragging import moved
-from rosenblatt.records import Trace
-from rosenblatt.show import lab
-from rosenblatt.show.lab import access, app, server
-from rosenblatt.show.lab.canvas import Canvas, arrays
-from rosenblatt.show.lab.sharing import Snapshot
+from rosenblatt import lab
+from rosenblatt.lab import access, app, server
+from rosenblatt.lab.canvas import Canvas, arrays
+from rosenblatt.lab.sharing import Snapshot
+from rosenblatt.tracing.trace import Trace
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,7 +10,7 @@ import pytest
 
 from rosenblatt import SequencePerceptron, plot, trace
 from rosenblatt.plot.sentence_lattice import lattice_of
-from rosenblatt.records import SequenceTrace
+from rosenblatt.tracing.sequence_trace import SequenceTrace
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 X = [[["the"], ["dog"], ["barks"]], [["a"], ["cat"]], [], [["dog"]]]

@@ -25,9 +25,9 @@ from rosenblatt import (
     VotedPerceptron,
     trace,
 )
-from rosenblatt.estimators.base.online_learner import plan_of
 from rosenblatt.plot import verdict
-from rosenblatt.records import Trace
+from rosenblatt.shell.online_learner import plan_of
+from rosenblatt.tracing.trace import Trace
 
 KTH = [[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]]
 KTH_SIDES = [1, 1, 1, -1, -1, -1]

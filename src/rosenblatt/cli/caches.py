@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rosenblatt.data.formats.byte_sources import cache_folder
+from rosenblatt.formats.byte_sources import cache_folder
 from rosenblatt.scale.cache_files import CacheFile
 
 

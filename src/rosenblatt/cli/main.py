@@ -93,7 +93,7 @@ def predict_command(
     import rosenblatt
     from rosenblatt.cli.scoring import predicted_lines
     from rosenblatt.cli.sequences import is_sequence_model
-    from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
+    from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 
     settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
     # Labels appended to the input would be read as rows.
@@ -115,7 +115,7 @@ def tag(
     """Print the lines of CoNLL columns with the predicted tag as one more column."""
     import rosenblatt
     from rosenblatt.cli.sequences import is_sequence_model, tagged_lines
-    from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
+    from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 
     refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
@@ -161,7 +161,7 @@ def check(
     """Decide whether a plane separates the classes, and print the proof."""
     import rosenblatt
     from rosenblatt.cli.scoring import with_column_names
-    from rosenblatt.data.formats.read_and_stream import read_rows
+    from rosenblatt.formats.read_and_stream import read_rows
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
     how, X, y, _ = read_rows(source, **settings)
@@ -219,7 +219,7 @@ def export(
 ) -> None:
     """Export a linear model to ONNX."""
     import rosenblatt
-    from rosenblatt.persist.onnx_export import is_export
+    from rosenblatt.model_files.onnx_export import is_export
 
     check_output(output, [str(model)], is_export, force)
     rosenblatt.export_onnx(rosenblatt.load(model), output)
@@ -274,7 +274,7 @@ def lab(
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
 ) -> None:
     """Open the lab in a browser, to watch perceptrons learn from your own points."""
-    from rosenblatt.show.lab import serve
+    from rosenblatt.lab import serve
 
     serve(source, port=port, open_browser=not no_browser)
 

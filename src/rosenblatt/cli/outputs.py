@@ -11,7 +11,7 @@ from typing import Any
 
 def check_output(path: Path, inputs: Sequence[str], ours: Callable[[Path], bool], force: bool) -> None:
     """Refuse to overwrite an input, or, unless forced, an existing file that `ours` does not recognise."""
-    from rosenblatt.data.formats.byte_sources import refuse_overwriting_inputs
+    from rosenblatt.formats.byte_sources import refuse_overwriting_inputs
 
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder; name a file in it.")
@@ -39,7 +39,7 @@ def report_as_dict(model: Any) -> Any:
 def measures_as_dict(evaluation: Any) -> Any:
     """The measures on a test file for JSON."""
     from rosenblatt.cli.sequences import scores_as_dict
-    from rosenblatt.learn.sequence.chunks import SequenceScores
+    from rosenblatt.sequence.chunks import SequenceScores
 
     if isinstance(evaluation, SequenceScores):
         return scores_as_dict(evaluation)

@@ -11,16 +11,16 @@ import scipy.sparse as sp
 
 from rosenblatt.cli.sequences import evaluate_tags, is_sequence_model
 from rosenblatt.cli.table_models import answers_by_part, labelled_rows
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import table_layout
-from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
-from rosenblatt.data.formats.contents import with_layout
-from rosenblatt.data.formats.read_and_stream import rereadable
-from rosenblatt.data.formats.reading import Reading, format_family
-from rosenblatt.data.formats.row_blocks import RowBlock, encode_target, row_blocks
-from rosenblatt.learn.sequence.chunks import SequenceScores
+from rosenblatt.formats import table_layout
+from rosenblatt.formats.byte_sources import CHUNK_BYTES, expand_paths, spooled
+from rosenblatt.formats.contents import with_layout
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.read_and_stream import rereadable
+from rosenblatt.formats.reading import Reading, format_family
+from rosenblatt.formats.row_blocks import RowBlock, encode_target, row_blocks
 from rosenblatt.registry import family
 from rosenblatt.scale.prediction import how_to_read
+from rosenblatt.sequence.chunks import SequenceScores
 
 MOST_CONFUSIONS = 12  # classes of a confusion table that is printed
 

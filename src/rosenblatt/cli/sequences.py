@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import expand_paths
-from rosenblatt.data.formats.conll import ColumnSentences, sentence_blocks
-from rosenblatt.learn.sequence.chunks import ChunkCounts, SequenceScores, sequence_scores
-from rosenblatt.learn.sequence.templates import Template
+from rosenblatt.formats.byte_sources import expand_paths
+from rosenblatt.formats.conll import ColumnSentences, sentence_blocks
+from rosenblatt.formats.errors import FileError
 from rosenblatt.registry import family
+from rosenblatt.sequence.chunks import ChunkCounts, SequenceScores, sequence_scores
+from rosenblatt.sequence.templates import Template
 
 
 def is_sequence_model(model: Any) -> bool:
@@ -34,7 +34,7 @@ def _wanted_columns(model: Any) -> int:
 
 def new_tagger(template: Path, parameters: dict[str, Any]) -> Any:
     """The estimator for a template file."""
-    from rosenblatt.estimators.sequence import SequencePerceptron
+    from rosenblatt.sequence.sequence_perceptron import SequencePerceptron
 
     try:
         text = template.read_text(encoding="utf-8-sig")

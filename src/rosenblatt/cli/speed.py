@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.formats.byte_sources import expand_paths, spooled
-from rosenblatt.data.formats.contents import with_layout
-from rosenblatt.data.formats.read_and_stream import rereadable
-from rosenblatt.data.formats.reading import make_reading
+from rosenblatt.formats.byte_sources import expand_paths, spooled
+from rosenblatt.formats.contents import with_layout
+from rosenblatt.formats.read_and_stream import rereadable
+from rosenblatt.formats.reading import make_reading
 
 SYNTHETIC_ROWS = 20_000  # used if no file is given
 

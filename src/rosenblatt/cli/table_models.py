@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from rosenblatt.data.columns.files import table_parts
-from rosenblatt.data.columns.labels import labels_of
-from rosenblatt.data.columns.values import as_names
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import expand_paths, spooled
-from rosenblatt.data.formats.read_and_stream import rereadable
+from rosenblatt.formats.byte_sources import expand_paths, spooled
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.read_and_stream import rereadable
 from rosenblatt.scale.prediction import how_to_read
 from rosenblatt.scale.table_files import table_and_labels
+from rosenblatt.tables.columns.files import table_parts
+from rosenblatt.tables.columns.labels import labels_of
+from rosenblatt.tables.columns.values import as_names
 
 Array = np.ndarray[Any, Any]
 

@@ -137,7 +137,7 @@ def train_command(
 ) -> None:
     """Train a model on a file of any size."""
     from rosenblatt.cli.progress_bar import show_progress
-    from rosenblatt.data.formats.byte_sources import spooled
+    from rosenblatt.formats.byte_sources import spooled
     from rosenblatt.scale.fit_from_files import steps
 
     settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
@@ -238,7 +238,7 @@ def _estimator(name: str, epochs: int, order: str, seed: int, parameters: dict[s
 
 def _fit_in_memory(model: Any, source: str, settings: dict[str, Any]) -> None:
     """Train a learner that needs all rows at once."""
-    from rosenblatt.data.formats.read_and_stream import read_rows
+    from rosenblatt.formats.read_and_stream import read_rows
 
     how, X, y, _ = read_rows(source, **settings)
     model.fit(X, y)
@@ -288,8 +288,8 @@ def _cluster(address: str | None, workers: int | None, tls: dict[str, Path | Non
 
 def _check_paths(source: str, outputs: list[Path], test: str | None, others: Sequence[str], force: bool) -> None:
     """Check paths before training, to refuse what would fail only after it or would destroy data."""
-    from rosenblatt.data.formats.byte_sources import STDIN, expand_paths, open_bytes, readable_once
-    from rosenblatt.persist.model_files import is_model
+    from rosenblatt.formats.byte_sources import STDIN, expand_paths, open_bytes, readable_once
+    from rosenblatt.model_files.save_and_load import is_model
 
     tests = expand_paths(test) if test is not None else ()
     if STDIN in tests and STDIN in expand_paths(source):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.declared_fields import such_that
+from rosenblatt.formats.declared_fields import such_that
 
 
 class Count(IntEnum):

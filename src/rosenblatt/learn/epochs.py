@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Examples, Facts
+from rosenblatt.formats.errors import NotFiniteError
+from rosenblatt.learn.examples import Examples, Facts
 
 if TYPE_CHECKING:
     from rosenblatt.learn.report import Report

@@ -11,16 +11,16 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
-from rosenblatt.data.declared_fields import floats
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.row_arrays import Dense, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
+from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.row_arrays import Dense, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
+from rosenblatt.compiled.tie_rule import decide, edge, rival, wins_tie
+from rosenblatt.formats.declared_fields import floats
 from rosenblatt.learn.criterion import MISTAKE, Criterion
+from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Model, Planes, copy_rows
 from rosenblatt.learn.overflow import all_finite, check_scores
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.sweep import VisitTask
-from rosenblatt.learn.tie_rule import decide, edge, rival, wins_tie
 
 Array = np.ndarray[Any, Any]
 # The loss of an objective on these rows, given their scores, which it may overwrite.

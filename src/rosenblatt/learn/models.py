@@ -10,10 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.compiling import compiled
-from rosenblatt.data.declared_fields import doubles, floats, integers, matrix, must, size
-from rosenblatt.data.labels import as_signed
-from rosenblatt.data.row_arrays import (
+from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.row_arrays import (
     VALUES_AT_ONCE,
     Dense,
     Sparse,
@@ -24,6 +22,8 @@ from rosenblatt.data.row_arrays import (
     values_per_row,
     widened,
 )
+from rosenblatt.formats.declared_fields import doubles, floats, integers, matrix, must, size
+from rosenblatt.learn.labels import as_signed
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.learn.scores import score_many, score_one
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
+from rosenblatt.compiled.machine_code import compiled
 
 Array = np.ndarray[Any, Any]
 LOW = np.uint64(0xFFFFFFFF)

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.declared_fields import is_count, is_number, must
-from rosenblatt.data.errors import NotFiniteError
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.row_arrays import Dense, widened
+from rosenblatt.compiled.row_arrays import Dense, widened
+from rosenblatt.formats.declared_fields import is_count, is_number, must
+from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.epochs import Source
+from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import copy_rows
 
 Array = np.ndarray[Any, Any]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rosenblatt.learn.epochs import EpochRecord, Training, frozen, thinned
-
-if TYPE_CHECKING:
-    from rosenblatt.learn.mixing import Sharding
+from rosenblatt.learn.sharding import Sharding
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.declared_fields import is_count, must, verify
-from rosenblatt.data.examples import Examples
+from rosenblatt.formats.declared_fields import is_count, must, verify
 from rosenblatt.learn.criterion import MISTAKE, Criterion
 from rosenblatt.learn.epochs import Source
 from rosenblatt.learn.evaluation import (
@@ -21,6 +20,7 @@ from rosenblatt.learn.evaluation import (
     whole_problem,
     wrong,
 )
+from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.schemes import PAIRS, Scheme
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.examples import Facts
+from rosenblatt.learn.examples import Facts
 
 Array = np.ndarray[Any, Any]
 

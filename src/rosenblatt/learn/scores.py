@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
-from rosenblatt.learn.rows import dot, dots
+from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.rows import dot, dots
 
 Array = np.ndarray[Any, Any]
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
+from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.rows import fetch_ahead, usual_lines
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.rows import fetch_ahead, usual_lines
 
 Array = np.ndarray[Any, Any]
 

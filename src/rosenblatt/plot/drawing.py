@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from rosenblatt.data.arrow_checks import check_buffers
-from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.sparse_checks import well_formed
 
 Array = np.ndarray[Any, Any]
 

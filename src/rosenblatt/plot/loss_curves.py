@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.learn.linear.compiled_losses import curve
-from rosenblatt.learn.linear.losses import LOSSES
+from rosenblatt.objective.compiled_losses import curve
+from rosenblatt.objective.losses import LOSSES
 from rosenblatt.plot.drawing import COLOURS, Display
 from rosenblatt.plot.margin_distribution import functional_margins, scored
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.learn.linear.compiled_losses import curve
-from rosenblatt.learn.linear.losses import LOSSES
+from rosenblatt.objective.compiled_losses import curve
+from rosenblatt.objective.losses import LOSSES
 from rosenblatt.plot.drawing import COLOURS, Display, require_two_features
 from rosenblatt.plot.loss_curves import MARGIN_LOSSES, loss_title
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.plot.drawing import COLOURS, Display
 from rosenblatt.prove.margins import margins as measured
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.sequences.sentences import TokenRows
-from rosenblatt.estimators.base.fitted import fitted
-from rosenblatt.estimators.sequence import SequencePerceptron, known_tokens
-from rosenblatt.learn.sequence.solver import PathModel
-from rosenblatt.learn.sequence.viterbi import decode_path, emit, new_scratch
 from rosenblatt.plot.drawing import COLOURS, Display
 from rosenblatt.plot.number_format import format_number
+from rosenblatt.sequence.sentences import TokenRows
+from rosenblatt.sequence.sequence_perceptron import SequencePerceptron, known_tokens
+from rosenblatt.sequence.solver import PathModel
+from rosenblatt.sequence.viterbi import decode_path, emit, new_scratch
+from rosenblatt.shell.fitted import fitted
 
 Array = np.ndarray[Any, Any]
 MOST_TAGS, MOST_TOKENS = 60, 60

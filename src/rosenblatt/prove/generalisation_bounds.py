@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, gammaln
 
-from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
 from rosenblatt.prove.margins import linear_model_of, margins
 

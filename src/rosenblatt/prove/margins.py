@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
-from rosenblatt.data.labels import encode_labels
-from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.labels import encode_labels
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
 from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
 from rosenblatt.prove.exact.separability_certificate import Separability

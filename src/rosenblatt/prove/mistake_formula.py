@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from rosenblatt.learn.step_sizes import squared_bias_feature
+from rosenblatt.compiled.step_sizes import squared_bias_feature
 
 SMALLEST = 1e-290  # smaller doubles may be subnormal, with fewer digits
 

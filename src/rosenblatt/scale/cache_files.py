@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import cache_folder, file_stamps
-from rosenblatt.data.safe_writing import left_behind, os_error_message
+from rosenblatt.formats.byte_sources import cache_folder, file_stamps
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.safe_writing import left_behind, os_error_message
 from rosenblatt.scale.row_cache import MAGIC, SUFFIX, load_cache
 
 

@@ -10,10 +10,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from rosenblatt.data.errors import FileError
-from rosenblatt.estimators.base.fitted import fitted
-from rosenblatt.persist.encoding import Arrays, encode
-from rosenblatt.persist.model_files import load, save
+from rosenblatt.formats.errors import FileError
+from rosenblatt.model_files.encoding import Arrays, encode
+from rosenblatt.model_files.save_and_load import load, save
+from rosenblatt.shell.fitted import fitted
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ try:
 except ImportError as error:
     raise ImportError("A cluster needs Dask: pip install 'rosenblatt[cluster]'") from error
 
-from rosenblatt.data.declared_fields import is_number
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.reading import Reading, make_reading
+from rosenblatt.formats.declared_fields import is_number
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading, make_reading
 from rosenblatt.scale.shards import AskExamples, AskShard, HeldShard, Shard, Store, TimedAnswer, accepted
 
 ATTEMPTS, DEATHS = 3, 12  # limits per shard and round: attempts, and deaths of workers

@@ -14,21 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Examples, Facts
-from rosenblatt.data.formats.byte_sources import expand_paths
-from rosenblatt.data.formats.contents import Contents
-from rosenblatt.data.formats.reading import Reading
-from rosenblatt.data.formats.row_blocks import RowBlock, encode_target, parse_tasks
-from rosenblatt.data.labels import check_labels
-from rosenblatt.data.row_arrays import Dense, Sparse, radius2, read_only
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.data.row_weights import class_weights
-from rosenblatt.estimators.base.fitting import RowsWanted
+from rosenblatt.compiled.row_arrays import Dense, Sparse, radius2, read_only
+from rosenblatt.compiled.row_gathering import gather
+from rosenblatt.formats.byte_sources import expand_paths
+from rosenblatt.formats.contents import Contents
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading
+from rosenblatt.formats.row_blocks import RowBlock, encode_target, parse_tasks
+from rosenblatt.learn.examples import Examples, Facts
+from rosenblatt.learn.labels import check_labels
 from rosenblatt.learn.orders import Blocks, ShufflePool
-from rosenblatt.learn.row_gathering import gather
+from rosenblatt.learn.row_checks import encode_rows
+from rosenblatt.learn.row_weights import class_weights
 from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.row_cache import DAMAGED, CachedBlock, RowCache, read_blocks
+from rosenblatt.shell.fitting import RowsWanted
 
 Array = np.ndarray[Any, Any]
 AT_ONCE = 16  # consecutive blocks that are read together

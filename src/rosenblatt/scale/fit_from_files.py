@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
-from rosenblatt.data.formats.contents import Contents, Inventory, with_layout
-from rosenblatt.data.formats.read_and_stream import max_line_bytes
-from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
-from rosenblatt.data.formats.row_blocks import RowBlock, preview_tasks
-from rosenblatt.estimators.base.fitting import RowsWanted, named_classes, train_from
+from rosenblatt.formats.byte_sources import CHUNK_BYTES, expand_paths, refuse_overwriting_inputs, spooled
+from rosenblatt.formats.contents import Contents, Inventory, with_layout
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.read_and_stream import max_line_bytes
+from rosenblatt.formats.reading import Reading, in_bytes, make_reading
+from rosenblatt.formats.row_blocks import RowBlock, preview_tasks
 from rosenblatt.registry import family
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import CachedRows, FileRows, FileSource, ParsedRows, example_encoder, strange_label
@@ -24,6 +23,7 @@ from rosenblatt.scale.memory_trimming import give_back
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.row_cache import cached, fresh
+from rosenblatt.shell.fitting import RowsWanted, named_classes, train_from
 
 Array = np.ndarray[Any, Any]
 LEAST_MEMORY = 160_000_000

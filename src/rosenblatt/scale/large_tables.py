@@ -20,17 +20,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned
-from rosenblatt.data.columns.files import TEXT
-from rosenblatt.data.columns.frames import Table
-from rosenblatt.data.columns.held_out import row_hashes
-from rosenblatt.data.columns.labels import Labels
-from rosenblatt.data.columns.numbers import Moments
-from rosenblatt.data.columns.used_columns import UsedColumns, columns_again
-from rosenblatt.data.columns.values import ColumnValues, as_codes, as_numbers, written
-from rosenblatt.data.declared_fields import must
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.formats.byte_sources import (
+from rosenblatt.compiled.row_arrays import Sparse
+from rosenblatt.formats.byte_sources import (
     CHUNK_BYTES,
     cache_folder,
     expand_paths,
@@ -38,17 +29,32 @@ from rosenblatt.data.formats.byte_sources import (
     format_by_name,
     open_bytes,
 )
-from rosenblatt.data.formats.contents import MAX_LABELS
-from rosenblatt.data.formats.reading import Reading
-from rosenblatt.data.formats.row_blocks import RowBlock, csr_from_arrays
-from rosenblatt.data.formats.table_batches import arrow_errors_as_file_errors
-from rosenblatt.data.row_arrays import Sparse
-from rosenblatt.data.safe_writing import process_name
-from rosenblatt.estimators.base.fitting import RowsWanted, train_from
-from rosenblatt.estimators.base.table_model import TableModel, store
-from rosenblatt.estimators.table_classifier import TableClassifier
-from rosenblatt.estimators.table_encoder import TableEncoder, encoder_of
-from rosenblatt.estimators.table_plan import (
+from rosenblatt.formats.contents import MAX_LABELS
+from rosenblatt.formats.declared_fields import must
+from rosenblatt.formats.reading import Reading
+from rosenblatt.formats.row_blocks import RowBlock, csr_from_arrays
+from rosenblatt.formats.safe_writing import process_name
+from rosenblatt.formats.table_batches import arrow_errors_as_file_errors
+from rosenblatt.learn.examples import Examples
+from rosenblatt.scale import row_cache
+from rosenblatt.scale.checkpoints import Checkpoint
+from rosenblatt.scale.file_source import CachedRows, FileSource, example_encoder
+from rosenblatt.scale.memory_trimming import give_back
+from rosenblatt.scale.row_cache import SUFFIX, RowCache, write_cache
+from rosenblatt.scale.table_survey import LabelledParts, NumberedRows, Survey
+from rosenblatt.shell.fitting import RowsWanted, train_from
+from rosenblatt.tables.classifier import TableClassifier
+from rosenblatt.tables.columns.encoding import ColumnEncoding, ParsedColumn, encoded, learned
+from rosenblatt.tables.columns.files import TEXT
+from rosenblatt.tables.columns.frames import Table
+from rosenblatt.tables.columns.held_out import row_hashes
+from rosenblatt.tables.columns.labels import Labels
+from rosenblatt.tables.columns.numbers import Moments
+from rosenblatt.tables.columns.used_columns import UsedColumns, columns_again
+from rosenblatt.tables.columns.values import ColumnValues, as_codes, as_numbers, written
+from rosenblatt.tables.encoder import TableEncoder, encoder_of
+from rosenblatt.tables.model import TableModel, store
+from rosenblatt.tables.plan import (
     Choice,
     LearnedTable,
     TablePlan,
@@ -57,16 +63,10 @@ from rosenblatt.estimators.table_plan import (
     TrainingRows,
     UnseenRows,
 )
-from rosenblatt.estimators.table_regressor import TableRegressor
-from rosenblatt.estimators.table_results import concluded
-from rosenblatt.estimators.table_search_rows import in_form
-from rosenblatt.estimators.table_targets import ClassTarget, NumberTarget, Target
-from rosenblatt.scale import row_cache
-from rosenblatt.scale.checkpoints import Checkpoint
-from rosenblatt.scale.file_source import CachedRows, FileSource, example_encoder
-from rosenblatt.scale.memory_trimming import give_back
-from rosenblatt.scale.row_cache import SUFFIX, RowCache, write_cache
-from rosenblatt.scale.table_survey import LabelledParts, NumberedRows, Survey
+from rosenblatt.tables.regressor import TableRegressor
+from rosenblatt.tables.results import concluded
+from rosenblatt.tables.search_rows import in_form
+from rosenblatt.tables.targets import ClassTarget, NumberTarget, Target
 
 Array = np.ndarray[Any, Any]
 IN_MEMORY = 8  # a table in memory takes about this many times the bytes of its file

@@ -14,19 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rosenblatt.data.declared_fields import is_count, must, verify
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import (
+from rosenblatt.formats.byte_sources import (
     STDIN,
     expand_paths,
     format_by_name,
     readable_once,
     refuse_overwriting_inputs,
 )
-from rosenblatt.data.formats.contents import with_layout
-from rosenblatt.data.formats.reading import Reading, format_family, make_reading
-from rosenblatt.data.formats.row_blocks import RowBlock, encode_target
-from rosenblatt.data.safe_writing import replace_atomically
+from rosenblatt.formats.contents import with_layout
+from rosenblatt.formats.declared_fields import is_count, must, verify
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading, format_family, make_reading
+from rosenblatt.formats.row_blocks import RowBlock, encode_target
+from rosenblatt.formats.safe_writing import replace_atomically
 from rosenblatt.registry import family
 from rosenblatt.scale.sharded_source import groups_of, is_arrays, is_collection, make_engine
 from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of

@@ -28,9 +28,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.declared_fields import is_count, verify
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import (
+from rosenblatt.compiled.row_gathering import room
+from rosenblatt.formats.byte_sources import (
     STDIN,
     FileStamp,
     cache_folder,
@@ -38,14 +37,15 @@ from rosenblatt.data.formats.byte_sources import (
     file_stamps,
     make_folder,
 )
-from rosenblatt.data.formats.contents import Contents, Inventory, with_layout
-from rosenblatt.data.formats.reading import Reading
-from rosenblatt.data.formats.row_blocks import RowBlock, parse_tasks
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.data.safe_writing import os_error_message, replace_atomically
+from rosenblatt.formats.contents import Contents, Inventory, with_layout
+from rosenblatt.formats.declared_fields import is_count, verify
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading
+from rosenblatt.formats.row_blocks import RowBlock, parse_tasks
+from rosenblatt.formats.safe_writing import os_error_message, replace_atomically
 from rosenblatt.learn.orders import block_bounds
-from rosenblatt.learn.row_gathering import room
-from rosenblatt.persist.encoding import Arrays, decode, encode
+from rosenblatt.learn.row_checks import encode_rows
+from rosenblatt.model_files.encoding import Arrays, decode, encode
 from rosenblatt.scale.memory_trimming import give_back
 from rosenblatt.scale.read_ahead import ahead
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import Any
 
-from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs
-from rosenblatt.data.formats.conll import read_conll
-from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.sequence import training_steps
+from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inputs
+from rosenblatt.formats.conll import read_conll
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.progress import Progress, followed
+from rosenblatt.sequence.sequence_perceptron import training_steps
+from rosenblatt.shell.fitting import as_it_was
 
 
 def sequence_training(

@@ -1,4 +1,4 @@
-"""Training in shards: the same learners, mixed after every pass (`learn.mixing`), in threads or on a cluster.
+"""Training in shards: the same learners, mixed after every pass (`planes.mixing`), in threads or on a cluster.
 
 An engine asks every shard a question and returns the answers in the order of the shards. `Threads` is one engine, the
 workers of Dask (`scale.dask_cluster`) are another; everything else is shared, so results are identical to the bit.
@@ -15,13 +15,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats import table_layout
-from rosenblatt.data.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
-from rosenblatt.data.formats.contents import Contents, merge_contents
-from rosenblatt.data.formats.reading import HASHED_FEATURES, Reading, in_bytes, make_reading
-from rosenblatt.estimators.base.fitting import RowsWanted, train_from
-from rosenblatt.learn.mixing import MIXINGS, ShardCosts
+from rosenblatt.formats import table_layout
+from rosenblatt.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
+from rosenblatt.formats.contents import Contents, merge_contents
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import HASHED_FEATURES, Reading, in_bytes, make_reading
+from rosenblatt.planes.mixing import MIXINGS, ShardCosts
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.file_source import example_encoder
 from rosenblatt.scale.fit_from_files import memory_limit
@@ -45,6 +44,7 @@ from rosenblatt.scale.shards import (
     file_groups,
     paths_of,
 )
+from rosenblatt.shell.fitting import RowsWanted, train_from
 
 Array = np.ndarray[Any, Any]
 MEMORY = "256MB"

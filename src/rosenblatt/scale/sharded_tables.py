@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from rosenblatt.data.formats.byte_sources import CHUNK_BYTES
+from rosenblatt.formats.byte_sources import CHUNK_BYTES
 from rosenblatt.scale.large_tables import (
     PART,
     TableJob,

@@ -22,19 +22,19 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from rosenblatt.data.arrow_checks import check_buffers
-from rosenblatt.data.declared_fields import AMOUNT, must, verify
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.examples import Examples
-from rosenblatt.data.formats import table_batches, table_layout
-from rosenblatt.data.formats.byte_sources import CHUNK_BYTES, file_stamps
-from rosenblatt.data.formats.contents import Contents, Inventory
-from rosenblatt.data.formats.reading import Reading
-from rosenblatt.data.formats.row_blocks import RowBlock, row_blocks
-from rosenblatt.data.labels import as_labels, check_no_trailing_nul
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.formats import table_batches, table_layout
+from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.byte_sources import CHUNK_BYTES, file_stamps
+from rosenblatt.formats.contents import Contents, Inventory
+from rosenblatt.formats.declared_fields import AMOUNT, must, verify
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading
+from rosenblatt.formats.row_blocks import RowBlock, row_blocks
+from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.epochs import ShardQuestion
+from rosenblatt.learn.examples import Examples
+from rosenblatt.learn.labels import as_labels, check_no_trailing_nul
+from rosenblatt.learn.row_checks import encode_rows
 from rosenblatt.scale.file_source import ExampleEncoder
 from rosenblatt.scale.row_cache import RowCache, cached, cut, read_blocks
 

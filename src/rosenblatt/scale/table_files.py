@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.columns.files import label_name, read_table, table_parts
-from rosenblatt.data.columns.labels import labels_of
-from rosenblatt.data.columns.values import ColumnValues, as_codes
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import expand_paths, refuse_overwriting_inputs, spooled
-from rosenblatt.data.formats.reading import Reading, in_bytes, make_reading
-from rosenblatt.data.formats.table_layout import find_label_column
-from rosenblatt.estimators.base.fitting import as_it_was
-from rosenblatt.estimators.base.table_model import TableModel, store
-from rosenblatt.estimators.table_fit import learn_table
-from rosenblatt.estimators.table_results import concluded
-from rosenblatt.estimators.table_targets import ClassTarget, NumberTarget, Target
+from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inputs, spooled
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading, in_bytes, make_reading
+from rosenblatt.formats.table_layout import find_label_column
 from rosenblatt.scale.checkpoints import Checkpoint
 from rosenblatt.scale.large_tables import TableJob, fit_large_table, fits_in_memory, settings_of
 from rosenblatt.scale.sharded_source import checked_shards, groups_of, in_shards, is_arrays, is_collection, make_engine
 from rosenblatt.scale.sharded_tables import fit_sharded_table
 from rosenblatt.scale.shards import paths_of
+from rosenblatt.shell.fitting import as_it_was
+from rosenblatt.tables.columns.files import label_name, read_table, table_parts
+from rosenblatt.tables.columns.labels import labels_of
+from rosenblatt.tables.columns.values import ColumnValues, as_codes
+from rosenblatt.tables.fit import learn_table
+from rosenblatt.tables.model import TableModel, store
+from rosenblatt.tables.results import concluded
+from rosenblatt.tables.targets import ClassTarget, NumberTarget, Target
 
 Array = np.ndarray[Any, Any]
 LEAST_MEMORY = 160_000_000

@@ -18,19 +18,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.columns.accumulation import ColumnAccumulator
-from rosenblatt.data.columns.held_out import at_level, row_hashes
-from rosenblatt.data.declared_fields import is_count, must, verify
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import cache_folder, file_stamps
-from rosenblatt.data.formats.contents import Contents
-from rosenblatt.data.formats.reading import Reading
-from rosenblatt.data.formats.row_blocks import RowBlock
+from rosenblatt.formats.byte_sources import cache_folder, file_stamps
+from rosenblatt.formats.contents import Contents
+from rosenblatt.formats.declared_fields import is_count, must, verify
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading
+from rosenblatt.formats.row_blocks import RowBlock
 from rosenblatt.scale import row_cache
 from rosenblatt.scale.large_tables import Preparation, encoded_reading
 from rosenblatt.scale.row_cache import SUFFIX, RowCache, load_cache, write_cache
 from rosenblatt.scale.shards import FileShard, HeldShard, Shard, Store
 from rosenblatt.scale.table_survey import LabelledParts, Sample, Survey
+from rosenblatt.tables.columns.accumulation import ColumnAccumulator
+from rosenblatt.tables.columns.held_out import at_level, row_hashes
 
 Array = np.ndarray[Any, Any]
 ROOM = 40  # bits for the number of a row in its group of files

@@ -15,20 +15,21 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from rosenblatt.data.columns.accumulation import ColumnAccumulator
-from rosenblatt.data.columns.files import table_parts
-from rosenblatt.data.columns.frames import Table, as_table
-from rosenblatt.data.columns.held_out import LEAST_LEVEL, at_level, row_hashes
-from rosenblatt.data.columns.kinds import TEXT_WORDS
-from rosenblatt.data.columns.labels import Labels, labels_of, names_if_rounded
-from rosenblatt.data.columns.values import ColumnValues, one_column
-from rosenblatt.data.declared_fields import instance, must
-from rosenblatt.data.errors import FileError
-from rosenblatt.data.formats.byte_sources import check_unchanged, expand_paths, file_stamps
-from rosenblatt.data.formats.contents import MAX_LABELS
-from rosenblatt.data.formats.reading import Reading
-from rosenblatt.estimators import table_fit, table_search_rows
+from rosenblatt.formats.byte_sources import check_unchanged, expand_paths, file_stamps
+from rosenblatt.formats.contents import MAX_LABELS
+from rosenblatt.formats.declared_fields import instance, must
+from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.reading import Reading
 from rosenblatt.scale.read_ahead import ahead
+from rosenblatt.tables import fit as table_fit
+from rosenblatt.tables import search_rows as table_search_rows
+from rosenblatt.tables.columns.accumulation import ColumnAccumulator
+from rosenblatt.tables.columns.files import table_parts
+from rosenblatt.tables.columns.frames import Table, as_table
+from rosenblatt.tables.columns.held_out import LEAST_LEVEL, at_level, row_hashes
+from rosenblatt.tables.columns.kinds import TEXT_WORDS
+from rosenblatt.tables.columns.labels import Labels, labels_of, names_if_rounded
+from rosenblatt.tables.columns.values import ColumnValues, one_column
 
 Array = np.ndarray[Any, Any]
 NUMBERS = (pa.types.is_integer, pa.types.is_floating)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.arrow_checks import check_buffers
-from rosenblatt.data.labels import as_labels, as_signed, check_labels, distinct, encode_labels
-from rosenblatt.data.row_arrays import Dense, Sparse, read_only
-from rosenblatt.data.row_checks import encode_rows
-from rosenblatt.data.sparse_checks import well_formed
+from rosenblatt.compiled.row_arrays import Dense, Sparse, read_only
+from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.labels import as_labels, as_signed, check_labels, distinct, encode_labels
+from rosenblatt.learn.row_checks import encode_rows
 
 Array = np.ndarray[Any, Any]
 DENSE_VALUES = 1 << 22  # sparse rows with at most this many values, including zeros, become an array

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
+from rosenblatt.compiled.machine_code import compiled
 
 Array = np.ndarray[Any, Any]
 DEPENDENCE_TOL = 1e-13  # relative squared distance to the span of the active rows below which a row is dependent

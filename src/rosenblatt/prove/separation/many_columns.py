@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.compiling import compiled
-from rosenblatt.data.row_arrays import norm
-from rosenblatt.learn.rows import add, dot, fetch_ahead, usual_lines
+from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.row_arrays import norm
+from rosenblatt.compiled.rows import add, dot, fetch_ahead, usual_lines
 from rosenblatt.prove.exact.arithmetic import SignedRows
 
 Array = np.ndarray[Any, Any]

@@ -1,0 +1,177 @@
+"""The whole lab: tabs, keyboard, styles, and one session per visitor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import panel as pn
+import panel.reactive
+import panel.theme.base
+from bokeh.models import ColumnDataSource, CustomJS
+from panel.io.resources import LOCAL_DIST
+
+from rosenblatt.lab import state_limits
+from rosenblatt.lab.classes_page import ClassesPage
+from rosenblatt.lab.losses_page import LossesPage
+from rosenblatt.lab.network_page import NetworkPage
+from rosenblatt.lab.perceptron_page import PerceptronPage
+from rosenblatt.lab.rules_page import RulesPage
+from rosenblatt.lab.session import Session
+from rosenblatt.lab.share_page import SharePage
+from rosenblatt.lab.sharing import Snapshot
+
+PAGES = ("Perceptron", "Rules side by side", "Many classes", "Losses", "Network", "Share")
+
+PAGE_CSS = """
+body { margin: 0; font-family: system-ui, sans-serif; background: #fbfbf9; color: #1d1d1b; }
+"""
+COMPONENT_CSS = """
+:host { font-family: system-ui, sans-serif; font-size: 14px; }
+.board, .bk-clearfix { line-height: 1.6; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
+td, th { padding: 2px 5px; text-align: right; border-bottom: 1px solid #e2e2dc; }
+.won { font-weight: 700; background: #eef3ee; }
+.slope { color: #666; font-size: 12px; }
+h3 { margin: 0 0 4px; font-size: 15px; }
+:host(.hint) { color: #555; min-height: 21px; }
+:host(.keys) { color: #777; font-size: 12px; margin-top: 14px; }
+:host(.message) { color: #b03a00; }
+:host(.board) { background: #fff; border: 1px solid #e2e2dc; border-radius: 6px; padding: 8px 12px; }
+:host(.verdict) { padding: 6px 12px; border-left: 4px solid #0072B2; background: #eef4f8; }
+:host(.totals) { padding: 6px 0; }
+:host(.card) { box-shadow: none; border: 1px solid #e2e2dc; border-radius: 6px; }
+:host(.beside) { flex: 1 1 240px; min-width: 230px; }
+:host(.side) { flex: 1 1 230px; max-width: 300px; min-width: 220px; }
+:host(.middle) { flex: 3 1 420px; min-width: 320px; }
+:host(.half) { flex: 2 1 330px; min-width: 300px; }
+:host(.table) { flex: 1 1 330px; min-width: 320px; max-width: 440px; }
+:host(.weights) { flex: 1 1 370px; min-width: 370px; }
+:host(.third) { flex: 1 1 350px; min-width: 280px; max-width: 620px; }
+"""
+
+# Keys reach Python through a data source, unless they are typed into a field. There is one listener per page, however
+# often its tabs are redrawn.
+KEYS = """
+const known = ["ArrowLeft", "ArrowRight", "Home", "End", " ", "r", "R", "Delete"]
+if (!window.rosenblattKeys) {
+  document.addEventListener("keydown", (event) => {
+    const path = event.composedPath()
+    const inside = (names) => path.some((node) => names.includes(node.tagName))
+    if (!known.includes(event.key) || inside(["INPUT", "TEXTAREA", "SELECT"])) return
+    if (event.ctrlKey || event.metaKey || event.altKey) return
+    if (path.some((node) => node.getAttribute?.("role") === "slider")) return
+    if (event.key === " " && inside(["BUTTON"])) return
+    event.preventDefault()
+    window.rosenblattKeys.data = {key: [event.key], at: [Date.now()]}
+  })
+}
+window.rosenblattKeys = keys
+"""
+
+
+class Lab:
+    """The tabs of one visitor."""
+
+    def __init__(self, text: str | None = None) -> None:
+        self.session = Session()
+        self.perceptron = PerceptronPage(self.session)
+        self.rules = RulesPage(self.session)
+        self.classes = ClassesPage()
+        self.losses = LossesPage(self.session)
+        self.network = NetworkPage(self.session)
+        self.share = SharePage(self.session, self.snapshot, self.restore, self.address)
+        pages: list[Any] = [self.perceptron, self.rules, self.classes, self.losses, self.network, self.share]
+        self.pages = pages
+        views = [(name, page.view) for name, page in zip(PAGES, self.pages, strict=True)]
+        self.tabs = pn.Tabs(*views, dynamic=True, sizing_mode="stretch_width")
+        self.tabs.param.watch(lambda event: self._show_tab(event.new), "active")
+        self.keys = ColumnDataSource({"key": [], "at": []})
+        self.keys.on_change("data", lambda name, old, new: self._key(new))
+        listen = CustomJS(args={"keys": self.keys}, code=KEYS)
+        self.perceptron.canvas.figure.js_on_change("inner_width", listen)
+        title = pn.pane.HTML("<h2 style='margin:6px 0'>rosenblatt lab</h2>")
+        self.view = pn.Column(title, self.tabs, sizing_mode="stretch_width", margin=(0, 16))
+        if text is not None:
+            self.perceptron.open(text)
+
+    def _show_tab(self, number: int) -> None:
+        for k, page in enumerate(self.pages):
+            if isinstance(page, RulesPage | LossesPage | NetworkPage | SharePage):
+                page.shown = k == number
+        active = self.pages[number]
+        if isinstance(active, NetworkPage):
+            active.on_show()
+        elif isinstance(active, RulesPage):
+            active.draw(fit=True)
+        elif isinstance(active, LossesPage | SharePage):
+            active.draw()
+
+    def _key(self, data: Any) -> None:
+        if self.tabs.active == 0:
+            self.perceptron.key(str(data["key"][0]))
+
+    def address(self) -> str:
+        """The URL of this page, without its query."""
+        location = pn.state.location
+        if location is None or not location.href:
+            return "/"
+        return str(location.href).split("?")[0].split("#")[0]
+
+    def snapshot(self) -> Snapshot:
+        """The state of all pages."""
+        pages = {name: page.state() for name, page in self._pages_with_state().items()}
+        return self.session.snapshot(self.tabs.active, pages)
+
+    def restore(self, shot: Snapshot) -> None:
+        """Restore a snapshot; one that is not valid changes nothing."""
+        pages = self._pages_with_state()
+        try:
+            state_limits.fields(dict.fromkeys(pages) | shot.pages, "pages", pages)
+            shot = replace(shot, pages={name: pages[name].read(one) for name, one in shot.pages.items()})
+        except ValueError as error:
+            raise ValueError(f"This is not a lab state: {error}.") from error
+        before = self.snapshot()
+        try:
+            self._apply(shot)
+        except (ValueError, ArithmeticError) as error:
+            self._apply(before)
+            raise ValueError(f"The lab cannot show this state: {error}.") from error
+
+    def _pages_with_state(self) -> dict[str, Any]:
+        return {"rules": self.rules, "classes": self.classes, "losses": self.losses, "network": self.network}
+
+    def _apply(self, shot: Snapshot) -> None:
+        self.session.restore(shot)
+        for name, page in self._pages_with_state().items():
+            if name in shot.pages:
+                page.restore(shot.pages[name])
+        self.perceptron.draw(fit=True)
+        self.tabs.active = shot.page
+
+
+def new_page(text: str | None = None) -> Any:
+    """The page for a new visitor, with the CSV text from the command line or the state in the link."""
+    lab = Lab(text)
+    packed = pn.state.session_args.get("state") if pn.state.session_args else None
+    if packed:
+        try:
+            lab.restore(Snapshot.from_link(packed[0].decode("ascii", "replace")))
+        except ValueError as error:
+            lab.perceptron.show_message(str(error))
+    return lab.view
+
+
+def configure_panel() -> None:
+    """Set the styles of all pages, and serve every style sheet from this server.
+
+    Panel refers to a content delivery network when it renders a widget that belongs to no document yet, such as one in
+    a tab that has not been opened. The lab must not load anything from another host.
+    """
+    for module in (panel.reactive, panel.theme.base):
+        if hasattr(module, "CDN_DIST"):
+            module.CDN_DIST = LOCAL_DIST  # type: ignore[attr-defined]
+    pn.extension(raw_css=[PAGE_CSS], notifications=False)
+    for kind in (pn.pane.HTML, pn.Column, pn.FlexBox, pn.Card):
+        if COMPONENT_CSS not in kind.param.stylesheets.default:
+            kind.param.stylesheets.default = [*kind.param.stylesheets.default, COMPONENT_CSS]

@@ -1,0 +1,491 @@
+"""The support vector machine by dual coordinate ascent, with shrinking, until the duality gap is closed.
+
+Two classes, and one-vs-rest with one column per class. With x̂ = (x, B), B the intercept's scale, z_i = y_i x̂_i and
+C_i = C·s_i
+
+    primal  ½‖w‖² + Σ C_i ξ_i (hinge) or Σ C_i ξ_i² (squared hinge), ξ_i = max(0, 1 − w·z_i)
+    dual    Σ α_i − ½‖w‖² − ½Σ D_i α_i²,  w = Σ α_i z_i,  0 ≤ α_i ≤ U_i
+            hinge: U_i = C_i, D_i = 0;  squared hinge: U_i = ∞, D_i = 1/(2C_i)
+    step    G = w·z_i − 1 + D_i α_i;  α_i ← clip(α_i − G/(‖x̂_i‖² + D_i), 0, U_i)
+
+Since ‖w‖² = Σ α_i w·z_i, the gap is a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge,
+C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its square. A pass sums the terms as an estimate; once the estimate is near
+the tolerance, a scan of all rows computes the exact gap. Shrinking: a row whose α is at a bound, with a slope beyond
+the largest violation of the previous pass, is left out until then. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML
+2008.)
+
+Multinomial (Crammer and Singer 2001): w_k = Σ α_ik x̂_i, α_ik ≤ C_i [k = y_i], Σ_k α_ik = 0, and with
+e_k = [k ≠ y], G_k = w_k·x̂ + e_k
+
+    primal  ½‖W‖² + Σ C_i ξ_i, ξ_i = max_k G_k − G_y          dual  Σ α_{i,y_i} − ½‖W‖²
+    step    all α_ik of a row at once: α_k = min(C_ik, (β − B_k)/‖x̂‖²), B_k = G_k − ‖x̂‖² α_k, β such that Σ_k α_k = 0
+    gap     Σ_i C_i ξ_i + Σ_k α_ik G_k          (Keerthi, Sundararajan, Chang, Hsieh, Lin, KDD 2008)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.prefetching import prefetch
+from rosenblatt.compiled.row_arrays import Dense, norm, read_only, spans
+from rosenblatt.compiled.row_targets import code_of, is_on
+from rosenblatt.compiled.rows import STARTS, add, add_class, dot, dots, fetch_ahead, usual_lines
+from rosenblatt.learn.counters import Count
+from rosenblatt.learn.criterion import DECISION, Criterion
+from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
+from rosenblatt.learn.evaluation import Problem, problems
+from rosenblatt.learn.models import Model
+from rosenblatt.learn.orders import Shuffled
+from rosenblatt.learn.overflow import check_objective
+from rosenblatt.learn.plan import Needs
+from rosenblatt.learn.report import Report
+from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
+from rosenblatt.objective.stochastic_visits import add_all
+from rosenblatt.planes.linear_plan import LinearPlan, LinearSolver
+from rosenblatt.planes.state import State
+
+Array = np.ndarray[Any, Any]
+SCAN_RATIO = 3.0  # a scan is made once the estimated gap is at most this many times the tolerance
+FINE = 1e-5  # the tolerance below which single precision is not enough
+
+# Columns of `DualVariables.rows`, and indices into `DualVariables.sums`:
+CURVE, CAP = 0, 1
+ESTIMATE, STEPS, KEPT = 0, 1, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualPlan(LinearPlan):
+    """The problem of a support vector machine, and the tolerance of its solution."""
+
+    squared: bool = False
+    C: float = 1.0
+    scale: float = 1.0  # B, 0 without intercept
+    tol: float = 1e-3
+    shrinking: bool = True
+
+    @property
+    def criterion(self) -> Criterion:
+        """A row is wrong as `predict` decides."""
+        return DECISION
+
+    @property
+    def needs(self) -> Needs:
+        """All rows: each has a dual variable."""
+        why = "{name} cannot learn from files because its dual needs all rows at once: use fit, in memory."
+        return Needs(why, "its state is more than weights, and does not mix")
+
+    def scheme(self, classes: int, labels: bool) -> Scheme:
+        """Classes together (Crammer and Singer), or each against the rest."""
+        if classes <= 2 and not labels:
+            return TWO
+        return JOINT if self.multiclass == "crammer_singer" and not labels else REST
+
+    def follow(self, state: State) -> DualSolver:
+        """The only solver; its α start at 0."""
+        return DualSolver(self, state)
+
+
+class DualVariables(NamedTuple):
+    """All α, and the data of rows and columns that passes need."""
+
+    alpha: Array  # (n, K)
+    left_out: Array  # (n, K) int8
+    rows: Array  # (n, 2): ‖x̂‖², C_i
+    worst: Array  # (K, 4): the largest and smallest slope of this pass, and of the previous pass
+    sums: Array  # the estimated gap, updates, rows that stay active
+    w: Array  # (K, d), or (d, K) for sparse rows and K > 1
+    b: Array
+    scores: Array
+    order: Array  # scratch space to sort K classes
+
+
+class DualSettings(NamedTuple):
+    """The settings for compiled code."""
+
+    squared: bool
+    bias: float  # B²
+    shrinking: bool
+
+
+@compiled
+def ascent_step(a: float, G: float, q: float, cap: float, squared: bool) -> float:
+    """The new α; q = ‖x̂‖² + D."""
+    if q > 0.0:
+        a = max(a - G / q, 0.0)
+    elif G < 0.0:
+        a = cap
+    return float(a if squared else min(a, cap))
+
+
+@compiled
+def gap_of_row(a: float, m: float, cap: float, squared: bool) -> float:
+    """A row's term of the gap, at the margin m = w·z."""
+    xi = max(0.0, 1.0 - m)
+    if squared:
+        return cap * xi * xi + 0.25 * a * a / cap - a * (1.0 - m)
+    return cap * xi - a * (1.0 - m)
+
+
+@compiled
+def column(duals: DualVariables, i: Any, k: Any, m: float, how: DualSettings) -> float:
+    """Update one α; returns its change, and sets `left_out` if the row is left out from now on."""
+    a, q, cap = duals.alpha[i, k], duals.rows[i, CURVE], duals.rows[i, CAP]
+    D = 0.5 / cap if how.squared else 0.0
+    duals.sums[ESTIMATE] += gap_of_row(a, m, cap, how.squared)
+    G, at = m - 1.0 + D * a, duals.worst[k]
+    full = not how.squared and a >= cap
+    if (a <= 0.0 and at[2] < G) or (full and at[3] > G):
+        if how.shrinking:
+            duals.left_out[i, k] = 1
+        return 0.0
+    slope = min(G, 0.0) if a <= 0.0 else max(G, 0.0) if full else G
+    at[0], at[1] = max(at[0], slope), min(at[1], slope)
+    if slope == 0.0:
+        return 0.0
+    new = ascent_step(a, G, q + D, cap, how.squared)
+    duals.alpha[i, k] = new
+    duals.sums[STEPS] += 1.0
+    return float(new - a)
+
+
+@compiled
+def pass_one(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
+    """Two classes: one step per active row, in order; rows that stay active are moved to the front."""
+    w, kept, n = duals.w, 0, np.uint64(active.size)
+    lines = usual_lines(rows)
+    for t in range(n):
+        fetch_ahead(rows, y, active, t, lines)
+        if t + STARTS < n:
+            far = active[t + STARTS]
+            prefetch(duals.alpha, far, True)
+            prefetch(duals.rows, far * np.uint64(2), True)
+        i = active[t]
+        side = np.float64(y[i])
+        m = side * (np.float64(dot(rows, i, w)) + duals.b[0])
+        step = side * column(duals, i, 0, m, how)
+        if step != 0.0:
+            add(rows, i, step, w)
+            duals.b[0] += step * how.bias
+        if duals.left_out[i, 0] == 0:
+            active[kept] = i
+            kept += 1
+    duals.sums[KEPT] = kept
+
+
+@compiled
+def pass_many(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
+    """One-vs-rest: the same for K columns at a time; a row stays active while any column needs it."""
+    W, scores, kept, n = duals.w, duals.scores, 0, np.uint64(active.size)
+    lines = usual_lines(rows)
+    for t in range(n):
+        fetch_ahead(rows, y, active, t, lines)
+        i = active[t]
+        dots(rows, i, W, scores)
+        moved, stays = 0, False
+        for k in range(scores.size):
+            if duals.left_out[i, k] != 0:
+                scores[k] = 0.0
+                continue
+            side = 1.0 if is_on(y, i, k) else -1.0
+            step = side * column(duals, i, k, side * (np.float64(scores[k]) + duals.b[k]), how)
+            scores[k] = step
+            duals.b[k] += step * how.bias
+            moved += step != 0.0
+            stays = stays or duals.left_out[i, k] == 0
+        if moved > 3:
+            add_all(rows, i, scores, W)
+        elif moved > 0:
+            for k in range(scores.size):
+                if scores[k] != 0.0:
+                    add_class(rows, i, scores[k], W, k)
+        if stays:
+            active[kept] = i
+            kept += 1
+    duals.sums[KEPT] = kept
+
+
+@compiled
+def level(duals: DualVariables, B: Array, q: float, cap: float, true: Any) -> float:
+    """β, at which the α_k of a row sum to 0: the row's subproblem, solved by one pass over sorted B."""
+    order = duals.order
+    B[true] += q * cap  # the bound of the true class as a shift, so that all α_k ≤ 0
+    for k in range(B.size):  # insertion sort, largest first: K is small
+        at = k
+        while at > 0 and B[order[at - 1]] < B[k]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = k
+    beta = B[order[0]] - q * cap
+    count = 1
+    while count < B.size and beta / count < B[order[count]]:
+        beta += B[order[count]]
+        count += 1
+    B[true] -= q * cap
+    return float(beta / count)
+
+
+@compiled
+def pass_together(duals: DualVariables, rows: Any, y: Array, active: Array, how: DualSettings) -> None:
+    """Crammer and Singer: all α of a row in one step."""
+    G, n, kept = duals.scores, np.uint64(active.size), 0
+    lines = usual_lines(rows)
+    for t in range(n):
+        fetch_ahead(rows, y, active, t, lines)
+        i = active[t]
+        true, a = code_of(y, i), duals.alpha[i]
+        q, cap = duals.rows[i, CURVE], duals.rows[i, CAP]
+        dots(rows, i, duals.w, G)
+        idle, gap, best = True, 0.0, -np.inf
+        for k in range(G.size):
+            G[k] += duals.b[k] + (0.0 if k == true else 1.0)
+            best = max(best, G[k])
+            gap += a[k] * G[k]
+            idle = idle and a[k] == 0.0
+        gap += cap * (best - G[true])
+        duals.sums[ESTIMATE] += gap
+        if how.shrinking and idle and best == G[true] and gap <= 0.0 and duals.worst[0, 2] < np.inf:
+            second = -np.inf
+            for k in range(G.size):
+                if k != true:
+                    second = max(second, G[k])
+            if G[true] - second > duals.worst[0, 2]:
+                continue
+        active[kept] = i
+        kept += 1
+        duals.worst[0, 0] = max(duals.worst[0, 0], gap / cap)
+        if q <= 0.0 or gap <= 0.0:
+            continue
+        for k in range(G.size):
+            G[k] -= q * a[k]
+        beta = level(duals, G, q, cap, true)
+        for k in range(G.size):
+            new = min(cap if k == true else 0.0, (beta - G[k]) / q)
+            G[k] = new - a[k]
+            a[k] = new
+            duals.b[k] += G[k] * how.bias
+        duals.sums[STEPS] += 1.0
+        add_all(rows, i, G, duals.w)
+    duals.sums[KEPT] = kept
+
+
+@compiled
+def gap_one(duals: DualVariables, rows: Any, y: Array, index: Array, how: DualSettings) -> float:
+    """The sum of these rows' terms of the gap."""
+    total = 0.0
+    for i in index:
+        m = y[i] * (np.float64(dot(rows, i, duals.w)) + duals.b[0])
+        total += gap_of_row(duals.alpha[i, 0], m, duals.rows[i, CAP], how.squared)
+    return total
+
+
+@compiled
+def gap_many(duals: DualVariables, rows: Any, y: Array, index: Array, how: DualSettings, together: bool) -> float:
+    """The same for K columns."""
+    total, scores = 0.0, duals.scores
+    for i in index:
+        dots(rows, i, duals.w, scores)
+        cap = duals.rows[i, CAP]
+        if together:
+            true, best = code_of(y, i), -np.inf
+            for k in range(scores.size):
+                G = np.float64(scores[k]) + duals.b[k] + (0.0 if k == true else 1.0)
+                best = max(best, G)
+                total += duals.alpha[i, k] * G
+            total += cap * (best - np.float64(scores[true]) - duals.b[true])
+        else:
+            for k in range(scores.size):
+                m = (1.0 if is_on(y, i, k) else -1.0) * (np.float64(scores[k]) + duals.b[k])
+                total += gap_of_row(duals.alpha[i, k], m, cap, how.squared)
+    return total
+
+
+@compiled
+def squared_norms(rows: Any, index: Array, bias: float, out: Array) -> None:
+    """‖x̂_i‖² of rows."""
+    for i in index:
+        out[i, CURVE] = norm(rows, i) + bias
+
+
+# -- the training ----------------------------------------------------------------------------------------------------
+
+
+class DualAscent:
+    """One machine's dual problem: α, w, and the active rows."""
+
+    def __init__(self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int) -> None:
+        self.problem, self.plan, self.scheme = problem, plan, scheme
+        n = problem.truth.shape[0]
+        dtype = problem.rows.values.dtype if plan.tol >= FINE else np.dtype(np.float64)
+        shape: tuple[int, ...] = (d,) if scheme.single else (K, d) if isinstance(problem.rows, Dense) else (d, K)
+        bounds = np.tile([-np.inf, np.inf, np.inf, -np.inf], (K, 1))
+        self.duals = DualVariables(
+            np.zeros((n, K)),
+            np.zeros((n, K), np.int8),
+            np.empty((n, 2)),
+            bounds,
+            np.zeros(3),
+            np.zeros(shape, dtype),
+            np.zeros(K),
+            np.zeros(K, dtype),
+            np.zeros(K, np.int64),
+        )
+        self.how = DualSettings(plan.squared, plan.scale * plan.scale, plan.shrinking)
+        self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
+        for index in problem.pieces(1):
+            squared_norms(problem.rows, index, self.how.bias, self.duals.rows)
+        self.activate_all()
+        self.ratio = SCAN_RATIO
+
+    def activate_all(self) -> None:
+        """Make all rows active again."""
+        self.active = self.problem.index(0, self.problem.size).copy()
+        self.duals.left_out[:] = 0
+        self.duals.worst[:, 2:] = (np.inf, -np.inf)
+
+    def sweep(self, epoch: int, seed: int) -> None:
+        """A pass over the active rows, in a new order."""
+        duals, active = self.duals, self.active
+        duals.sums[ESTIMATE], duals.worst[:, :2] = 0.0, (-np.inf, np.inf)
+        run = pass_one if self.scheme.single else pass_together if self.scheme.joint else pass_many
+        order, kept = Shuffled(active.size, seed), []
+        for begin, end in spans(active.size, self.problem.per_row * duals.b.size):
+            piece = active[order.piece(epoch, begin, end)]
+            run(duals, self.problem.rows, self.problem.truth, piece, self.how)
+            kept.append(piece[: int(duals.sums[KEPT])])
+        self.active = np.concatenate(kept) if kept else active
+        if self.scheme.joint:
+            duals.worst[:, 2] = max(duals.worst[0, 0], 1e-12)
+            return
+        high, low = duals.worst[:, 0], duals.worst[:, 1]
+        duals.worst[:, 2] = np.where(high > 0, high, np.inf)
+        duals.worst[:, 3] = np.where(low < 0, low, -np.inf)
+
+    def dual(self) -> float:
+        """The dual objective."""
+        duals, plan = self.duals, self.plan
+        norm2 = float(np.vdot(duals.w, duals.w).real)
+        norm2 += float(duals.b @ duals.b) / self.how.bias if self.how.bias else 0.0
+        if self.scheme.joint:
+            rows = self.problem.index(0, self.problem.size)
+            return float(duals.alpha[rows, self.problem.truth[rows]].sum()) - 0.5 * norm2
+        total = float(duals.alpha.sum())
+        if plan.squared:
+            total -= float((duals.alpha**2).sum(axis=1) @ (0.25 / np.maximum(duals.rows[:, CAP], 1e-300)))
+        return total - 0.5 * norm2
+
+    def gap(self) -> float:
+        """The duality gap, by a scan of all rows."""
+        problem, total = self.problem, 0.0
+        for index in problem.pieces(self.duals.b.size):
+            if self.scheme.single:
+                total += gap_one(self.duals, problem.rows, problem.truth, index, self.how)
+            else:
+                total += gap_many(self.duals, problem.rows, problem.truth, index, self.how, self.scheme.joint)
+        return max(total, 0.0)
+
+    def closed(self) -> float | None:
+        """The relative gap if it is below the tolerance; else None, and after a scan all rows are active again."""
+        estimate, dual = float(self.duals.sums[ESTIMATE]), self.dual()
+        if estimate > self.ratio * self.plan.tol * (dual + estimate):
+            if not self.active.size:
+                self.activate_all()
+            return None
+        gap = self.gap()
+        if gap <= self.plan.tol * (dual + gap):
+            return gap / (dual + gap) if dual + gap > 0 else 0.0
+        self.ratio = min(SCAN_RATIO, max(estimate / gap, 0.1))
+        if self.active.size < self.problem.size or self.duals.left_out.any():
+            self.activate_all()
+        return None
+
+    def coef(self, dtype: Any) -> tuple[Array, bool]:
+        """A copy of W, which an interrupted pass does not change, and whether its layout is (d, K)."""
+        w = self.duals.w.astype(dtype)
+        return (w[None, :], False) if w.ndim == 1 else (w, not isinstance(self.problem.rows, Dense))
+
+    def signed(self, alpha: Array) -> Array:
+        """(n, K): the coefficient of each x̂_i in w_k."""
+        truth = self.problem.truth
+        if self.scheme.joint:
+            return alpha
+        if self.scheme.single:
+            return alpha * truth[:, None]
+        on = truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(alpha.shape[1])
+        return np.where(on, alpha, -alpha)
+
+
+class DualSolver(LinearSolver):
+    """Makes passes until the duality gap is closed."""
+
+    finished = "solved"
+    iterates = True
+    plan: DualPlan
+
+    def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
+        """Set all α to 0."""
+        state = self.state
+        (examples,) = source.parts(state.epoch)
+        state.radius2 = max(state.radius2, examples.radius2)
+        (problem,) = problems(examples, state.scheme, state.classes)
+        K = state.machines[0].intercept.size
+        self.ascent = DualAscent(problem, self.plan, state.scheme, examples.n_features, K)
+        self.before: tuple[State | None, Array, Array] = None, self.ascent.active, self.ascent.duals.alpha[:0]
+
+    def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
+        """One pass over the active rows."""
+        state, ascent = self.state, self.ascent
+        (machine,) = state.machines
+        before = ascent.duals.sums[STEPS]
+        ascent.sweep(state.epoch, state.seed)
+        self.closed = ascent.closed() is not None
+        made = int(ascent.duals.sums[STEPS] - before)
+        machine.coef, machine.by_feature = ascent.coef(machine.coef.dtype)
+        machine.intercept = ascent.duals.b.astype(machine.intercept.dtype)
+        machine.tally[Count.UPDATES] += made
+        yield PartOfEpoch(ascent.problem.size, made)
+
+    def ending(self, source: Source) -> Ending:
+        """The primal objective, estimated during the pass, and whether the gap is closed."""
+        return Ending(self.ascent.dual() + max(float(self.ascent.duals.sums[ESTIMATE]), 0.0), self.closed)
+
+    def copy(self) -> State:
+        """A copy that shares the weights, which are replaced, never written to; the α of active rows are kept aside."""
+        kept, active = self.state.shallow(), self.ascent.active
+        self.before = kept, active, self.ascent.duals.alpha[active]
+        return kept
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """The rows that w is made of, and their coefficients."""
+        before, active, were = self.before
+        alpha = self.ascent.duals.alpha
+        if self.state is before:
+            alpha = alpha.copy()
+            alpha[active] = were
+        shares = self.ascent.signed(alpha)
+        support = np.flatnonzero(shares.any(axis=1))
+        return {
+            "support_": read_only(support),
+            "dual_coef_": read_only(np.ascontiguousarray(shares[support].T)),
+        }
+
+    def conclude(self, source: Source, report: Report, kept: Model) -> Report:
+        """Errors, margin, the duality gap and the objective, by a scan of all rows."""
+        report = super().conclude(source, report, kept)
+        dual, gap = self.ascent.dual(), self.ascent.gap()
+        relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
+        closed = relative <= self.plan.tol
+        outcome = "solved" if closed else "stalled" if report.outcome == "solved" else report.outcome
+        return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
+
+    def complaint(self, name: str, report: Report) -> str:
+        """The budget ended before the gap was closed."""
+        return (
+            f"{name} spent its budget of {report.n_epochs} epochs before its relative duality gap was below "
+            f"tol={self.plan.tol:g}. Raise max_epochs or tol, or scale the features."
+        )

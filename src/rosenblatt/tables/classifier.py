@@ -1,0 +1,146 @@
+"""`TableClassifier`: raw tables and text in, a scored and calibrated classifier out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
+
+from rosenblatt.formats.declared_fields import is_array, is_number, must
+from rosenblatt.learn.calibration import Calibration, by_class
+from rosenblatt.tables.model import TableModel
+from rosenblatt.tables.targets import ClassTarget, class_scores
+
+Array = np.ndarray[Any, Any]
+
+
+class TableClassifier(ClassifierMixin, TableModel):
+    """A classifier of raw tables: encoding, learning, out-of-fold scores and calibrated probabilities.
+
+    `TableEncoder` turns columns into numbers. A linear learner is scored out of fold, with encoders that are
+    learned again in each fold (with "auto" once, without labels), and the out-of-fold scores calibrate `predict_proba`:
+    by Platt's sigmoid with his smoothed targets, for several classes by one scale and a shift per class. `predict` is
+    the most probable class. For what the summary reports, calibration and choice are made again by one half of the rows
+    and measured on the other.
+
+    Parameters
+    ----------
+    columns : mapping of str to str or transformer, optional
+        The kind of some columns, or their encoders, as in `TableEncoder`.
+    learner : "auto", estimator or None, default=None
+        None is the averaged passive-aggressive learner (PA-I, C = 0.1), with up to ten passes. "auto" searches: PA-I
+        and PA-II over C, averaged and last weights, and bias steps; the log loss over its penalty; AROW over r; numbers
+        as they are or as splines; for up to 10,000 rows also the log loss with random Fourier features. Settings race
+        on a part of the rows, and the best few are learned on all folds; of those whose out-of-fold accuracy is within
+        one standard error of the best it takes the one with the lowest log loss.
+        At most 20,000 rows are searched. If even that takes too many visits of values (text with many classes),
+        nothing is searched.
+    scoring : str or callable, optional
+        A scikit-learn scorer; the summary reports its value along with the accuracy.
+    cv : int, default=5
+        The number of folds. Of more than 200,000 rows an eighth, and at most 100,000, are held out once instead: the
+        model learns from the others.
+    class_weight : mapping, "balanced" or None
+        As for `PassiveAggressive`, unless an estimator is given.
+    seconds : float, optional
+        For "auto": search for so long, rather than for a number of visits of values. It is not reproducible: with the
+        same seed another run may try other settings and give another model.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    report_ : TableReport
+        How the fit ended.
+    summary_ : TableSummary
+        What was learned and how good it is; `print` it.
+    setting_ : TableSetting or None
+        What the search chose.
+    fourier_ : FourierFeatures or None
+        The random features beside those of the encoder, if the search chose them.
+    encoder_ : TableEncoder
+    learner_ : estimator
+        None if there is no column to learn from: then the majority is predicted.
+    classes_ : ndarray of shape (K,)
+    calibration_ : Calibration
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rosenblatt import TableClassifier
+    >>> table = pl.DataFrame({"age": [20.5, 30, 65, 60, 70.5, 65] * 40, "city": ["Bonn", "Bonn", "Köln"] * 80})
+    >>> model = TableClassifier(random_state=0).fit(table, (["works"] * 3 + ["retired"] * 3) * 40)
+    >>> model.predict(pl.DataFrame({"city": ["Bonn"], "age": [81.0]}))
+    array(['retired'], dtype='<U7')
+    """
+
+    STORED = TableModel.STORED | {"calibration_", "_class_weights"}
+    _parameter_constraints: dict[str, Any] = {
+        **TableModel._parameter_constraints,
+        "class_weight": [Mapping, StrOptions({"balanced"}), None],
+    }
+    _target = ClassTarget
+    classes_: Array
+    calibration_: Calibration
+
+    def __init__(
+        self,
+        *,
+        columns: Mapping[str, Any] | None = None,
+        learner: Any = None,
+        scoring: Any = None,
+        cv: int = 5,
+        class_weight: Mapping[Any, float] | str | None = None,
+        seconds: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        given: dict[str, Any] = {"columns": columns, "learner": learner, "scoring": scoring, "cv": cv}
+        super().__init__(**given, seconds=seconds, random_state=random_state)
+        self.class_weight = class_weight
+
+    def decision_function(self, X: Any) -> Array:
+        """Calibrated scores of rows: the log odds, (n,), of two classes; (n, K) for more; `predict` is the highest.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        rows = self._encoded(X)
+        scores = by_class(class_scores(self.learner_, rows, self.classes_.size))
+        scores = self.calibration_.scale * scores + self.calibration_.shifts
+        return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class, (n, K).
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        rows = self._encoded(X)
+        return self.calibration_.probabilities(class_scores(self.learner_, rows, self.classes_.size))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        codes = self.predict_proba(X).argmax(axis=1)
+        found: Array = self.classes_[codes]
+        return found
+
+    def _check_whole(self) -> None:
+        super()._check_whole()
+        if "summary_" not in vars(self):
+            return
+        K, calibration = vars(self)["classes_"].size, self.__dict__.get("calibration_")
+        must(isinstance(calibration, Calibration) and K >= 2, "a calibration")
+        assert calibration is not None
+        must(is_number(calibration.scale) and is_array(calibration.shifts, (K,)), "a shift for each class")
+        must(np.isfinite(calibration.shifts).all(), "shifts that are numbers")
+        if self.learner_ is not None:
+            must(np.array_equal(vars(self.learner_).get("classes_"), np.arange(K)), "a learner of these classes")

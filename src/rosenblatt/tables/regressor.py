@@ -1,0 +1,83 @@
+"""`TableRegressor`: raw tables and text in, a scored regressor out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from rosenblatt.formats.declared_fields import is_number, must
+from rosenblatt.tables.model import TableModel
+from rosenblatt.tables.targets import NumberTarget, TargetScale
+
+Array = np.ndarray[Any, Any]
+
+
+class TableRegressor(RegressorMixin, TableModel):
+    """A regressor of raw tables: encoding, learning and out-of-fold scores.
+
+    `TableEncoder` turns columns into numbers; the target is standardised for the learner. For what the summary reports
+    with "auto", the setting is chosen again by one half of the rows and measured on the other.
+
+    Parameters
+    ----------
+    columns : mapping of str to str or transformer, optional
+        The kind of some columns, or their encoders, as in `TableEncoder`.
+    learner : "auto", estimator or None, default=None
+        None is least squares with a small L2 penalty. "auto" searches least squares over the penalty, with numbers as
+        they are or as splines, for up to 10,000 rows also with random Fourier features, and takes the highest
+        out-of-fold R².
+    scoring : str or callable, optional
+        A scikit-learn scorer; the summary reports its value along with R².
+    cv : int, default=5
+        The number of folds. Of more than 200,000 rows an eighth, and at most 100,000, are held out once instead: the
+        model learns from the others.
+    seconds : float, optional
+        For "auto": search for so long, rather than for a number of visits of values. It is not reproducible: with the
+        same seed another run may try other settings and give another model.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    report_ : TableReport
+        How the fit ended.
+    summary_ : TableSummary
+    setting_ : TableSetting or None
+        What the search chose.
+    fourier_ : FourierFeatures or None
+        The random features beside those of the encoder, if the search chose them.
+    encoder_ : TableEncoder
+    learner_ : estimator
+        None if there is no column to learn from: then the mean is predicted.
+    target_ : TargetScale
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from rosenblatt import TableRegressor
+    >>> table = pl.DataFrame({"size": [k / 2 for k in range(30)]})
+    >>> model = TableRegressor(random_state=0).fit(table, [3.0 * k for k in range(30)])
+    >>> model.summary_.measure, round(model.summary_.score, 1)
+    ('R²', 1.0)
+    """
+
+    STORED = TableModel.STORED | {"target_"}
+    _target = NumberTarget
+    target_: TargetScale
+
+    def predict(self, X: Any) -> Array:
+        """The predicted number of each row.
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+        """
+        rows = self._encoded(X)
+        return self.target_.predictions(self.learner_, rows)
+
+    def _check_whole(self) -> None:
+        super()._check_whole()
+        if "summary_" in vars(self):
+            must(isinstance(vars(self).get("target_"), TargetScale), "the scale of the target")
+            must(is_number(self.target_.mean) and is_number(self.target_.deviation), "numbers")
