@@ -225,7 +225,7 @@ def test_edit_of_an_inlined_source_is_seen(copied):
     assert (first["scores"], first["hits"]) == ([12.5, 34.5], 0)
     again = python(SCORES, path=path, cache=cache)
     assert (again["scores"], again["hits"]) == ([12.5, 34.5], 1), "machine code is kept between processes"
-    rows = path / "rosenblatt" / "learn" / "rows.py"
+    rows = path / "rosenblatt" / "compiled" / "rows.py"
     source = rows.read_text()
     body = source.index("def _dot_dense")
     edited = source[:body] + source[body:].replace("total += x[j] * w[j]", "total += 100 * x[j] * w[j]", 1)
@@ -257,8 +257,8 @@ import rosenblatt.learn.chain_middle as middle
 def step(x):
     return middle.FACTOR * x
 """,
-    "learn/chain_middle.py": "from rosenblatt.data.chain_constants import (  # (two)\n    FACTOR,\n    OFFSET,\n)\n",
-    "data/chain_constants.py": "FACTOR, OFFSET = 2.0, 1.0\n",
+    "learn/chain_middle.py": "from rosenblatt.compiled.chain_constants import (  # (two)\n    FACTOR,\n    OFFSET,\n)\n",
+    "compiled/chain_constants.py": "FACTOR, OFFSET = 2.0, 1.0\n",
 }
 CHAINED = """
 import json
@@ -282,7 +282,7 @@ def test_edit_of_an_imported_constant_is_seen_and_one_elsewhere_is_not(copied):
         other.write_text(other.read_text().replace('"""', '"""Edited. ', 1) + "\nEDITED = 1\n")
     assert python(CHAINED, path=path, cache=cache) == {"result": 7.0, "hits": 1}
     assert {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in cache.rglob("*.nb*")} == kept
-    constants = path / "rosenblatt" / "data" / "chain_constants.py"
+    constants = path / "rosenblatt" / "compiled" / "chain_constants.py"
     constants.write_text("FACTOR, OFFSET = 2.0, 5.0\n")
     assert python(CHAINED, path=path, cache=cache) == {"result": 11.0, "hits": 0}
     constants.write_text("FACTOR, OFFSET = 4.00, 5.0\n")  # of another size: Python's own cache knows size and second
@@ -354,7 +354,7 @@ print(json.dumps({"coef": model.coef_.tolist(), "hits": sum(sweep.stats.cache_hi
 """
     assert python(fit, path=path, cache=cache) == {"coef": [[1.0]], "hits": 0}
     assert python(fit, path=path, cache=cache) == {"coef": [[1.0]], "hits": 1}
-    rules = path / "rosenblatt" / "learn" / "online" / "rules.py"
+    rules = path / "rosenblatt" / "online" / "rules.py"
     text = rules.read_text()
     assert text.count("        return rule.eta\n") == 1
     rules.write_text(text.replace("        return rule.eta\n", "        return 3.0 * rule.eta\n"))

@@ -251,7 +251,7 @@ SCRIPT = """
 import os, sys, warnings
 import rosenblatt
 from rosenblatt.scale import checkpoints, large_tables, row_cache
-from rosenblatt.estimators import table_fit, table_settings
+from rosenblatt.tables import fit as table_fit, settings as table_settings
 warnings.simplefilter("ignore")
 large_tables.IN_MEMORY, row_cache.HELD_SHARE, table_fit.MANY_ROWS = 1e9, 1 << 60, 100
 table_settings.PASSES = 3
