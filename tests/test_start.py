@@ -257,7 +257,12 @@ import rosenblatt.learn.chain_middle as middle
 def step(x):
     return middle.FACTOR * x
 """,
-    "learn/chain_middle.py": "from rosenblatt.compiled.chain_constants import (  # (two)\n    FACTOR,\n    OFFSET,\n)\n",
+    "learn/chain_middle.py": """
+from rosenblatt.compiled.chain_constants import (  # (two)
+    FACTOR,
+    OFFSET,
+)
+""",
     "compiled/chain_constants.py": "FACTOR, OFFSET = 2.0, 1.0\n",
 }
 CHAINED = """

@@ -11,6 +11,7 @@ from rosenblatt._version import __version__
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.safe_writing import replace_atomically
 from rosenblatt.learn.schemes import PAIRS
+from rosenblatt.shell.fitted import check_whole
 
 OPSET, IR, PRODUCER = 17, 8, "rosenblatt"
 
@@ -75,7 +76,7 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
             path,
         )
     try:
-        model._check_whole()
+        check_whole(model)
     except Exception as error:
         raise FileError(
             f"this {type(model).__name__} is not in a state that `fit` can produce: {error}", path

@@ -21,6 +21,7 @@ from rosenblatt.formats.errors import FileError, NewerFormatError
 from rosenblatt.formats.safe_writing import os_error_message, replace_atomically
 from rosenblatt.model_files.encoding import Arrays, build, check_depth, describe
 from rosenblatt.model_files.stored_names import UNSTORED, is_stored
+from rosenblatt.shell.fitted import check_whole, renew
 
 FORMAT = 2  # format 1 was never released
 BLANK = "0" * 64
@@ -65,7 +66,7 @@ def to_bytes(model: Any) -> bytes:
             raise FileError(f"a {kind} is not stored: save the model that it found, its best_estimator_")
         raise FileError(f"only estimators of rosenblatt can be saved, got {kind}")
     try:
-        model._check_whole()  # a file that could not be loaded is not written
+        check_whole(model)  # a file that could not be loaded is not written
     except Exception as error:
         raise FileError(f"this {kind} is not in a state that `fit` can produce: {error}") from error
     arrays = Arrays()
@@ -162,8 +163,8 @@ def from_bytes(data: bytes) -> Any:
         check_depth(about)
         arrays = Arrays(safetensors.numpy.load(data))
         model = build(about, arrays)
-        model._renew()
-        model._check_whole()
+        renew(model)
+        check_whole(model)
         return model
     except FileError:
         raise

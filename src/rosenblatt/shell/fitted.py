@@ -23,3 +23,13 @@ def fitted(estimator: Any) -> Fitted:
     """
     held = vars(estimator)
     return Fitted(held.get("_kept"), held.get("_state"), bool(held.get("_by_labels", False)), held.get("_contents"))
+
+
+def check_whole(model: Any) -> None:
+    """Refuse a model whose parts do not fit together: compiled code would read outside them."""
+    model._check_whole()
+
+
+def renew(model: Any) -> None:
+    """Make the arrays of a model that was read from a file read-only views of each other, as `fit` leaves them."""
+    model._renew()
