@@ -33,8 +33,8 @@ from rosenblatt.planes.covariance import FullCovariance
 from rosenblatt.planes.linear_plan import LinearPlan, LinearSolver
 from rosenblatt.planes.pocket import Pocket
 from rosenblatt.planes.state import Machine, State
-from rosenblatt.planes.update_log import NO_LOG, UpdateLog
-from rosenblatt.planes.votes import LOG_ROOM, LoggedUpdates
+from rosenblatt.planes.update_log import LOG_ROOM, NO_LOG, UpdateLog
+from rosenblatt.planes.votes import LoggedUpdates
 
 Array = np.ndarray[Any, Any]
 MOST_WATCHED = 20_000  # repeated visits that a trace may record

@@ -21,7 +21,8 @@ from rosenblatt.planes.companions import Companion, Weights, in_other_layout
 from rosenblatt.planes.covariance import Covariance
 from rosenblatt.planes.penalty_debt import L1Debt
 from rosenblatt.planes.pocket import Pocket
-from rosenblatt.planes.votes import NONE, Votes
+from rosenblatt.planes.update_log import NONE
+from rosenblatt.planes.votes import Votes
 
 Array = np.ndarray[Any, Any]
 COMPANIONS = ("average", "pocket", "votes", "debt", "covariance")

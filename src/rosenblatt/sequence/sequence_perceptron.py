@@ -505,7 +505,7 @@ def training_steps(
         solver.state, records = state_to_continue(earlier, sentences.facts())
     training, validation = learner._held_out(sentences, solver.state.seed)
     source: Any = InMemory(training)  # type: ignore[arg-type]
-    run = Training(solver, source, learner.max_epochs, records, validation, learner.n_iter_no_change)  # type: ignore[arg-type]
+    run = Training(solver, source, learner.max_epochs, records, validation, learner.n_iter_no_change)
     with watched(learner, learner.max_epochs, X, y, sentences) as watch:  # type: ignore[arg-type]
         yield from train(learner, run, watch, save)
 
