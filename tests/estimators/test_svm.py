@@ -364,7 +364,7 @@ def test_a_dual_takes_no_pieces():
 def test_an_interrupted_solver_leaves_nothing_behind(monkeypatch):
     X, y = blobs()
 
-    def stop(self):
+    def stop(self, dtype):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("rosenblatt.objective.svm_dual.DualAscent.closed", stop)

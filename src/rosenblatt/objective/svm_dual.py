@@ -10,9 +10,11 @@ C_i = C·s_i
 
 Since ‖w‖² = Σ α_i w·z_i, the gap is a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge,
 C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its square. A pass sums the terms as an estimate; once the estimate is near
-the tolerance, a scan of all rows computes the exact gap. Shrinking: a row whose α is at a bound, with a slope beyond
-the largest violation of the previous pass, is left out until then. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML
-2008.)
+the tolerance, a scan of all rows computes the gap. It relies on w = Σ α_i z_i, which rounding of the steps spoils: if
+it is closed, w is summed again from the rows and α, and the gap of the rounded weights is bounded (`svm_gap`). Where
+that is not closed, training goes on from the new w; after two such checks in double precision, after more not at all.
+Shrinking: a row whose α is at a bound, with a slope beyond the largest violation of the previous pass, is left out
+until a scan. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008.)
 
 Multinomial (Crammer and Singer 2001): w_k = Σ α_ik x̂_i, α_ik ≤ C_i [k = y_i], Σ_k α_ik = 0, and with
 e_k = [k ≠ y], G_k = w_k·x̂ + e_k
@@ -42,10 +44,11 @@ from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.models import Model
 from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.overflow import check_objective
-from rosenblatt.learn.plan import Needs
+from rosenblatt.learn.plan import MOST_EPOCHS, Needs
 from rosenblatt.learn.report import Report
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 from rosenblatt.objective.stochastic_visits import add_all
+from rosenblatt.objective.svm_gap import CAP, CURVE, Gap, duality_gap, summed
 from rosenblatt.planes.linear_plan import LinearPlan, LinearSolver
 from rosenblatt.planes.state import State
 
@@ -53,8 +56,11 @@ Array = np.ndarray[Any, Any]
 SCAN_RATIO = 3.0  # a scan is made once the estimated gap is at most this many times the tolerance
 FINE = 1e-5  # the tolerance below which single precision is not enough
 
-# Columns of `DualVariables.rows`, and indices into `DualVariables.sums`:
-CURVE, CAP = 0, 1
+CHECKS_IN_SINGLE, CHECKS = 2, 5  # that do not halve the gap although a scan found it closed
+WINDOW = 50  # passes over which the rise of the dual is measured
+FLAT = 0.01  # share by which the gap changes in a window at most while α only moves towards distant bounds
+
+# Indices into `DualVariables.sums`:
 ESTIMATE, STEPS, KEPT = 0, 1, 2
 
 
@@ -340,6 +346,14 @@ class DualAscent:
             squared_norms(problem.rows, index, self.how.bias, self.duals.rows)
         self.activate_all()
         self.ratio = SCAN_RATIO
+        self.lowest, self.checks = np.inf, 0  # the gap of a check that halved the one before, and the checks since then
+        self.given_up, self.sweeps = False, 0
+        self.objective = np.inf  # the primal, estimated during the last pass
+        self.earlier = (
+            0.0,
+            np.inf,
+            np.nan,
+        )  # the dual and the estimated gap `WINDOW` passes ago, and the rise until then
 
     def activate_all(self) -> None:
         """Make all rows active again."""
@@ -365,21 +379,27 @@ class DualAscent:
         duals.worst[:, 2] = np.where(high > 0, high, np.inf)
         duals.worst[:, 3] = np.where(low < 0, low, -np.inf)
 
+    def linear_terms(self) -> tuple[float, float]:
+        """Σ α_i and ½Σ D_i α_i²."""
+        duals, problem = self.duals, self.problem
+        if self.scheme.joint:
+            rows = problem.index(0, problem.size)
+            return float(duals.alpha[rows, problem.truth[rows]].sum()), 0.0
+        if not self.plan.squared:
+            return float(duals.alpha.sum()), 0.0
+        squares = (duals.alpha**2).sum(axis=1)
+        return float(duals.alpha.sum()), float(squares @ (0.25 / np.maximum(duals.rows[:, CAP], 1e-300)))
+
     def dual(self) -> float:
-        """The dual objective."""
-        duals, plan = self.duals, self.plan
+        """The dual objective, of w as the steps left it."""
+        duals = self.duals
         norm2 = float(np.vdot(duals.w, duals.w).real)
         norm2 += float(duals.b @ duals.b) / self.how.bias if self.how.bias else 0.0
-        if self.scheme.joint:
-            rows = self.problem.index(0, self.problem.size)
-            return float(duals.alpha[rows, self.problem.truth[rows]].sum()) - 0.5 * norm2
-        total = float(duals.alpha.sum())
-        if plan.squared:
-            total -= float((duals.alpha**2).sum(axis=1) @ (0.25 / np.maximum(duals.rows[:, CAP], 1e-300)))
-        return total - 0.5 * norm2
+        linear, quadratic = self.linear_terms()
+        return linear - quadratic - 0.5 * norm2
 
-    def gap(self) -> float:
-        """The duality gap, by a scan of all rows."""
+    def scanned_gap(self) -> float:
+        """The duality gap of w as the steps left it, by a scan of all rows."""
         problem, total = self.problem, 0.0
         for index in problem.pieces(self.duals.b.size):
             if self.scheme.single:
@@ -388,25 +408,63 @@ class DualAscent:
                 total += gap_many(self.duals, problem.rows, problem.truth, index, self.how, self.scheme.joint)
         return max(total, 0.0)
 
-    def closed(self) -> float | None:
-        """The relative gap if it is below the tolerance; else None, and after a scan all rows are active again."""
-        estimate, dual = float(self.duals.sums[ESTIMATE]), self.dual()
-        if estimate > self.ratio * self.plan.tol * (dual + estimate):
+    def closed(self, dtype: Any) -> Gap | None:
+        """The gap of the weights rounded to `dtype`, if it is below the tolerance.
+
+        Else None, and after a scan all rows are active again; where the scan was wrong, w is what the rows and α say.
+        """
+        estimate, dual, tol = float(self.duals.sums[ESTIMATE]), self.dual(), self.plan.tol
+        self.objective = dual + max(estimate, 0.0)
+        if estimate > self.ratio * tol * (dual + estimate):
+            self.given_up = self._only_marches(dual, estimate)
             if not self.active.size:
                 self.activate_all()
             return None
-        gap = self.gap()
-        if gap <= self.plan.tol * (dual + gap):
-            return gap / (dual + gap) if dual + gap > 0 else 0.0
-        self.ratio = min(SCAN_RATIO, max(estimate / gap, 0.1))
+        gap = self.scanned_gap()
+        if gap <= tol * (dual + gap):
+            sums = summed(self)
+            self._take(sums.u, sums.b)
+            checked = duality_gap(self, sums, *self.published(dtype))
+            if checked.relative <= tol:
+                return checked
+            self._count(checked.relative)
+        else:
+            self.ratio = min(SCAN_RATIO, max(estimate / gap, 0.1))
         if self.active.size < self.problem.size or self.duals.left_out.any():
             self.activate_all()
         return None
 
-    def coef(self, dtype: Any) -> tuple[Array, bool]:
-        """A copy of W, which an interrupted pass does not change, and whether its layout is (d, K)."""
-        w = self.duals.w.astype(dtype)
-        return (w[None, :], False) if w.ndim == 1 else (w, not isinstance(self.problem.rows, Dense))
+    def _take(self, w: Array, b: Array) -> None:
+        self.duals.w[...] = w
+        self.duals.b[:] = b
+
+    def _count(self, relative: float) -> None:
+        """Count a check that found a gap where a scan had found none."""
+        halved = relative <= 0.5 * self.lowest
+        self.lowest, self.checks = (relative, 0) if halved else (self.lowest, self.checks + 1)
+        if self.duals.w.dtype == np.float64:
+            self.given_up = self.checks >= CHECKS
+        elif self.checks >= CHECKS_IN_SINGLE:
+            duals, self.checks = self.duals, 0
+            self.duals = duals._replace(w=duals.w.astype(np.float64), scores=duals.scores.astype(np.float64))
+
+    def _only_marches(self, dual: float, estimate: float) -> bool:
+        """Whether α only moves towards bounds that it would not reach in `MOST_EPOCHS` passes, at a steady rate.
+
+        Contradictory rows with a large C raise the dual by the same little step in each pass.
+        """
+        self.sweeps += 1
+        if self.sweeps % WINDOW:
+            return False
+        before, gap, rise = self.earlier
+        self.earlier = dual, estimate, dual - before
+        now = dual - before
+        steady = 0.5 * rise <= now <= 2.0 * rise and abs(estimate - gap) <= FLAT * gap
+        return steady and now * (MOST_EPOCHS / WINDOW) < estimate
+
+    def published(self, dtype: Any) -> tuple[Array, Array]:
+        """Copies of w and b, which an interrupted pass does not change."""
+        return self.duals.w.astype(dtype), self.duals.b.astype(dtype)
 
     def signed(self, alpha: Array) -> Array:
         """(n, K): the coefficient of each x̂_i in w_k."""
@@ -424,6 +482,7 @@ class DualSolver(LinearSolver):
 
     finished = "solved"
     iterates = True
+    complains = ("budget", "stalled")
     plan: DualPlan
 
     def begin(self, source: Source, records: Sequence[EpochRecord]) -> None:
@@ -434,6 +493,7 @@ class DualSolver(LinearSolver):
         (problem,) = problems(examples, state.scheme, state.classes)
         K = state.machines[0].intercept.size
         self.ascent = DualAscent(problem, self.plan, state.scheme, examples.n_features, K)
+        self.gap: Gap | None = None
         self.before: tuple[State | None, Array, Array] = None, self.ascent.active, self.ascent.duals.alpha[:0]
 
     def epoch(self, source: Source) -> Iterator[PartOfEpoch]:
@@ -442,16 +502,18 @@ class DualSolver(LinearSolver):
         (machine,) = state.machines
         before = ascent.duals.sums[STEPS]
         ascent.sweep(state.epoch, state.seed)
-        self.closed = ascent.closed() is not None
+        self.gap = ascent.closed(machine.coef.dtype)
         made = int(ascent.duals.sums[STEPS] - before)
-        machine.coef, machine.by_feature = ascent.coef(machine.coef.dtype)
-        machine.intercept = ascent.duals.b.astype(machine.intercept.dtype)
+        w, machine.intercept = ascent.published(machine.coef.dtype)
+        machine.coef = w[None, :] if w.ndim == 1 else w
+        machine.by_feature = w.ndim == 2 and not isinstance(ascent.problem.rows, Dense)
         machine.tally[Count.UPDATES] += made
         yield PartOfEpoch(ascent.problem.size, made)
 
     def ending(self, source: Source) -> Ending:
-        """The primal objective, estimated during the pass, and whether the gap is closed."""
-        return Ending(self.ascent.dual() + max(float(self.ascent.duals.sums[ESTIMATE]), 0.0), self.closed)
+        """The primal objective, estimated during the pass, and whether the gap is closed or given up."""
+        self.finished = "solved" if self.gap is not None else "stalled"
+        return Ending(self.ascent.objective, self.gap is not None or self.ascent.given_up)
 
     def copy(self) -> State:
         """A copy that shares the weights, which are replaced, never written to; the α of active rows are kept aside."""
@@ -477,14 +539,21 @@ class DualSolver(LinearSolver):
     def conclude(self, source: Source, report: Report, kept: Model) -> Report:
         """Errors, margin, the duality gap and the objective, by a scan of all rows."""
         report = super().conclude(source, report, kept)
-        dual, gap = self.ascent.dual(), self.ascent.gap()
-        relative = gap / (dual + gap) if check_objective(dual + gap) > 0 else 0.0
-        closed = relative <= self.plan.tol
+        (machine,), gap = self.state.machines, self.gap
+        if gap is None:
+            w = machine.coef[0] if self.ascent.duals.w.ndim == 1 else machine.coef
+            gap = duality_gap(self.ascent, summed(self.ascent), w, machine.intercept)
+        closed, objective = gap.relative <= self.plan.tol, check_objective(gap.primal)
         outcome = "solved" if closed else "stalled" if report.outcome == "solved" else report.outcome
-        return replace(report, outcome=outcome, gap=relative, objective=dual + gap)
+        return replace(report, outcome=outcome, gap=gap.relative, objective=objective)
 
     def complaint(self, name: str, report: Report) -> str:
-        """The budget ended before the gap was closed."""
+        """The budget ended before the gap was closed, or the gap could not be lowered."""
+        if report.outcome == "stalled":
+            return (
+                f"{name} stalled with a relative duality gap of {report.gap:.2g}, above tol={self.plan.tol:g}: scale "
+                "the features, or lower C."
+            )
         return (
             f"{name} spent its budget of {report.n_epochs} epochs before its relative duality gap was below "
             f"tol={self.plan.tol:g}. Raise max_epochs or tol, or scale the features."
