@@ -112,17 +112,11 @@ def pulled(v: float, q: float, U: float) -> float:
 
 
 @compiled
-def pull(v: Array, q: Array, at: Any, U: float) -> None:
-    """Apply the debt of one weight."""
-    before = np.float64(v[at])
-    v[at] = pulled(before, q[at], U)
-    q[at] += v[at] - before
-
-
-@compiled
 def _catch_up(v: Array, q: Array, U: float) -> None:
     for j in range(v.size):
-        pull(v, q, j, U)
+        before = np.float64(v[j])
+        v[j] = pulled(before, q[j], U)
+        q[j] += v[j] - before
 
 
 def _catch_up_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
@@ -131,7 +125,9 @@ def _catch_up_one_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None
 
 def _catch_up_one_sparse(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:
     for j in rows.columns[np.uint64(rows.starts[i]) : np.uint64(rows.starts[i + ONE])]:
-        pull(v, q, j, U)
+        before = np.float64(v[j])
+        v[j] = pulled(before, q[j], U)
+        q[j] += v[j] - before
 
 
 def _catch_up_many_dense(rows: Any, i: Any, v: Array, q: Array, U: float) -> None:

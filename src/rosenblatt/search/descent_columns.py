@@ -22,7 +22,6 @@ from rosenblatt.objective.stochastic_visits import (
     SOFTMAX,
     bias_share,
     partial,
-    pull,
     pulled,
     rate,
     softmax_slopes,
@@ -51,7 +50,9 @@ class DescentColumns(NamedTuple):
 @compiled
 def _catch_up(v: Array, q: Array, owed: Array) -> None:
     for c in range(v.size):
-        pull(v, q, c, owed[c])
+        before = np.float64(v[c])
+        v[c] = pulled(before, q[c], owed[c])
+        q[c] += v[c] - before
 
 
 def _catch_up_dense(rows: Rows, i: Any, V: Array, Q: Array, owed: Array) -> None:
