@@ -4,7 +4,11 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import rosenblatt
+from rosenblatt.shell.online_learner import OnlineLearner
+from rosenblatt.tables.model import TableModel
 
 PACKAGE = Path(rosenblatt.__file__).parent
 # Names of other libraries: of NamedTuple, of scikit-learn, of numba, of matplotlib, Tornado and Bokeh, of Dask.
@@ -61,3 +65,24 @@ def test_no_room_reads_private_names_of_another():
             if not (own or parent) and node.attr not in defined[room(file)]:
                 found.append(f"{file.relative_to(PACKAGE)}:{node.lineno}: {ast.unparse(node)}")
     assert not found, "\n".join(found)
+
+
+def subclasses(kind):
+    for one in kind.__subclasses__():
+        yield one
+        yield from subclasses(one)
+
+
+@pytest.mark.parametrize("shell", [OnlineLearner, TableModel], ids=lambda one: one.__name__)
+def test_shells_are_thin(shell):
+    """An estimator is parameters and a plan: few methods of a shell are its learners' to override."""
+    for name in rosenblatt.__all__:
+        getattr(rosenblatt, name)  # imports every learner
+    own = {name for kind in shell.__mro__ if kind.__module__.startswith("rosenblatt.") for name in vars(kind)}
+    learners = [one for one in subclasses(shell) if one.__module__.startswith("rosenblatt.")]
+    assert len(learners) >= 2
+    overridden = {
+        name for learner in learners for name, value in vars(learner).items()
+        if name in own and is_private(name) and (callable(value) or isinstance(value, property))
+    }  # fmt: skip
+    assert len(overridden) <= 5, overridden

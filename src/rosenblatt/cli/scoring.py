@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import is_classifier
 
 from rosenblatt.cli.sequences import evaluate_tags, is_sequence_model
 from rosenblatt.cli.table_models import answers_by_part, labelled_rows
@@ -19,7 +20,7 @@ from rosenblatt.formats.read_and_stream import rereadable
 from rosenblatt.formats.reading import Reading, format_family
 from rosenblatt.formats.row_blocks import RowBlock, encode_target, row_blocks
 from rosenblatt.registry import family
-from rosenblatt.scale.prediction import how_to_read
+from rosenblatt.scale.prediction import how_to_read, labels_read
 from rosenblatt.sequence.chunks import SequenceScores
 
 MOST_CONFUSIONS = 12  # classes of a confusion table that is printed
@@ -105,7 +106,7 @@ def predicted_lines(
         return
     with spooled(source, stdin=False) as source:
         how = replace(how_to_read(model, source, settings), labelled=labelled, multilabel=None)
-        names = getattr(getattr(model, "reading_", None), "labels", None)
+        names = labels_read(model)
         for piece in _rows(model, source, how, bare=True):
             yield "\n".join(_lines(model, piece.X, names, scores, proba)) + "\n"
 
@@ -140,7 +141,7 @@ def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Measures
         return evaluate_tags(model, source)
     if family(model) == "tables":
         table, labels = labelled_rows(model, source, settings)
-        if hasattr(model, "classes_"):
+        if is_classifier(model):
             _check_comparable(model.classes_, labels, expand_paths(source)[0])
         answers = [Answers(labels, model.predict(table), _probabilities(model, table))]
         return _evaluation(model, answers)
@@ -151,7 +152,7 @@ def evaluate_file(model: Any, source: Any, settings: dict[str, Any]) -> Measures
             if piece.labels is None:
                 raise FileError("expected labels to compare with, found none", expand_paths(source)[0])
             labels = _labels_of(piece, how, expand_paths(source)[0])
-            if hasattr(model, "classes_"):
+            if is_classifier(model):
                 _check_comparable(model.classes_, labels, expand_paths(source)[0])
             answers.append(Answers(labels, model.predict(piece.X), _probabilities(model, piece.X)))
     return _evaluation(model, answers)
@@ -179,7 +180,7 @@ def _evaluation(model: Any, answers: list[Answers]) -> Measures:
     labels = np.concatenate([one.labels for one in answers])
     predictions = np.concatenate([one.predictions for one in answers])
     rows = labels.shape[0]
-    if not hasattr(model, "classes_"):
+    if not is_classifier(model):
         error, spread = labels - predictions, float(((labels - labels.mean()) ** 2).sum())
         r2 = 1 - float((error**2).sum()) / spread if spread else None
         return Measures(rows, None, None, float(np.abs(error).mean()), r2)

@@ -11,8 +11,10 @@ import panel as pn
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.canvas import Canvas
 from rosenblatt.lab.session import Session
+from rosenblatt.learn.models import Planes
 from rosenblatt.objective.linear import ObjectiveLearner
 from rosenblatt.registry import IN_LAB
+from rosenblatt.shell.fitted import fitted
 
 EPOCHS = 50
 MOST_VISITS = EPOCHS * state_limits.MOST_POINTS  # of rows by one learner, however long the order
@@ -105,7 +107,7 @@ class RulesPage:
             if fit or session.loaded is not None:  # not during a drag: the window must not move under the pointer
                 canvas.fit_window(session.X, session.axes)
             model = fit_learner(name, session)
-            if hasattr(model, "coef_"):
+            if isinstance(fitted(model).model, Planes):
                 canvas.show_half_planes(model.coef_[0], float(model.intercept_[0]))
             else:  # a voted perceptron has no plane
                 canvas.show_regions(model.predict, COARSE)

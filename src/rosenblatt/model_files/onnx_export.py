@@ -10,8 +10,9 @@ import numpy as np
 from rosenblatt._version import __version__
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.safe_writing import replace_atomically
+from rosenblatt.learn.models import Planes
 from rosenblatt.learn.schemes import PAIRS
-from rosenblatt.shell.fitted import check_whole
+from rosenblatt.shell.fitted import check_whole, fitted
 
 OPSET, IR, PRODUCER = 17, 8, "rosenblatt"
 
@@ -69,7 +70,7 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
     coef, classes = getattr(model, "coef_", None), getattr(model, "classes_", None)
     if coef is None:
         raise FileError(f"only fitted linear models have an ONNX form, and {type(model).__name__} has no coef_", path)
-    if hasattr(model, "wiring_"):
+    if "wiring_" in vars(model):
         raise FileError(
             f"{type(model).__name__} has no ONNX form: its units compare sums with thresholds that are such sums "
             "themselves, and a runtime that adds in another order would predict differently",
@@ -82,7 +83,8 @@ def _graph(onnx: Any, model: Any, path: Any) -> Any:
             f"this {type(model).__name__} is not in a state that `fit` can produce: {error}", path
         ) from error
     coef = np.atleast_2d(coef)
-    if getattr(getattr(model, "_kept", None), "scheme", None) == PAIRS or getattr(model, "_by_labels", False):
+    held = fitted(model)
+    if held.by_labels or (isinstance(held.model, Planes) and held.model.scheme == PAIRS):
         raise FileError("one-vs-one and multilabel models have no ONNX form here: train multinomial or ovr", path)
     dtype = coef.dtype
     kind = helper.np_dtype_to_tensor_dtype(dtype)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.base import is_classifier
 
 from rosenblatt.formats.byte_sources import (
     STDIN,
@@ -34,14 +35,20 @@ from rosenblatt.scale.shards import Shard, Store, file_groups, paths_of
 Array = np.ndarray[Any, Any]
 
 
+def labels_read(model: Any) -> tuple[Any, ...] | None:
+    """The names of labels as they were in the training file; None if the model was not trained from one."""
+    known: Reading | None = vars(model).get("reading_")
+    return None if known is None else known.labels
+
+
 def how_to_read(model: Any, source: Any, settings: dict[str, Any]) -> Reading:
     """The reading of the training file with these settings changed; only the settings if the model has no reading.
 
     The meaning of columns, the number of features and the tokenisation of text stay as in training.
     """
-    if not hasattr(model, "n_features_in_"):
+    if "n_features_in_" not in vars(model):
         raise ValueError(f"This {type(model).__name__} was saved before it was trained, and cannot predict.")
-    known: Reading | None = getattr(model, "reading_", None)
+    known: Reading | None = vars(model).get("reading_")
     if known is not None:
         kind = settings.get("format") or _kind(known, expand_paths(source)[0])
         if format_family(kind) != format_family(known.format):
@@ -105,11 +112,11 @@ class WritePredictions:
     def _columns(self, model: Any, piece: RowBlock) -> dict[str, Any]:
         predicted = model.predict(piece.X)
         if predicted.ndim == 2:
-            names = np.array(getattr(getattr(model, "reading_", None), "labels", None) or range(predicted.shape[1]))
+            names = np.array(labels_read(model) or range(predicted.shape[1]))
             columns: dict[str, Any] = {"prediction": [names[np.flatnonzero(row)].tolist() for row in predicted]}
         else:
             columns = {"prediction": predicted.astype(object) if predicted.dtype.kind == "U" else predicted}
-        if self.scores and hasattr(model, "decision_function"):
+        if self.scores and is_classifier(model):
             values = model.decision_function(piece.X)
             if values.ndim == 1:
                 return {**columns, "score": values}
@@ -161,7 +168,7 @@ class ScorePredictions:
             if truth is None:
                 raise FileError("expected labels to compare with, found none", shard.name)
             predicted = model.predict(piece.X)
-            if hasattr(model, "classes_"):
+            if is_classifier(model):
                 right = predicted == truth if predicted.ndim == 1 else (predicted == truth).all(axis=1)
                 total = total.joined(ScoreCounts(piece.rows, int(np.count_nonzero(right))))
             else:
@@ -188,7 +195,7 @@ def _asked(model: Any, source: Any, client: Any, settings: dict[str, Any]) -> tu
     if is_collection(source) or is_arrays(source):
         alone = not isinstance(source, tuple) and not hasattr(source, "columns")
         groups, how = groups_of((source, None) if alone else source, None, client, settings)
-        known: Reading | None = getattr(model, "reading_", None)
+        known: Reading | None = vars(model).get("reading_")
         return groups, known if known is not None and known.layout is not None and how.format != "arrays" else how
     paths = expand_paths(source)
     if any(path != STDIN and readable_once(path) for path in paths):
@@ -294,6 +301,6 @@ def score(
         total = total.joined(one)
     if not total.rows:
         raise FileError("expected rows, found none", groups[0].name)
-    if hasattr(model, "classes_"):
+    if is_classifier(model):
         return total.right / total.rows
     return 1.0 - total.missed / total.spread if total.spread else float(total.missed == 0)
