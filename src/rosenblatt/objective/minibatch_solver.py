@@ -1,8 +1,10 @@
 """Mini-batch descent as a solver of the one training loop, and the L-BFGS steps that may follow it.
 
 An epoch of the first phase is a pass in mini-batches; the step size falls to 0 over the budget of that phase. With
-`finish`, every further epoch is one iteration of L-BFGS over all rows. The outcome is "solved" only if the gradient
-over all rows shows that a step could not decrease F by tol² of itself (`proximal_gradient` stops by the same rule).
+`finish`, every further epoch is one iteration of L-BFGS over all rows, until a step could not decrease F by tol² of
+itself. The outcome is "solved" only if then a bound proves that F is within tol·F of its minimum: for NumPy rows in
+memory the duality gap, from whose Newton step L-BFGS goes on where it is too large, as in `proximal_gradient`; on
+devices, in narrow types and for scores that take too much memory the strong convexity of an L2 penalty.
 """
 
 from __future__ import annotations
@@ -10,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rosenblatt.compiled.row_arrays import Dense
+from rosenblatt.compiled.row_arrays import Dense, is_narrow
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.counters import Count
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
@@ -25,17 +27,19 @@ from rosenblatt.learn.report import Report
 from rosenblatt.objective.lbfgs import LimitedMemory
 from rosenblatt.objective.minibatch import MiniBatchDescent, default_batch
 from rosenblatt.objective.minibatch_settings import Settings
+from rosenblatt.objective.proximal_gradient import CHECKS, CertifiedSolver, Iterate, SmoothedObjective
 from rosenblatt.objective.row_reader import RowReader, find_bad_row, largest, to_host
 from rosenblatt.objective.scaled_objective import Minimum
-from rosenblatt.objective.stochastic import ObjectiveSolver
 from rosenblatt.planes.state import State
 
 if TYPE_CHECKING:
     from rosenblatt.objective.objective_plan import ObjectivePlan
 
+Array = np.ndarray[Any, Any]
 FEWEST_STEPS = 640  # of a fit without max_epochs
 FEWEST_EPOCHS, MOST_EPOCHS = 3, 100
 MOST_ITERATIONS = 500  # of L-BFGS
+MOST_SCORES = 1 << 24  # of all rows, in double precision: the duality gap needs about ten arrays of them
 
 
 def default_passes(rows: int) -> int:
@@ -44,10 +48,8 @@ def default_passes(rows: int) -> int:
     return min(MOST_EPOCHS, max(FEWEST_EPOCHS, math.ceil(FEWEST_STEPS / steps)))
 
 
-class MiniBatchSolver(ObjectiveSolver):
+class MiniBatchSolver(CertifiedSolver):
     """Passes in mini-batches, then iterations of L-BFGS if `finish`."""
-
-    finished = "solved"
 
     def __init__(self, plan: ObjectivePlan, state: State, passes: int, finish: bool) -> None:
         super().__init__(plan, state)
@@ -81,6 +83,8 @@ class MiniBatchSolver(ObjectiveSolver):
             used = weights if examples.present is None else weights[examples.present]
             weights = None if (used == 1.0).all() else place((weights / used.mean()).astype(state.dtype))
         self.descent = MiniBatchDescent(X, place(problem.truth), settings, weights, examples.present)
+        self.provable = not is_narrow(examples.rows) and problem.size * machine.intercept.size <= MOST_SCORES
+        self.problem = problem
         if machine.coef.any() or machine.intercept.any():
             self.descent.start(machine.coef.astype(np.float64), machine.intercept.astype(np.float64))
 
@@ -112,7 +116,7 @@ class MiniBatchSolver(ObjectiveSolver):
         machine.intercept = b.astype(machine.intercept.dtype)
 
     def ending(self, source: Source) -> Ending:
-        """F, and after the last pass whether the gradient over all rows shows a minimum."""
+        """F, and after the last pass whether it is at its minimum or cannot be lowered."""
         if self.descent.epochs < self.passes:
             return Ending(self.F, False)
         F, exact = self.F, self.exact
@@ -122,10 +126,39 @@ class MiniBatchSolver(ObjectiveSolver):
         else:
             decrease = exact.decrease
         unit = 1.0 if self.descent.loss.of == "margin" else abs(self.descent.middle) or self.descent.s
-        solved = decrease <= self.plan.tol**2 * max(F, self.plan.tol * unit)
-        if exact is not None and exact.stuck and not solved:
-            self.finished = "stalled"  # no remaining step is distinguishable from 0 in the precision of the rows
-        return Ending(self.F, solved or self.finished == "stalled")
+        scale = max(F, self.plan.tol * unit)
+        # Stuck: no remaining step is distinguishable from 0 in the precision of the rows.
+        stuck = exact is not None and exact.stuck
+        done = decrease <= self.plan.tol**2 * scale or stuck
+        return Ending(self.F, done and self._ended(F, scale, stuck))
+
+    def _ended(self, F: float, scale: float, stuck: bool) -> bool:
+        """Whether to end, as solved or stalled; otherwise L-BFGS may go on from a point with a lower F."""
+        plan, resting = self.plan, stuck or not self.finish
+        if not self.provable:
+            gap = self.minimum().gap
+            self.finished = "solved" if gap <= plan.tol * scale else "stalled"
+            self.lowest, self.checks = (gap, 0) if gap <= 0.5 * self.lowest else (self.lowest, self.checks + 1)
+            return self.finished == "solved" or resting or self.checks >= CHECKS
+        W, b = self._planes()
+        if not hasattr(self, "objective"):
+            self.objective = SmoothedObjective(self.problem, plan, self.state.scheme, W.shape[1], W.shape[0])
+        at = self.objective.point(W, b + W @ self.objective.mean)
+        done, point = self.check(at, 0.5 * plan.tol * scale if plan.loss_class.kinked else 0.0, F, resting)
+        if point is not None and self.finish:
+            self._continue_from(point)
+        return done
+
+    def _planes(self) -> tuple[Array, Array]:
+        (machine,) = self.state.machines
+        return machine.coef.astype(np.float64), machine.intercept.astype(np.float64)
+
+    def _continue_from(self, point: Iterate) -> None:
+        self.descent.start(point.W, point.c - point.W @ self.objective.mean)
+        V, c = self.descent.V, self.descent.c
+        self.exact = LimitedMemory(self.descent, V, c)
+        self.F = self.descent.kappa * self.exact.F
+        self._store(V, c)
 
     def minimum(self) -> Minimum:
         """How near the model is to the minimum, by a pass over all rows."""

@@ -35,7 +35,7 @@ from rosenblatt.shell.fitting import all_or_nothing
 
 Array = np.ndarray[Any, Any]
 ALPHAS = tuple(float(f"{alpha:.3g}") for alpha in np.logspace(-6, 0, 10))
-TOL = 1e-4  # a step that could not lower the objective by its square, as a share, is "solved"
+TOL = 1e-4  # share of the objective by which it may be above its minimum where it is "solved"
 MOST_CALIBRATED = 500_000  # scores by which probabilities are calibrated
 
 
@@ -277,7 +277,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         self.calibration_ = Calibration(choice.scale, np.zeros(K))
         minimum = descent.report(*point)
         loss, penalty = float(minimum.loss[0]), float(minimum.penalty[0])
-        solved = float(minimum.decrease[0]) <= TOL**2 * max(loss + penalty, TOL)
+        solved = minimum.gap <= TOL * max(loss + penalty, TOL)
         accuracy = float(choice.accuracies[choice.best]) if choice.held_out else None
         interval = None
         if accuracy is not None and problem.weights is None and not self._by_labels:

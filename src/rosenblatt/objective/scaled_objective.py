@@ -48,6 +48,7 @@ from rosenblatt.objective.row_reader import (
 from rosenblatt.objective.softmax import softmax
 
 SAMPLE = 2048  # rows from which the directions and the step size are computed
+REACH = 100.0  # of a minimum's intercepts, as in `duality_gap`, whose gradients are in double precision
 DIRECTIONS = 128  # of the features' correlations that M divides at most, where they come from a sample
 MOST_DECOMPOSED = 4096  # features whose covariance a GPU decomposes
 UNBOUNDED_SLOPES = ("squared", "squared_hinge", "exponential")
@@ -68,6 +69,8 @@ class Minimum:
         ‖∇F‖ in the weights and intercepts of the features as given; of L1, the subgradient nearest to 0.
     decrease : ndarray of shape (P,)
         How much a step along the gradient could lower F, to first order.
+    gap : float
+        A bound on F less its minimum, of the first penalty; see `ScaledObjective.gap`.
     errors : int
         Rows that the model of the first penalty gets wrong.
     """
@@ -76,6 +79,7 @@ class Minimum:
     penalty: Host
     gradient: Host
     decrease: Host
+    gap: float
     errors: int
 
 
@@ -474,6 +478,7 @@ class ScaledObjective:
             self.kappa * to_host(self.penalty(V)).astype(np.float64),
             to_host(xp.sqrt(xp.sum(W * W, axis=(1, 2)) + xp.sum(b * b, axis=1))).astype(np.float64),
             self.decrease(G, g),
+            self.gap(float(loss[0]), G, c, g),
             int(wrong),
         )
 
@@ -486,6 +491,26 @@ class ScaledObjective:
             to_host(inner).astype(np.float64) / self.steepness + to_host(shifts) / self.of_intercepts
         )
         return found
+
+    def gap(self, loss: float, G: Array, c: Array, g: Array) -> float:
+        """A bound on F less its minimum, of the first penalty, from its gradients: infinite without an L2 penalty.
+
+        α·P curves F by at least λ_j in each V_j: min F ≥ F − Σ G_j²/2λ_j − R|g|, for all intercepts at most R away from
+        c, R = `REACH` times the larger of 1 and |c|. The gradients are taken as far from 0 as their rounding allows.
+        """
+        xp, K = self.xp, self.K
+        curvature = (self.by_feature * self.smooth)[:, :K]
+        if self.sharp is not None or not bool(xp.all(curvature > 0.0)):
+            return math.inf
+        size = 1.0 + math.sqrt(max(loss, 0.0))  # of the slopes, of which the gradients are means
+        eps = 16.0 * size * float(np.finfo(np.float64 if self.rows.dtype == xp.float64 else np.float32).eps)
+        shift = xp.abs(self.mu) * self.over if self.as_given else 0.0 * self.over
+        largest = xp.abs(G[:, :K]) + eps * (1.0 + shift)[:, None]
+        reach = REACH * max(1.0, float(xp.max(xp.abs(c[:, :K]))))
+        left = float(xp.sum(largest * largest / (2.0 * curvature)))
+        if self.settings.intercept:
+            left += reach * (float(xp.sum(xp.abs(g[:, :K]))) + eps)
+        return self.kappa * left
 
     def divided(self, G: Array) -> Array:
         """MG."""
