@@ -4,29 +4,29 @@ from pathlib import Path
 
 COLUMNS = {  # a heading, and the boxes under it: what it is, and where it is done
     "what comes in": [
-        ("arrays, frames", "learn/examples.py"),
-        ("tables, text", "data/columns/"),
-        ("files of any size", "data/formats/"),
-        ("sequences", "data/sequences/"),
+        ("arrays, frames", "shell/encoding.py"),
+        ("tables", "tables/columns/"),
+        ("files of any size", "formats/, scale/"),
+        ("sentences", "sequence/sentences.py"),
     ],
     "encoded once": [
-        ("Examples", "dense or CSR rows, labels as integers, weights"),
-        ("a Source", "parts of an epoch, and answers"),
+        ("Examples", "learn/examples.py: rows, targets"),
+        ("a Source", "learn/epochs.py: parts of an epoch"),
     ],
-    "the one loop": [
+    "the training loop": [
         ("Training", "learn/epochs.py: epochs, when to stop"),
-        ("a Solver", "state, and what an epoch does to it"),
-        ("compiled loops", "learn/compiled_loops.py: machine code"),
+        ("a Solver", "what an epoch does to the state"),
+        ("a sweep", "learn/sweep.py: one compiled pass"),
     ],
     "what you get": [
         ("a model", "coef_, predict, partial_fit"),
         ("a report", "how it ended, margin, bound"),
         ("a proof", "prove/: it verifies itself"),
-        ("a file", "persist/: safe to load, ONNX"),
-        ("a picture", "plot/; the trace and the lab in show/"),
+        ("a file", "model_files/: safe to load, ONNX"),
+        ("a picture, a trace", "plot/, tracing/, lab/"),
     ],
 }
-WIDTH, HEIGHT, GAP, TOP, STEP = 232, 54, 40, 62, 68
+WIDTH, HEIGHT, GAP, TOP, STEP = 226, 54, 36, 62, 68
 
 
 def box(x: float, y: float, title: str, words: str) -> str:
@@ -42,10 +42,10 @@ def draw() -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
         "<title>The way of the data</title>",
-        "<style>text { font: 11px sans-serif; fill: #333 } .title { font-weight: bold; font-size: 14px }"
+        "<style>text { font: 12px sans-serif; fill: #333 } .title { font-weight: bold; font-size: 14px }"
         " .box { fill: #fff; stroke: #117a8b; stroke-width: 1.5 }"
         " .head { font-weight: bold; font-size: 15px; fill: #117a8b }</style>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="5" markerHeight="5" orient="auto">'
         '<path d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]

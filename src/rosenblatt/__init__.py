@@ -17,7 +17,7 @@ _resolve, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name: str) -> Any:
     if name in __all__:
         return _resolve(name)
-    # Records and pictures are in rooms of their own: Report, plot_regions and RegionsDisplay may be asked for here.
+    # Records and pictures are in modules of their own: Report, plot_regions and RegionsDisplay may be asked for here.
     if name in import_module("rosenblatt.records").__all__:
         raise AttributeError(f"{name} is rosenblatt.records.{name}")
     picture = name.removeprefix("plot_").removesuffix("Display").lower()

@@ -1,6 +1,6 @@
 """The operations on a row, from which every learning loop is built.
 
-A row is row i of `Dense` or `Sparse`; each operation has a dense and a sparse body (`compiling.verb`). Measurements
+A row is row i of `Dense` or `Sparse`; each operation has a dense and a sparse body (`machine_code.verb`). Measurements
 led to these choices:
 
 - the columns of a sparse row are unsigned, because numba checks a signed index for wrap-around at every value;

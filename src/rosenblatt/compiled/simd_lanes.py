@@ -18,7 +18,7 @@ from rosenblatt.compiled.machine_code import intrinsic_of
 Array = np.ndarray[Any, Any]
 WIDTH = 8
 FOUR = 4
-FLAGS = ("reassoc", "contract", "nsz", "arcp")  # as in `compiling.OPTIONS`
+FLAGS = ("reassoc", "contract", "nsz", "arcp")  # as in `machine_code.OPTIONS`
 
 
 def zeros(array: Array) -> Array:

@@ -3,7 +3,7 @@
     average.Average        Σ clock·Δ of all updates, for keep="average"
     pocket.Pocket          the weights with the fewest errors so far, for keep="pocket"
     votes.Votes            the initial weights and every update since, for keep="vote"
-    penalty_debt.L1Debt         the L1 penalty applied to each weight so far, and the penalty due
+    penalty_debt.L1Debt    the L1 penalty applied to each weight so far, and the penalty due
     covariance.…           the covariance of a second-order rule
 
 Each class has methods to copy its arrays, to transpose them, to extend them for new classes, and to mix them over

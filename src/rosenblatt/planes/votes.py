@@ -1,4 +1,4 @@
-"""The initial weights and every update since, for keep="vote"; `models.VotedPlanes` counts votes of a prediction."""
+"""The initial weights and every update since, for keep="vote"; `learn.models.VotedPlanes` counts the votes."""
 
 from __future__ import annotations
 

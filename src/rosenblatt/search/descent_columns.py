@@ -1,6 +1,6 @@
 """One pass of stochastic gradient descent for many machines, whose planes are columns of one W: see `many_descents`.
 
-W is stored by feature, (d, columns), as in `online.column_sweeps`. A visit computes the scores of all columns in one
+W is stored by feature, (d, columns), as in `column_sweeps`. A visit computes the scores of all columns in one
 sweep over the row; each machine has its own penalty and schedule, and with them its own scale s, w = s·v, and its own
 L1 debt U (`stochastic_visits` has the formulas); −η·∂ℓ/∂f·x/s is added to contiguous runs of W.
 """

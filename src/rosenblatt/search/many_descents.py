@@ -1,6 +1,6 @@
 """Many penalties, schedules and folds of stochastic gradient descent in one pass over the rows.
 
-As `online.many_settings`: each setting and fold is a machine, which makes the visits, and ends with the weights, of a
+As `many_settings`: each setting and fold is a machine, which makes the visits, and ends with the weights, of a
 fit of its own over the same order of its rows.
 """
 

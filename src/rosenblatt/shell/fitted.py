@@ -1,4 +1,4 @@
-"""What a fitted estimator holds: the one place where other rooms read it."""
+"""What a fitted estimator holds: the one place where other packages read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `TableClassifier` and `TableRegressor` share as estimators; `table_fit` and `table_results` do the work."""
+"""What `TableClassifier` and `TableRegressor` share as estimators; `fit` and `results` do the work."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class ExactMachine:
         return candidate.margin <= 0 and not candidate.tie_is_correct
 
     def step_size(self, candidate: CandidateUpdate, x: Array, epoch: int) -> Fraction:
-        """The step size, as in `online.first_order`."""
+        """The step size, as in `online.rules`."""
         if isinstance(self.rule, PerceptronRule):
             return self.rate_at(epoch)
         assert isinstance(self.rule, PassiveAggressiveRule)

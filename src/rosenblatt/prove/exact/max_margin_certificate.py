@@ -1,6 +1,6 @@
 """The certificate of the plane with the largest margin, and its exact checker.
 
-Of rosenblatt, only `prove.exact` and `data` are imported here.
+Of rosenblatt, only `prove.exact` and checks of rows and labels are imported here.
 """
 
 from __future__ import annotations

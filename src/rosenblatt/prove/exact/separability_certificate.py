@@ -1,7 +1,7 @@
 """Certificates of separability: small frozen records that prove their verdict, and their exact checkers.
 
-A proof is checked without the code that found it: of rosenblatt, only `prove.exact` and `data` are imported here. An
-error names the first claim that fails (`CertificateError`).
+A proof is checked without the code that found it: of rosenblatt, only `prove.exact` and checks of rows and labels are
+imported here. An error names the first claim that fails (`CertificateError`).
 
     Separability         complete, quasi-complete or overlap, with proof
     SeparabilityByClass  one of them for each class against the rest
