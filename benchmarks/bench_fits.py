@@ -367,7 +367,7 @@ def one_epoch() -> None:
     """
     from rosenblatt import Perceptron
 
-    head("A whole fit of one epoch, in epochs in random order (ours, of this version, one thread)")
+    head("Cost of a one-epoch fit, in units of one shuffled epoch (ours, of this version, one thread)")
     for rows in (50_000, 200_000):
         X, y = datasets.text_like(rows)
         unsorted = X.copy()
