@@ -324,3 +324,10 @@ def test_a_record_that_moves_keeps_its_files(monkeypatch):
         assert type(from_bytes(data)._kept) is moved
     finally:
         record_class.cache_clear()
+
+
+def test_every_tag_names_the_home_of_its_record():
+    """A record that moved, and whose tag did not follow, would be written as if it were a plain tuple."""
+    for tag, home in RECORDS.items():
+        kind = record_class(tag)
+        assert f"{kind.__module__.removeprefix('rosenblatt.')}.{kind.__name__}" == home

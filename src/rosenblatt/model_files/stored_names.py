@@ -83,7 +83,7 @@ RECORDS = {
     "tree-report": "online.hierarchy.TreeReport",
     "tree-state": "online.hierarchy.TreeState",
     "update-history": "learn.models.UpdateHistory",
-    "update-log": "online.first_order.UpdateLog",
+    "update-log": "planes.update_log.UpdateLog",
     "vocabulary": "formats.vocabulary.Vocabulary",
     "voted-planes": "learn.models.VotedPlanes",
     "votes": "planes.votes.Votes",
