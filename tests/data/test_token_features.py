@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rosenblatt import SequencePerceptron
+from rosenblatt.formats.declared_fields import verify
 from rosenblatt.formats.interning import Words
 from rosenblatt.formats.vocabulary import Vocabulary
 from rosenblatt.sequence import token_features
@@ -139,7 +140,7 @@ def test_pieces_of_sentences_are_joined(monkeypatch):
 def test_a_vocabulary_is_its_arrays():
     words = Vocabulary.of(["the", "", "Häuser", "\ud800"])
     again = Vocabulary(words.text, words.ends)
-    again.check()
+    verify(again, Vocabulary)
     assert again == words
     assert again.index["Häuser"] == 2
     for text, ends in (
@@ -148,8 +149,8 @@ def test_a_vocabulary_is_its_arrays():
         (words.text.astype(np.int64), words.ends),
         (np.frombuffer(b"aa", dtype=np.uint8), np.array([1, 2])),
     ):
-        with pytest.raises(ValueError, match="vocabulary"):
-            Vocabulary(text, ends).check()
+        with pytest.raises(ValueError, match=r"vocabulary|expected text"):
+            verify(Vocabulary(text, ends), Vocabulary)
 
 
 def test_features_nested_too_deeply_are_refused():

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV as Peer
 from sklearn.model_selection import KFold, ParameterGrid
 
 from rosenblatt import GridSearchCV, LinearClassifier
-from rosenblatt.objective import linear
+from rosenblatt.objective import objective_plan
 from rosenblatt.search import many_descents
 
 CV = KFold(3)
@@ -147,7 +147,7 @@ def test_other_losses_learn_beside_and_auto_visits_many_rows(monkeypatch):
     np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
     auto = LinearClassifier(solver="auto", max_epochs=3, random_state=0)
     assert GridSearchCV(auto, {"alpha": [1e-3, 0.1]}, cv=CV).fit(X, y).one_pass_ == 0
-    monkeypatch.setattr(linear, "MOST_BATCH_VALUES", 10)
+    monkeypatch.setattr(objective_plan, "MOST_BATCH_VALUES", 10)
     assert GridSearchCV(auto, {"alpha": [1e-3, 0.1]}, cv=CV).fit(X, y).one_pass_ == 6
 
 

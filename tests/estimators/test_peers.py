@@ -19,6 +19,7 @@ from rosenblatt import (
     Perceptron,
     VotedPerceptron,
 )
+from rosenblatt.shell.encoding import Classes, Numbers
 
 
 def separable(seed, rows=500, features=10, margin=0.02):
@@ -136,13 +137,13 @@ def test_early_stopping_scores_the_model_that_it_returns(model, monkeypatch):
     y = target_for(model, y)
     model.set_params(early_stopping=True, validation_fraction=0.3, n_iter_no_change=4, max_epochs=30, random_state=0)
     seen = []
-    score = type(model)._held_out_score
+    for target in (Classes, Numbers):
 
-    def watched(self, kept, examples, rows):
-        seen.append(rows)
-        return score(self, kept, examples, rows)
+        def watched(self, kept, examples, rows, score=target.score):
+            seen.append(rows)
+            return score(self, kept, examples, rows)
 
-    monkeypatch.setattr(type(model), "_held_out_score", watched)
+        monkeypatch.setattr(target, "score", watched)
     scored = Scores()
     model.set_callbacks(scored).fit(X, y)
     held_out = seen[0]

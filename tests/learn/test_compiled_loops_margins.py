@@ -27,7 +27,7 @@ from loop_cases import (
 from sklearn.base import clone
 
 import reference as twin
-import rosenblatt.learn.examples
+import rosenblatt.compiled.row_arrays
 import rosenblatt.online.solver
 from rosenblatt import (
     AROW,
@@ -257,7 +257,7 @@ def test_pieces_make_the_whole(monkeypatch, kind, keep, update, multiclass, data
 
     whole = fit()
     with monkeypatch.context() as patch:
-        patch.setattr(rosenblatt.learn.examples, "VALUES_AT_ONCE", 1)  # one row a call
+        patch.setattr(rosenblatt.compiled.row_arrays, "VALUES_AT_ONCE", 1)  # one row a call
         patch.setattr(rosenblatt.online.solver, "LOG_ROOM", 2)  # the log of updates fills up at every row
         pieces = fit()
         assert np.array_equal(whole.decision_function(X), pieces.decision_function(X))

@@ -68,7 +68,7 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
     early_stopping: bool = False
     validation_fraction: float = 0.1
     scoring: Any = None
-    n_iter_no_change: Any = None
+    n_iter_no_change: Any  # scikit-learn takes an attribute of this name for a parameter, so there is no default
     class_weight: Any = None
     warm_start: bool = False
     max_epochs: int | None = None
