@@ -19,12 +19,14 @@ from rosenblatt.learn.counters import check_tally
 from rosenblatt.learn.models import Planes
 from rosenblatt.learn.network.backpropagation import ACTIVATIONS, Architecture, Layer, NetworkModel, NetworkState
 from rosenblatt.learn.online.hierarchy import Tree, TreeState
+from rosenblatt.learn.report import Report
 
 
 def check_tree_model(model: Any) -> None:
     """Planes of classes, and the nodes of the tree that they are summed from."""
     kept, classes, d = model._kept, class_count(model), model.n_features_in_
     must(isinstance(kept, Planes) and not model._by_labels, "planes")
+    must(np.array_equal(np.unique(model.classes_), model.classes_), "sorted classes, which labels are looked up in")
     check_scheme(kept, classes, False)
     K = 1 if classes <= 2 else classes
     check_planes(kept.coef, kept.intercept, K, d)
@@ -61,6 +63,8 @@ def check_network(model: Any) -> None:
     state = model._state
     must(isinstance(state, NetworkState) and state.net == kept.net, "a state")
     must(is_count(state.epoch) and is_count(state.steps) and is_count(state.seed), "epochs, steps and a seed")
+    records = model.report_.epochs if isinstance(vars(model).get("report_"), Report) else ()
+    must(state.epoch <= len(records), "a record of each epoch")
     for array in (state.flat, state.first, state.second):
         must(is_array(array, kept.flat.shape) and array.dtype == kept.flat.dtype, "as many numbers as weights")
 
