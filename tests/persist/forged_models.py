@@ -122,6 +122,7 @@ CASES = {
         partial(on, "HierarchicalPerceptron", SPARSE, keep="average", tree=[["no", "so"], "yes"]),
         partial(on, "HierarchicalPerceptron", tree=[["no", "so"], "yes"]),
         partial(on, "HierarchicalPerceptron", y=TWO, keep="average"),
+        partial(on, "HierarchicalPerceptron", y=CODES, tree=[[0, 2], 4]),
     ],
     "MarkI": [
         partial(on, "MarkI", SPARSE),
@@ -133,6 +134,7 @@ CASES = {
     "MultilayerPerceptron": [
         partial(on, "MultilayerPerceptron", hidden_layer_sizes=(5, Layer(4, "tanh", bias=False, gain_control=True))),
         partial(on, "MultilayerPerceptron", SPARSE, TWO, hidden_layer_sizes=(3,), solver="sgd", loss="squared"),
+        partial(on, "MultilayerPerceptron", y=CODES, hidden_layer_sizes=(2,), max_epochs=1),
     ],
     "KernelPerceptron": [
         partial(on, "KernelPerceptron"),

@@ -209,3 +209,20 @@ def test_attributes_of_other_estimators_are_refused(name, X, y, attribute):
     about, arrays = opened(to_bytes(model))
     with pytest.raises(FileError, match=f"{attribute} is not an attribute of {name}"):
         from_bytes(sealed({**about, "attributes": {**about["attributes"], attribute: 1}}, arrays))
+
+
+def test_a_network_has_a_record_of_each_epoch():
+    """The loss of an epoch without a record was read from `report_` as partial_fit ended."""
+    about, arrays = opened(to_bytes(on("MultilayerPerceptron", hidden_layer_sizes=(3,))[0].fit(ROWS, CLASSES)))
+    assert about["attributes"]["_state"]["fields"]["epoch"] == 3
+    about["attributes"]["_state"]["fields"]["epoch"] = 4
+    with pytest.raises(FileError, match="a record of each epoch"):
+        from_bytes(sealed(about, arrays))
+
+
+@pytest.mark.parametrize("names", [["yes", "so", "no"], ["no", "no", "yes"]])
+def test_a_tree_looks_labels_up_in_sorted_classes(names):
+    about, arrays = opened(to_bytes(on("HierarchicalPerceptron", tree=[["no", "so"], "yes"])[0].fit(ROWS, CLASSES)))
+    about["attributes"]["classes_"]["items"] = names
+    with pytest.raises(FileError, match="sorted classes"):
+        from_bytes(sealed(about, arrays))

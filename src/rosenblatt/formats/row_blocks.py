@@ -98,6 +98,7 @@ def _svmlight_block(path: str, how: Reading, chunk: LineChunk) -> RowBlock:
         limit += 1  # checked again once it is known where columns start
     limit = min(limit, svmlight.MAX_INDEX)
     lines = svmlight.parse_lines(chunk.data, chunk.size, path, chunk.line, base=base, limit=limit)
+    svmlight.check_labels(lines.labels, chunk.data, chunk.size, path, chunk.line)
     width = limit + 1 if how.n_features is not None else max(lines.most + 1 - base, 1)
     if lines.several and how.multilabel is False:
         row = int(np.argmax(np.diff(lines.label_starts) != 1))

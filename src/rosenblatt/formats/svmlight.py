@@ -40,7 +40,10 @@ UNREAD_NAN = np.uint64(0x7FF8 << 48)
 UNREAD_AT = np.uint64((1 << 51) - 1)
 NUMBER = re.compile(rb"[-+.\deE]+")
 
-(FINE, NO_LABEL, NO_INDEX, NO_COLON, NO_VALUE, NOT_INCREASING, TOO_HIGH, NO_QID) = range(8)
+WHOLE_LABELS = re.compile(rb"[ \t\r\v\f]*((?:[-+.\deE]+,)*[-+.\deE]+)(?![-+.\deE:])")
+EXACT = float(1 << 53)  # whole numbers from here on may be changed by a double
+
+(FINE, NO_LABEL, NO_INDEX, NO_COLON, NO_VALUE, NOT_INCREASING, TOO_HIGH, NO_QID, ROUNDED) = range(9)
 EXPECTED = {
     NO_LABEL: "expected a label, which is a number",
     NO_INDEX: "expected index:value with an integer index",
@@ -49,6 +52,7 @@ EXPECTED = {
     NOT_INCREASING: "expected increasing indices within a line",
     TOO_HIGH: "expected an index of at most {limit:,}",
     NO_QID: "expected an integer after 'qid:'",
+    ROUNDED: "expected a label that double precision holds exactly (longer ones: in a CSV file, where labels are text)",
 }
 
 
@@ -257,7 +261,7 @@ def preview_lines(data: Array, size: int) -> LinePreview | None:
     ends = np.flatnonzero(data[:size] == 10)
     labels, tally = np.empty(lines), np.zeros(TALLY_SIZE, np.int64)
     tally[LEAST], tally[MOST] = MAX_INDEX + 1, -1
-    if not _preview_lines(data, ends, labels, tally):
+    if not _preview_lines(data, ends, labels, tally) or (np.abs(labels) >= EXACT).any():
         return None
     return LinePreview(labels, colons, int(tally[LEAST]), int(tally[MOST]))
 
@@ -318,6 +322,28 @@ def _parse_unread(values: Array, data: Array) -> list[int]:
     places = (values.view(np.uint64)[unread] & UNREAD_AT).tolist()
     values[unread] = [float(NUMBER.match(data.data, at)[0]) for at in places]  # type: ignore[index]
     return [at for at, finite in zip(places, np.isfinite(values[unread]), strict=True) if not finite]
+
+
+def check_labels(labels: Array, data: Array, size: int, path: Any, line: int) -> None:
+    """Refuse labels of data[:size] that are whole numbers which a double changes: two such might be one class."""
+    if (np.abs(labels) >= EXACT).any():
+        at = _first_rounded(bytes(data[:size]))
+        if at is not None:
+            raise _error_at(data, at, ROUNDED, path, line, MAX_INDEX)
+
+
+def _first_rounded(data: bytes) -> int | None:
+    """The position of the first label that is a whole number and that a double changes."""
+    at = 0
+    for text in data.split(b"\n"):
+        found = WHOLE_LABELS.match(text)
+        begin = at + found.start(1) if found else at
+        for word in found[1].split(b",") if found else ():
+            if word.lstrip(b"+-").isdigit() and int(float(word)) != int(word):
+                return begin
+            begin += len(word) + 1
+        at += len(text) + 1
+    return None
 
 
 def _error_at(data: Array, at: int, what: int, path: Any, line: int, limit: int) -> FileError:

@@ -214,6 +214,8 @@ class MultilayerPerceptron(EpochClassifier):
         kept, state = self._kept, vars(self).get("_state")
         same = state is None or (state.net == kept.net and state.flat.dtype == kept.flat.dtype)
         must(same and not self._by_labels, "its own network")
+        epochs = self.report_.epochs if "report_" in vars(self) else ()
+        must(state is None or state.epoch <= len(epochs), "a record of each epoch")
 
     @property
     def loss_(self) -> float:

@@ -133,6 +133,7 @@ random_state
 
     def _check_learned(self) -> None:
         K = self.classes_.size
+        must(np.array_equal(np.unique(self.classes_), self.classes_), "sorted classes, which labels are looked up in")
         check_model(self, Planes, TreeState, d=self.n_features_in_)
         must(self._kept.scheme == (TWO if K <= 2 else JOINT) and not self._by_labels, "planes of classes")
         must(is_array(vars(self).get("distances_", np.zeros((K, K))), (K, K), "iuf"), "the distances of all classes")

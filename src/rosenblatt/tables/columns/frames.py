@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from rosenblatt.formats.arrow_checks import check_buffers, check_collected
@@ -54,10 +55,18 @@ class Table:
     def labelled(self, name: str) -> tuple[Table, ColumnValues, int]:
         """The other columns of the rows that have a label, these labels, and how many rows have none.
 
-        Labels that are decimals are text, which keeps all of their digits.
+        Labels that are decimals are text, which keeps all of their digits. Times are in microseconds: labels that
+        differ by less are refused, because they would become one class.
         """
         column = self.columns[name]
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if pa.types.is_timestamp(kind) and kind.unit == "ns":
+            times = column.cast(pa.timestamp("ns", kind.tz))
+            fine = pc.equal(pc.floor_temporal(times, unit="microsecond"), times).fill_null(True)
+            row = pc.index(fine, False).as_py()
+            if row >= 0:
+                what = f"expected labels in whole microseconds, found {times[row].cast(pa.large_string()).as_py()}"
+                raise self.error(f"{what} (round them, or write them as text)", row, name)
         if pa.types.is_decimal(kind):
             column = column.cast(kind).cast(pa.large_string())
         labels = replace(self, columns={name: column}).values(name)
