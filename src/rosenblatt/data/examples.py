@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiling import compiled
+from rosenblatt.data.arrow_checks import check_collected
 from rosenblatt.data.sparse_checks import well_formed
 from rosenblatt.threads import MANY_VALUES, Result, in_threads
 
@@ -301,6 +302,7 @@ def _joined(known: Array, more: Array) -> Array:
 
 def as_labels(y: Any) -> Array:
     """Labels as an array; refuses a list of both text and numbers, all of which NumPy would convert to text."""
+    check_collected(y, "y")
     labels = np.asarray(y)
     if isinstance(y, list | tuple):
         labels = unrounded(y, labels)

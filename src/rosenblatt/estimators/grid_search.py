@@ -14,6 +14,7 @@ from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.utils import column_or_1d
 
+from rosenblatt.data.arrow_checks import check_collected
 from rosenblatt.data.errors import NonFiniteInputError, NotFiniteError
 from rosenblatt.data.formats.reading import in_bytes
 from rosenblatt.data.sparse_checks import well_formed
@@ -111,6 +112,8 @@ class GridSearchCV(_GridSearchCV):
         """
         self._validate_params()
         limit = in_bytes(self.memory)
+        for name, given in {"X": X, "y": y, **params}.items():
+            check_collected(given, name)
         well_formed(X)  # SciPy would read outside a sparse matrix whose arrays do not fit together
         plain = (
             type(self.estimator) in LEARNERS

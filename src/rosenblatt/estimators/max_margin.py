@@ -13,7 +13,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.arrow_checks import check_buffers, check_collected
 from rosenblatt.data.errors import NotFiniteError
 from rosenblatt.data.examples import as_labels, check_labels, distinct, encode_labels
 from rosenblatt.data.row_checks import encode_rows
@@ -185,6 +185,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             raise ValueError("MaxMargin requires y to be passed, but the target y is None.")
         X = self._checked(X, reset=True)
         check_buffers(y, "y")
+        check_collected(y, "y")
         check_consistent_length(X, y)
         y = column_or_1d(as_labels(y), warn=True)
         weights = encode_weights(sample_weight, X.shape[0])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rosenblatt.data.arrow_checks import check_buffers
+from rosenblatt.data.arrow_checks import check_buffers, check_collected
 from rosenblatt.data.examples import (
     Dense,
     Sparse,
@@ -65,8 +65,9 @@ class LabelledRows:
 
 def read_labelled_rows(X: Any, y: Any) -> LabelledRows:
     """Check X and y and return them; an error says what is wrong and where."""
-    check_buffers(X, "X")
-    check_buffers(y, "y")
+    for given, name in ((X, "X"), (y, "y")):
+        check_collected(given, name)
+        check_buffers(given, name)
     names = unique_column_names(getattr(X, "columns", None))
     X = _as_csr(X) if sp.issparse(X) else _as_array(X)
     n, d = X.shape
