@@ -83,6 +83,8 @@ def slow_svmlight(data):
         values = [float(pair[1]) for pair in pairs]
         if not np.isfinite([*map(float, labels), *values]).all():
             return None
+        if any(one.lstrip(b"+-").isdigit() and int(float(one)) != int(one) for one in labels):
+            return None
         rows.append((tuple(map(float, labels)), index, values))
     return rows
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from rosenblatt.compiled.machine_code import compiled
 from rosenblatt.compiled.row_arrays import read_only
+from rosenblatt.formats.arrow_checks import check_collected
 from rosenblatt.formats.sparse_checks import well_formed
 
 Array = np.ndarray[Any, Any]
@@ -71,6 +72,7 @@ def _joined(known: Array, more: Array) -> Array:
 
 def as_labels(y: Any) -> Array:
     """Labels as an array; refuses a list of both text and numbers, all of which NumPy would convert to text."""
+    check_collected(y, "y")
     labels = np.asarray(y)
     if isinstance(y, list | tuple):
         labels = unrounded(y, labels)

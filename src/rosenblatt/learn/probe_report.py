@@ -20,10 +20,10 @@ class ProbeReport:
     alpha : float
         The penalty that was chosen.
     accuracy : float or None
-        The accuracy of the chosen penalty on held-out rows; None if there were none.
+        The accuracy on held-out rows, of which each half is scored by the penalty that is best on the other half: the
+        best of several accuracies is too high on the rows that chose it. None if no rows were held out.
     interval : (float, float) or None
-        The exact 95 % confidence interval of the accuracy (Clopper and Pearson), if rows have no weights. It is a
-        little optimistic, because the best of several penalties is reported.
+        The 95 % confidence interval of as many rows with this accuracy (Clopper and Pearson), if rows have no weights.
     scale : float
         The factor by which scores are multiplied before they become probabilities.
     errors : int

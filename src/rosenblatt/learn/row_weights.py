@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.formats.arrow_checks import check_collected
+
 Array = np.ndarray[Any, Any]
 
 
@@ -16,9 +18,10 @@ def encode_weights(sample_weight: Any, n: int) -> Array | None:
     """Row weights as float64; None if all are 1."""
     if sample_weight is None:
         return None
+    check_collected(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"sample_weight must be numbers: {error}.") from error
     if weights.ndim == 0:
         weights = np.full(n, float(weights))

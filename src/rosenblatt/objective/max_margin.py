@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.compiled.row_arrays import read_only
 from rosenblatt.compiled.tie_rule import decide
-from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.arrow_checks import check_buffers, check_collected
 from rosenblatt.formats.declared_fields import is_array, must
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.formats.sparse_checks import well_formed
@@ -180,6 +180,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
             raise ValueError("MaxMargin requires y to be passed, but the target y is None.")
         X = self._checked(X, reset=True)
         check_buffers(y, "y")
+        check_collected(y, "y")
         check_consistent_length(X, y)
         y = column_or_1d(as_labels(y), warn=True)
         weights = encode_weights(sample_weight, X.shape[0])

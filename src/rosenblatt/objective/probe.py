@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.compiled.tie_rule import decide
+from rosenblatt.formats.arrow_checks import check_collected
 from rosenblatt.formats.declared_fields import is_number, must
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.calibration import Calibration, temperature
@@ -85,6 +86,7 @@ class Choice:
     best: int
     accuracies: Array
     losses: Array
+    accuracy: float | None  # of rows by penalties that were chosen without them
     held_out: int
     scale: float
 
@@ -131,7 +133,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     calibration_ : Calibration
         The scale of the scores, a temperature, fitted by the log loss on held-out rows.
     report_ : ProbeReport
-        The accuracy of every penalty on held-out rows and more; `print` it.
+        The accuracy on held-out rows, that of every penalty, and more; `print` it.
     n_features_in_ : int
 
     References
@@ -219,19 +221,30 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
             seed=seed,
         )
         accuracies: Array = np.zeros(0)
-        losses, best, scale = accuracies, len(alphas) // 2, 1.0
+        losses, best, scale, accuracy = accuracies, len(alphas) // 2, 1.0, None
         if held.size:
             descent = problem.descended(settings, learned)
             point = descent.point()
             losses, accuracies = descent.held_out(*point, problem.placed, problem.shares, held)
-            best = int(np.lexsort((losses, -accuracies))[0]) if not self._by_labels else int(losses.argmin())
+            best = self._best(losses, accuracies)
+            accuracy = float(accuracies[best])
+            if len(alphas) > 1 and held.size > 1:
+                halves = held[::2], held[1::2]  # in random order
+                parts = [descent.held_out(*point, problem.placed, problem.shares, half) for half in halves]
+                mass = [half.size if problem.weights is None else problem.weights[half].sum() for half in halves]
+                scored = [parts[k][1][self._best(*parts[1 - k])] for k in (0, 1)]
+                accuracy = float(np.average(scored, weights=mass))
             planes = [to_host(each)[best] for each in descent.planes(*point)]
             scale = self._scale(problem, planes, held)
         if self.refit or not held.size or len(alphas) > 1:
             learned = problem.present if self.refit or not held.size else learned
             descent = problem.descended(_only(settings, alphas[best]), learned)
-        self._conclude(problem, descent, Choice(alphas, best, accuracies, losses, held.size, scale), began)
+        self._conclude(problem, descent, Choice(alphas, best, accuracies, losses, accuracy, held.size, scale), began)
         return self
+
+    def _best(self, losses: Array, accuracies: Array) -> int:
+        """The penalty with the highest accuracy, of equal ones that with the lowest loss; for labels by the loss."""
+        return int(losses.argmin()) if self._by_labels else int(np.lexsort((losses, -accuracies))[0])
 
     def _penalties(self) -> tuple[float, ...]:
         alphas = tuple(float(alpha) for alpha in np.ravel(np.asarray(self.alphas, dtype=np.float64)))
@@ -251,6 +264,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("LinearProbe requires y to be passed, but the target y is None.")
         rows = self._rows(X, reset=True)
+        check_collected(y, "y")
         check_consistent_length(rows, y)
         reader = RowReader(rows)
         weights = encode_weights(on_host(sample_weight), reader.n)
@@ -278,8 +292,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         minimum = descent.report(*point)
         loss, penalty = float(minimum.loss[0]), float(minimum.penalty[0])
         solved = minimum.gap <= TOL * max(loss + penalty, TOL)
-        accuracy = float(choice.accuracies[choice.best]) if choice.held_out else None
-        interval = None
+        accuracy, interval = choice.accuracy, None
         if accuracy is not None and problem.weights is None and not self._by_labels:
             low, high = clopper_pearson(round((1.0 - accuracy) * choice.held_out), choice.held_out)
             interval = (1.0 - high, 1.0 - low)

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.utils import column_or_1d
 
 from rosenblatt.compiled.tie_rule import decide
+from rosenblatt.formats.arrow_checks import check_collected
 from rosenblatt.formats.errors import NonFiniteInputError, NotFiniteError
 from rosenblatt.formats.reading import in_bytes
 from rosenblatt.formats.sparse_checks import well_formed
@@ -111,6 +112,8 @@ class GridSearchCV(_GridSearchCV):
         """
         self._validate_params()
         limit = in_bytes(self.memory)
+        for name, given in {"X": X, "y": y, **params}.items():
+            check_collected(given, name)
         well_formed(X)  # SciPy would read outside a sparse matrix whose arrays do not fit together
         plain = (
             type(self.estimator) in LEARNERS

@@ -75,6 +75,8 @@ def validated(estimator: Any, X: Any, *, reset: bool, dtype: Any, ensure_all_fin
         well_formed(X)
     try:
         return validate_data(estimator, X, reset=reset, dtype=dtype, ensure_all_finite=ensure_all_finite, **settings)
+    except OverflowError as error:  # of a Python integer
+        raise ValueError("X has a whole number that is too large for double precision, above 1.8e308.") from error
     except (ValueError, TypeError) as error:
         if str(error).startswith("Complex data not supported") or str(error).endswith("not 'complex'"):
             raise ValueError("Complex data not supported: X must hold real numbers.") from None
@@ -220,7 +222,7 @@ class Numbers:
             raise ValueError(f"Input y contains NaT at row {int(np.argmax(np.isnat(y)))}.")
         try:
             target = np.ascontiguousarray(y, dtype=widened(dtype))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"y must be numbers for regression: {error}.") from error
         if not np.isfinite(target).all():
             row = int(np.flatnonzero(~np.isfinite(target))[0])
@@ -279,6 +281,7 @@ def encode_examples(
     n = int(rows.values.shape[0] if isinstance(rows, Dense) else rows.starts.size - 1)
     if not (type(y) is np.ndarray and y.shape[:1] == (n,)):
         check_buffers(y, "y")
+        check_collected(y, "y")
         check_consistent_length(X, y)
     weights = None if sample_weight is None else encode_weights(sample_weight, n)
     codes, classes, weights = target.encode(y, rows.values.dtype, weights, known, class_weight)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiled.row_arrays import Dense, Sparse, read_only
-from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.arrow_checks import check_buffers, check_collected
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.labels import as_labels, as_signed, check_labels, distinct, encode_labels
 from rosenblatt.learn.row_checks import encode_rows
@@ -57,8 +57,9 @@ class LabelledRows:
 
 def read_labelled_rows(X: Any, y: Any) -> LabelledRows:
     """Check X and y and return them; an error says what is wrong and where."""
-    check_buffers(X, "X")
-    check_buffers(y, "y")
+    for given, name in ((X, "X"), (y, "y")):
+        check_collected(given, name)
+        check_buffers(given, name)
     names = unique_column_names(getattr(X, "columns", None))
     X = _as_csr(X) if sp.issparse(X) else _as_array(X)
     n, d = X.shape
