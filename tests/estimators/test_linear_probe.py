@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rosenblatt import FileError, LinearProbe, export_onnx, load, save
 from rosenblatt.learn.calibration import temperature
 from rosenblatt.objective.minibatch import MiniBatchDescent
+from rosenblatt.objective.minibatch_settings import Settings
 from rosenblatt.objective.minibatch_solver import default_passes
 from rosenblatt.objective.probe import ALPHAS, split
 
