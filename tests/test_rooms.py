@@ -67,6 +67,19 @@ def test_no_room_reads_private_names_of_another():
     assert not found, "\n".join(found)
 
 
+def test_no_test_patches_private_names():
+    """What a test replaces is a name that others may use too."""
+    found = []
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setattr":
+                names = [one.value.split(".") for one in node.args if isinstance(one, ast.Constant)
+                         and isinstance(one.value, str)]  # fmt: skip
+                if any(is_private(part) and part not in FOREIGN for name in names for part in name):
+                    found.append(f"{file.name}:{node.lineno}: {ast.unparse(node)}")
+    assert not found, "\n".join(found)
+
+
 def subclasses(kind):
     for one in kind.__subclasses__():
         yield one

@@ -125,11 +125,9 @@ def test_training_refuses_lines_longer_than_memory_allows(tmp_path, plan, settin
 
 def test_a_long_line_is_read_in_linear_time(tmp_path, monkeypatch):
     looked, moved = [], []
-    last_end, longer = sources._last_line_end, sources._enlarged
-    monkeypatch.setattr(
-        sources, "_last_line_end", lambda *given: looked.append(given[1] - given[2]) or last_end(*given)
-    )
-    monkeypatch.setattr(sources, "_enlarged", lambda data, room: moved.append(data.size) or longer(data, room))
+    last_end, longer = sources.last_line_end, sources.enlarged
+    monkeypatch.setattr(sources, "last_line_end", lambda *given: looked.append(given[1] - given[2]) or last_end(*given))
+    monkeypatch.setattr(sources, "enlarged", lambda data, room: moved.append(data.size) or longer(data, room))
     content = b"1 " + b" ".join(b"%d:1" % k for k in range(1, 5000))
     path = str(written(tmp_path, content + b"\n"))
     (chunk,) = line_chunks(path, 16, len(content))

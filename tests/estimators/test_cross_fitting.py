@@ -63,7 +63,7 @@ def test_predictions_of_a_half_do_not_change_with_its_labels(classes, monkeypatc
     target = rng.integers(classes, size=n) if classes else rng.normal(size=n)
     scores = rng.normal(size=(4, n, 3) if classes == 3 else (4, n))
     second = rng.random(n) < 0.5
-    monkeypatch.setattr(cross_fitting, "_cuts", lambda *_: iter([second]))
+    monkeypatch.setattr(cross_fitting, "cuts", lambda *_: iter([second]))
     every = np.ones(n, bool)
     early = np.arange(n) < 60
     candidates = [Candidates(scores[:2], every, ~early), Candidates(scores, early, early)]
@@ -85,7 +85,7 @@ def test_predictions_of_a_half_do_not_change_with_its_labels(classes, monkeypatc
 def test_halves_are_cut_without_regard_to_frequent_classes(balanced):
     counts = [200, 200, 200] if balanced else [300, 200, 7]
     target = np.repeat([0, 1, 2], counts)
-    cuts = list(cross_fitting._cuts(target, 3, 0))
+    cuts = list(cross_fitting.cuts(target, 3, 0))
     sizes = np.array([np.bincount(target[one], minlength=3) for one in cuts])
     assert (np.abs(sizes.sum(axis=1) - target.size / 2) <= 1.5).all()
     assert (np.abs(sizes[:, 2] - counts[2] / 2) <= 0.5).all()

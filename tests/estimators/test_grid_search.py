@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rosenblatt
 from rosenblatt import AROW, AveragedPerceptron, GridSearchCV, PassiveAggressive, Perceptron
-from rosenblatt.search import grid_search
+from rosenblatt.search import grid_search, grid_search_pass
 from rosenblatt.search.column_sweeps import WIDEST
 
 GRIDS = [
@@ -144,9 +144,9 @@ def test_blocks_that_fit_memory_give_the_same(monkeypatch):
     grid = {"C": [0.01, 0.1, 1.0, 10.0], "keep": ["last", "average"]}
     model = PassiveAggressive(order="cyclic", max_epochs=3)
     blocks = []
-    learn = grid_search.SharedPass._learn
+    run = grid_search_pass.ManySettings
     monkeypatch.setattr(
-        grid_search.SharedPass, "_learn", lambda self, keys: (blocks.append(len(keys)), learn(self, keys))
+        grid_search_pass, "ManySettings", lambda data, many, *how: blocks.append(len(many)) or run(data, many, *how)
     )
     whole = GridSearchCV(model, grid, cv=KFold(5)).fit(X, y)
     assert blocks == [20]
@@ -376,7 +376,7 @@ def test_ctrl_c_leaves_the_search_as_it_was(monkeypatch):
     X, y = table()
     search = GridSearchCV(PassiveAggressive(max_epochs=5, order="cyclic"), {"C": [0.1, 1.0]}, cv=3).fit(X, y)
     before = dict(vars(search))
-    monkeypatch.setattr(grid_search.SharedPass, "_keep", lambda *given: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(grid_search_pass.ManySettings, "scores", lambda *given: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         search.fit(X[:50], y[:50])
     assert vars(search) == before

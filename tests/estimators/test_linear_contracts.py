@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from rosenblatt import LinearClassifier, LinearRegressor
-from rosenblatt.learn.epochs import Training
+from rosenblatt.learn import epochs
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -249,14 +249,14 @@ def test_weights_that_overflow_are_told():
 def test_interruption_keeps_the_last_whole_epoch(kind, monkeypatch):
     X, y = data_for(kind, 2)
     model = clone(kind).set_params(tol=0)
-    whole = Training._epoch
+    record = epochs.EpochRecord
 
-    def third(self):
-        if len(self.records) == 2:
+    def third(epoch, *others):
+        if epoch == 3:
             raise KeyboardInterrupt
-        yield from whole(self)
+        return record(epoch, *others)
 
-    monkeypatch.setattr(Training, "_epoch", third)
+    monkeypatch.setattr(epochs, "EpochRecord", third)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.report_.outcome == "interrupted"

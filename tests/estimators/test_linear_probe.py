@@ -387,7 +387,7 @@ def test_ctrl_c_leaves_the_probe_as_it_was(monkeypatch):
     def interrupted(self, *how):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(MiniBatchDescent, "_move", interrupted)
+    monkeypatch.setattr(MiniBatchDescent, "by_variables", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:100], y[:100])
     np.testing.assert_array_equal(model.coef_, before)

@@ -178,16 +178,16 @@ def test_ctrl_c_keeps_the_last_whole_epoch(monkeypatch):
     from rosenblatt.objective.minibatch import MiniBatchDescent
 
     X, y = blobs()
-    whole, step = fitted(X, y, max_epochs=6), MiniBatchDescent._move
+    whole, step = fitted(X, y, max_epochs=6), MiniBatchDescent.by_variables
     model, seen = LinearClassifier(solver="minibatch", alpha=1e-2, random_state=0, max_epochs=6), []
 
     def interrupted(self, *how):
         seen.append(1)
         if len(seen) == 60:
             raise KeyboardInterrupt
-        step(self, *how)
+        return step(self, *how)
 
-    monkeypatch.setattr(MiniBatchDescent, "_move", interrupted)
+    monkeypatch.setattr(MiniBatchDescent, "by_variables", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.report_.outcome == "interrupted"

@@ -327,7 +327,7 @@ def test_without_callbacks_no_context_is_made(estimator, noisy, monkeypatch):
         raise AssertionError("a callback context for nobody")
 
     monkeypatch.setattr(estimator, "_init_callback_context", never)
-    monkeypatch.setattr(estimator, "_attributes", never)
+    monkeypatch.setattr("rosenblatt.shell.online_learner.fitted_attributes", never)
     X, y = noisy
     model = small(estimator)
     model.fit(X, target_for(model, y)).partial_fit(X, target_for(model, y))

@@ -40,7 +40,8 @@ from rosenblatt import (
 )
 from rosenblatt.learn import epochs
 from rosenblatt.online import solver as training
-from rosenblatt.shell import fitting, online_learner
+from rosenblatt.planes import linear_plan
+from rosenblatt.shell import encoding, fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -322,29 +323,27 @@ def test_in_the_third_epoch_two_are_kept(estimator, small, monkeypatch):
 
 
 @pytest.mark.parametrize("at", [1, 3])
-def test_while_scoring_the_epoch_just_made_is_kept(at, small, monkeypatch):
+def test_while_scoring_the_epoch_just_made_is_kept(at, small):
     X, y = small
-    model = Perceptron(early_stopping=True, n_iter_no_change=9, max_epochs=9, random_state=0)
     scored = []
-    score = Perceptron._held_out_score
 
-    def broken(self, kept, examples, rows):
-        scored.append(kept)
+    def broken(model, X, y):
+        scored.append(model.coef_.copy())
         if len(scored) == at:
             raise KeyboardInterrupt
-        return score(self, kept, examples, rows)
+        return model.score(X, y)
 
-    monkeypatch.setattr(Perceptron, "_held_out_score", broken)
+    model = Perceptron(early_stopping=True, scoring=broken, n_iter_no_change=9, max_epochs=9, random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert (model.report_.outcome, model.n_iter_) == ("interrupted", at)
-    assert np.array_equal(model.coef_, scored[-1].coef)
+    assert np.array_equal(model.coef_, scored[-1])
     assert model.report_.epochs[-1].score is None
 
 
 def test_while_the_report_is_made_the_model_is_whole(small, monkeypatch):
     X, y = small
-    breaks_off(monkeypatch, online_learner, "scanned", 1)
+    breaks_off(monkeypatch, linear_plan, "scanned", 1)
     model = Perceptron(random_state=0, max_epochs=3)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
@@ -357,7 +356,7 @@ def test_while_rows_are_encoded_nothing_has_happened(small, monkeypatch):
     X, y = small
     model = Perceptron(random_state=0, max_epochs=3).fit(X, y)
     before = contents(model)
-    breaks_off(monkeypatch, online_learner, "encode_rows", 1)
+    breaks_off(monkeypatch, encoding, "encode_rows", 1)
     with pytest.raises(KeyboardInterrupt):
         model.fit(2 * X[:, :3], y)
     assert contents(model) == before

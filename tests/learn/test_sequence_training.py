@@ -175,11 +175,9 @@ def fitted(sentences, tags, **settings):
         np.bincount(np.array(rows, dtype=np.int64), minlength=len(flat)),
         np.array(lengths),
     )
-    model = SequencePerceptron(**settings)
-    model._token_rows = lambda X, lengths, reset: made  # the rows themselves, duplicates and all
-    model.n_features_in_ = 4
-    model.fit(np.zeros((len(flat), 4)), [tag for one in tags for tag in one], lengths)
-    return model
+    with pytest.MonkeyPatch.context() as patch:  # the rows themselves, duplicates and all
+        patch.setattr("rosenblatt.sequence.sequence_perceptron.token_rows", lambda *_: made)
+        return SequencePerceptron(**settings).fit(np.zeros((len(flat), 4)), [t for one in tags for t in one], lengths)
 
 
 def same_weights(model, weights):

@@ -38,20 +38,19 @@ SCORED = {
 
 @pytest.mark.parametrize("at", [1, 2, 3])
 @pytest.mark.parametrize("name", SCORED)
-def test_ctrl_c_while_held_out_rows_are_scored_keeps_the_epoch_just_made(name, at, monkeypatch):
+def test_ctrl_c_while_held_out_rows_are_scored_keeps_the_epoch_just_made(name, at):
     X, y = rows()
-    model = getattr(rosenblatt, name)(
-        early_stopping=True, n_iter_no_change=9, max_epochs=9, random_state=0, **SCORED[name]
-    )
-    score, calls = type(model)._held_out_score, []
+    calls = []
 
-    def broken(self, *args, **settings):
+    def broken(model, X, y):
         calls.append(1)
         if len(calls) == at:
             raise KeyboardInterrupt
-        return score(self, *args, **settings)
+        return model.score(X, y)
 
-    monkeypatch.setattr(type(model), "_held_out_score", broken)
+    model = getattr(rosenblatt, name)(
+        early_stopping=True, scoring=broken, n_iter_no_change=9, max_epochs=9, random_state=0, **SCORED[name]
+    )
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.report_.outcome == "interrupted"

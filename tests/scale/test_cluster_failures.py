@@ -59,7 +59,7 @@ def noted(monkeypatch, name):
 
 def test_a_corrupt_and_a_missing_shard_are_named(tmp_path, inside, monkeypatch):
     source = write(tmp_path, *rows())
-    engine, late, model = cluster.Cluster(inside), noted(monkeypatch, "_late"), learner()
+    engine, late, model = cluster.Cluster(inside), noted(monkeypatch, "late"), learner()
     (tmp_path / "part-3.svm").write_text("1 1:1\n0 2:x\n")
     with pytest.raises(FileError, match=r"part-3\.svm, line 2"):
         fit(model, source, client=inside)
@@ -151,7 +151,7 @@ def test_a_worker_that_answers_wrongly(files, inside, monkeypatch):
 @pytest.mark.parametrize("marked", ["one worker", "every worker"])
 def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch, marked):
     one_pass, hung, freed = rosenblatt.planes.mixing.one_pass, [], threading.Event()
-    late = cluster.Round._late
+    late = cluster.Round.late
 
     def after_a_standstill(self, i, limit):
         if marked == "every worker":  # as where the whole machine stood still for longer than the deadline
@@ -166,7 +166,7 @@ def test_a_late_shard_is_sent_elsewhere(files, inside, monkeypatch, marked):
 
     here = fit(learner(), files, shards=SHARDS)
     monkeypatch.setattr("rosenblatt.planes.mixing.one_pass", slow)
-    monkeypatch.setattr(cluster.Round, "_late", after_a_standstill)
+    monkeypatch.setattr(cluster.Round, "late", after_a_standstill)
     monkeypatch.setattr(cluster, "TICK", 0.05)
     try:
         there = fit(learner(), files, client=inside, deadline=6.0)
@@ -201,8 +201,8 @@ def test_rows_that_a_worker_lost_are_made_again(inside):
 def test_rows_that_are_held_are_not_made_for_another_fit(inside, monkeypatch):
     X, y = rows()
     lazy = da.from_array(X, chunks=(ROWS, -1)), da.from_array(y, chunks=ROWS)
-    made, make = [], rosenblatt.scale.shards.HeldShard._made
-    monkeypatch.setattr("rosenblatt.scale.shards.HeldShard._made", lambda self, how: made.append(1) or make(self, how))
+    made, count = [], rosenblatt.scale.shards.RowBlock
+    monkeypatch.setattr("rosenblatt.scale.shards.RowBlock", lambda *rows: made.append(1) or count(*rows))
     first = fit(learner(), lazy, client=inside)
     assert len(made) == SHARDS
     same(first, fit(learner(), lazy, client=inside))
@@ -271,7 +271,7 @@ def killing(client, moments):
 @needs_processes
 def test_deaths_at_twenty_random_moments_change_no_bit(files, two, monkeypatch):
     """In each run one worker dies, then both, while they learn; no shard is late, and the bits are the same."""
-    late = noted(monkeypatch, "_late")
+    late = noted(monkeypatch, "late")
     here, rng, deaths = fit(learner(20), files, shards=SHARDS), random.Random(1), 0
     for _ in range(10):
         ready(two)

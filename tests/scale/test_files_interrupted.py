@@ -14,8 +14,9 @@ import scipy.sparse as sp
 import rosenblatt
 from from_files import RNG, dump_svmlight_file, same
 from rosenblatt import FileError, fit, load, read
+from rosenblatt.formats import svmlight
 from rosenblatt.learn.orders import Blocks, block_bounds
-from rosenblatt.online.solver import OnlineSolver
+from rosenblatt.online import solver
 from rosenblatt.scale import row_cache as cache
 from rosenblatt.scale.read_ahead import ahead
 
@@ -28,15 +29,15 @@ class Stop(Exception):
 
 def interrupted(monkeypatch, after, error):
     """Make the `after`-th piece of training raise."""
-    count, meet = [0], OnlineSolver._meet
+    count, learn = [0], solver.problems
 
     def broken(*args):
         count[0] += 1
         if count[0] == after:
             raise error
-        return meet(*args)
+        return learn(*args)
 
-    monkeypatch.setattr(OnlineSolver, "_meet", broken)
+    monkeypatch.setattr(solver, "problems", broken)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), Stop()], ids=["ctrl-c", "error"])
@@ -150,16 +151,16 @@ def test_a_file_that_vanishes_or_changes_midway(svm, monkeypatch, on_disk):
     expected = path.read_bytes()
 
     def learn(act, **settings):
-        count, parse = [0], rosenblatt.formats.row_blocks._svmlight_block
+        count, parse = [0], svmlight.parse_lines
 
-        def acting(*args):
+        def acting(*args, **settings):
             count[0] += 1
             if count[0] == 2:
                 act()
-            return parse(*args)
+            return parse(*args, **settings)
 
         with monkeypatch.context() as patch:
-            patch.setattr("rosenblatt.formats.row_blocks._svmlight_block", acting)
+            patch.setattr(svmlight, "parse_lines", acting)
             return fit(rosenblatt.Perceptron(**settings), path)
 
     for settings in ({"max_epochs": 3}, {"max_epochs": 1, "order": "cyclic"}):

@@ -147,10 +147,10 @@ def line_chunks(
         kept, line, last = _skip_byte_order_mark(file), 1, False
         alone = None if returns else False  # whether carriage returns end lines, once it is known
         while not last:
-            buffer, used, cut, seen = _enlarged(kept, kept.size + size), kept.size, 0, 0
+            buffer, used, cut, seen = enlarged(kept, kept.size + size), kept.size, 0, 0
             while not (cut or last):
                 if used + size + 1 + PADDING > buffer.size:
-                    buffer = _enlarged(buffer[:used], 2 * used + size)  # doubled, to copy in linear time
+                    buffer = enlarged(buffer[:used], 2 * used + size)  # doubled, to copy in linear time
                 count = _fill(file, buffer.data[used : used + size])
                 begin, used, last = used, used + count, count < size
                 if alone is None:
@@ -159,7 +159,7 @@ def line_chunks(
                     buffer[begin:used][buffer[begin:used] == 13] = 10
                 if last and used and buffer[used - 1] != 10:
                     buffer[used], used = 10, used + 1
-                cut, seen = _last_line_end(buffer, used, seen), used
+                cut, seen = last_line_end(buffer, used, seen), used
                 if longest is not None and used > longest and _first_line_end(buffer, used) > longest:
                     raise FileError(f"a line of more than {longest:,} bytes {why}", path, line)
             buffer[used : used + PADDING] = 0
@@ -177,7 +177,7 @@ def _returns_alone(data: Array) -> bool | None:
     return bool(rest[0] == 13 and after[0] != 10) if after.size else None
 
 
-def _enlarged(data: Array, room: int) -> Array:
+def enlarged(data: Array, room: int) -> Array:
     """A larger array that begins with the data."""
     longer = np.empty(room + 1 + PADDING, np.uint8)
     longer[: data.size] = data
@@ -210,7 +210,7 @@ def _first_line_end(data: Array, end: int) -> int:
 
 
 @exactly
-def _last_line_end(data: Array, at: int, first: int) -> int:
+def last_line_end(data: Array, at: int, first: int) -> int:
     """The end of the last complete line of data[:at], or 0 if there is none; data[:first] has no line feed."""
     while at > first and data[at - 1] != 10:
         at -= 1

@@ -410,11 +410,11 @@ class Round:
             if flight.future is None or i in self.ready:
                 continue
             if now - flight.since > limit:
-                self._late(i, limit)
+                self.late(i, limit)
             elif flight.home is not None and flight.home not in alive:
                 self._orphaned(i, sorted(alive))
 
-    def _late(self, i: int, limit: float) -> None:
+    def late(self, i: int, limit: float) -> None:
         """A shard took too long: mark its worker as slow, and send it to another."""
         flight, name = self.flights[i], self.shards[i].name
         for worker, keys in self.cluster._ask(self.cluster.client.processing).items():
@@ -458,7 +458,7 @@ class Round:
                     return None
                 patience *= 2  # the answer is large, or the network slow
                 if patience > 2 * limit:
-                    self._late(i, limit)
+                    self.late(i, limit)
                     return None
             except Exception as error:  # its worker died after it was ready, and recomputing it failed
                 self._failed(i, error)

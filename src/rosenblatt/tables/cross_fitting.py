@@ -98,12 +98,12 @@ def halves(
         return
     whole = np.ones(target.size) if weights is None else weights
     mass = shares[target] * whole if classes else whole
-    for second in _cuts(target, classes, seed):
+    for second in cuts(target, classes, seed):
         found = [[_half(one, side, target, classes, whole, mass) for one in candidates] for side in (~second, second)]
         yield [_merged(parts) for parts in found if any(part.rows.size for part in parts)]
 
 
-def _cuts(target: Array, classes: int, seed: int) -> Iterator[Array]:
+def cuts(target: Array, classes: int, seed: int) -> Iterator[Array]:
     """Whether each row is in the second half, for each cut."""
     rng = np.random.default_rng((seed, STREAM))
     group = np.zeros(target.size, np.int64)  # rows that are cut together
