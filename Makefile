@@ -17,16 +17,19 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 # Two installs into one environment must not overlap.
 .NOTPARALLEL:
-.PHONY: help demo test fuzz coverage check format docs fresh bench clean
+.PHONY: help demo test test-all fuzz coverage check format docs fresh bench clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
 	@NUMBA_CACHE_DIR=$(VENV)/cache PYTHONPYCACHEPREFIX=$(VENV)/cache $(BIN)/python examples/demo.py
 
-test: $(VENV)/.test  ## run every test, and every example in the docstrings
-	$(PYTEST)
+test: $(VENV)/.test  ## run the tests, one case of everything, and every example in the docstrings
+	$(PYTEST) -m "not exhaustive"
+
+test-all: test  ## then the exhaustive cases too: long grids of parameters, repetitions, clusters
+	$(PYTEST) -m exhaustive
 
 fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test mutates a few hundred
 	ROSENBLATT_FUZZ=10000 $(PYTEST) tests -k "mutated or forged"

@@ -2,7 +2,7 @@
 
 Builds the wheel and the sdist and looks into them; installs the wheel into an empty virtual environment and runs the
 code of the home page there; runs the README's first command, make demo, in a copy of the sources without an
-environment. (Its second, make test, is what continuous integration runs in such a copy.)
+environment. (Its second, make test, is part of what continuous integration runs in such a copy.)
 """
 
 import os

@@ -2,6 +2,7 @@
 
 import signal
 import warnings
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -38,14 +39,37 @@ LONGEST = (
 )
 
 
+# The compiled loops are compared with their slow twins on the whole grid.
+WHOLE_GRIDS = "learn/test_compiled_loops"
+
+
+def _path(item):
+    return item.path.relative_to(Path(__file__).parent.parent).as_posix().removeprefix("tests/")
+
+
 def _begins(item):
-    path = item.path.relative_to(Path(__file__).parent.parent).as_posix().removeprefix("tests/")
+    path = _path(item)
     return LONGEST.index(path) if path in LONGEST else len(LONGEST)
+
+
+def _repeating(items):
+    """Cases of a test all of whose parameters have values that they have in earlier cases."""
+    seen = defaultdict(set)
+    for item in items:
+        grid = not _path(item).startswith(WHOLE_GRIDS) and not item.get_closest_marker("exhaustive")
+        if grid and hasattr(item, "callspec"):
+            values = {(name, repr(value)) for name, value in item.callspec.params.items()}
+            test = item.nodeid.partition("[")[0]
+            if values <= seen[test]:
+                yield item
+            seen[test] |= values
 
 
 def pytest_collection_modifyitems(items):
     """Long files first. Examples are short: a budget that was spent is no news there."""
     items.sort(key=_begins)
+    for item in _repeating(items):
+        item.add_marker("exhaustive")
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             item.add_marker(pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"))

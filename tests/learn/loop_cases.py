@@ -25,7 +25,8 @@ KINDS = {
     "csr64-int64": ("csr", np.float64, np.int64),
 }
 FEW_KINDS = ["dense64", "csr32-int64"]
-every_kind = pytest.mark.parametrize("kind", KINDS)
+FURTHER = [pytest.param(kind, marks=pytest.mark.exhaustive) for kind in KINDS if kind not in FEW_KINDS]
+every_kind = pytest.mark.parametrize("kind", [*FEW_KINDS, *FURTHER])
 few_kinds = pytest.mark.parametrize("kind", FEW_KINDS)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loop_cases import (
+    KINDS,
     ORDERS,
     as_kind,
     dtype_of,
@@ -37,7 +38,7 @@ BATCH: tuple[dict[str, Any], Any] = ({"update": "batch"}, "batch")
 # -- the perceptron, two classes -------------------------------------------------------------------------------------
 
 
-@every_kind
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ORDERS)
 @modest(25)
 @given(

@@ -115,7 +115,10 @@ def test_the_table_has_every_case():
     assert sorted(MODELS) == sorted(case.name for case in CASES if case.stored)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+FITS = [pytest.param(case, marks=() if case.stored else pytest.mark.exhaustive, id=case.name) for case in CASES]
+
+
+@pytest.mark.parametrize("case", FITS)
 def test_a_fit_gives_what_it_gave(case, tmp_path):
     check(case, TABLE[case.name], run(case, tmp_path, keep=partial(check_saved, case, tmp_path / "saved")))
 
