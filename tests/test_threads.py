@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from rosenblatt import AveragedPerceptron, Perceptron
-from rosenblatt.compiled import threads
-from rosenblatt.learn import examples, row_checks
+from rosenblatt.compiled import row_arrays, threads
+from rosenblatt.learn import row_checks
 from rosenblatt.shell.encoding import validated
 
 
@@ -21,10 +21,10 @@ from rosenblatt.shell.encoding import validated
 def small(monkeypatch):
     """Pieces of a few rows, so that small data go through many of them."""
     monkeypatch.setattr(threads, "MANY_VALUES", 0)
-    monkeypatch.setattr(examples, "MANY_VALUES", 0)
+    monkeypatch.setattr(row_arrays, "MANY_VALUES", 0)
     monkeypatch.setattr(row_checks, "MANY_VALUES", 0)
     for name in ("VALUES_PER_THREAD", "VALUES_AT_ONCE"):
-        monkeypatch.setattr(examples, name, 64)
+        monkeypatch.setattr(row_arrays, name, 64)
 
 
 def rows(kind, classes=3, n=300, d=12):
@@ -97,7 +97,7 @@ def test_pieces_within_pieces_run_on_their_own_thread(monkeypatch):
 
 
 def test_pieces_are_of_one_size_and_cover_all_rows(small, monkeypatch):
-    monkeypatch.setattr(examples, "MOST_ROWS", 40)
+    monkeypatch.setattr(row_arrays, "MOST_ROWS", 40)
     rng = np.random.default_rng(0)  # no hypothesis: its watch of the garbage collector swallows Ctrl-C, sent below
     for _ in range(300):
         total, columns = int(rng.integers(1, 10_000)), int(rng.integers(1, 4))

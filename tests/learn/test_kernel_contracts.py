@@ -86,7 +86,7 @@ def test_blocks_and_logs_of_any_size_are_the_same(monkeypatch):
 
 
 def test_report_is_none_where_counting_takes_longer_than_learning(monkeypatch):
-    from rosenblatt.kernel import estimators as kernel
+    from rosenblatt.kernel import perceptron as kernel
 
     X, y = draw(2)
     monkeypatch.setattr(kernel, "PRODUCTS_PER_SECOND", 0)

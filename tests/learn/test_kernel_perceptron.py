@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kernel_cases import SQUARE, draw, fitted
+from kernel_cases import SQUARE, draw
+from kernel_cases import fitted as trained
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -84,7 +85,7 @@ def test_learner_is_its_slow_twin(task, keep, form):
     sides = [np.where(y == b, 1, np.where(y == a, -1, 0 if a is not None else -1)) for a, b in pairs]
     if task == "labels":
         sides = [2 * y[:, k] - 1 for k in range(2)]
-    model = fitted(form(X), y, keep=keep, multiclass="ovr" if task == "labels" else task if task != "binary" else "ovo")
+    model = trained(form(X), y, keep=keep, multiclass="ovr" if task == "labels" else task if task != "binary" else "ovo")
     raw = fitted(model).model.raw(encode_rows(form(X))[0], np.arange(24, dtype=np.uint64), 4)
     total = 0
     for k, mine in enumerate(sides):
@@ -110,7 +111,7 @@ def test_learner_is_its_slow_twin(task, keep, form):
 def test_many_classes_in_one_pass_are_their_slow_twin(keep):
     X, y = draw(3, rows=24)
     rows = X.tolist()
-    model = fitted(X, y, keep=keep)
+    model = trained(X, y, keep=keep)
     beta = [[0.0] * 3 for _ in rows]
     trail, updates = [], 0
     for _ in range(3):

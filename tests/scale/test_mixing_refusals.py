@@ -74,7 +74,7 @@ def test_sources_that_cannot_be_cut(parts, tmp_path, monkeypatch):
         fit(rosenblatt.Perceptron(), (np.ones((4, 2, 1)), np.ones(4)), shards=1)
     with pytest.raises(FileError, match=r"rows 2 to 4.*NaN at row 1, column 0"):
         fit(rosenblatt.Perceptron(), (np.array([[1.0], [2.0], [3.0], [np.nan]]), [0, 1, 0, 1]), shards=2)
-    monkeypatch.setattr("rosenblatt.scale.sharded_source.LEAST_MEMORY", 1)
+    monkeypatch.setattr("rosenblatt.scale.fit_from_files.LEAST_MEMORY", 1)
     with pytest.raises(ValueError, match="Use more shards"):
         fit(rosenblatt.Perceptron(), parts(*rows()), shards=2, memory=100)
 
@@ -337,5 +337,5 @@ def test_shards_have_seeds_of_their_own():
 def test_rows_that_do_not_stay_in_memory_are_read_again(parts, monkeypatch):
     source = parts(*rows(120))
     kept = fit(rosenblatt.Perceptron(max_epochs=3, random_state=0), source, shards=4)
-    monkeypatch.setattr("rosenblatt.scale.sharded_source.LEAST_MEMORY", 1)
+    monkeypatch.setattr("rosenblatt.scale.fit_from_files.LEAST_MEMORY", 1)
     same(kept, fit(rosenblatt.Perceptron(max_epochs=3, random_state=0), source, shards=4, memory=4000))

@@ -65,12 +65,10 @@ def to_bytes(model: Any) -> bytes:
         if kind == UNSTORED:
             raise FileError(f"a {kind} is not stored: save the model that it found, its best_estimator_")
         raise FileError(f"only estimators of rosenblatt can be saved, got {kind}")
-    try:
-        check_whole(model)  # a file that could not be loaded is not written
-    except Exception as error:
-        raise FileError(f"this {kind} is not in a state that `fit` can produce: {error}") from error
     arrays = Arrays()
     try:
+        check_depth(model.get_params(deep=False))  # before a message that would show them
+        _check_whole(model)
         header = {"sha256": BLANK, "format": FORMAT, "library": __version__, **describe(model, arrays)}
         check_depth(header)
     except (RecursionError, ValueError) as error:
@@ -81,6 +79,14 @@ def to_bytes(model: Any) -> bytes:
     blank = bytes(safetensors.numpy.save(arrays.stored, metadata={"rosenblatt": text}))
     at = _digest_place(blank, BLANK)
     return blank[:at] + hashlib.sha256(blank).hexdigest().encode() + blank[at + 64 :]
+
+
+def _check_whole(model: Any) -> None:
+    """Refuse a model that could not be loaded again."""
+    try:
+        check_whole(model)
+    except Exception as error:
+        raise FileError(f"this {type(model).__name__} is not in a state that `fit` can produce: {error}") from error
 
 
 def load(path: str | os.PathLike[str]) -> Any:

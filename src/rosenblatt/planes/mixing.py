@@ -98,7 +98,8 @@ def one_pass(solver: LinearSolver, examples: Examples, shard: int) -> ShardResul
     Examples
     --------
     >>> import numpy as np
-    >>> from rosenblatt.learn.examples import Dense, Examples, read_only
+    >>> from rosenblatt.compiled.row_arrays import Dense, read_only
+    >>> from rosenblatt.learn.examples import Examples
     >>> from rosenblatt.online.rules import PerceptronRule
     >>> from rosenblatt.online.solver import OnlinePlan
     >>> from rosenblatt.learn.epochs import InMemory
