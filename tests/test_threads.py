@@ -102,7 +102,7 @@ def test_pieces_are_of_one_size_and_cover_all_rows(small, monkeypatch):
     for _ in range(300):
         total, columns = int(rng.integers(1, 10_000)), int(rng.integers(1, 4))
         per_row = float(rng.uniform(0.1, 50.0))
-        found = examples.in_pieces(lambda span: span, total, per_row, columns)
+        found = row_arrays.in_pieces(lambda span: span, total, per_row, columns)
         assert [begin for begin, _ in found] == [0, *(end for _, end in found[:-1])]
         assert found[-1][1] == total
         sizes = {end - begin for begin, end in found[:-1]}

@@ -85,7 +85,8 @@ def test_learner_is_its_slow_twin(task, keep, form):
     sides = [np.where(y == b, 1, np.where(y == a, -1, 0 if a is not None else -1)) for a, b in pairs]
     if task == "labels":
         sides = [2 * y[:, k] - 1 for k in range(2)]
-    model = trained(form(X), y, keep=keep, multiclass="ovr" if task == "labels" else task if task != "binary" else "ovo")
+    multiclass = {"labels": "ovr", "binary": "ovo"}.get(task, task)
+    model = trained(form(X), y, keep=keep, multiclass=multiclass)
     raw = fitted(model).model.raw(encode_rows(form(X))[0], np.arange(24, dtype=np.uint64), 4)
     total = 0
     for k, mine in enumerate(sides):
