@@ -72,6 +72,9 @@ BROKEN = {
     "CSC: starts fall": changed(sp.csc_array, "indptr", 1, FAR),
     "BSR: index beyond": changed(sp.bsr_array, "indices", 3, FAR),
     "BSR: end beyond": changed(sp.bsr_array, "indptr", -1, FAR),
+    "BSR: two blocks of five rows for twelve": replaced(
+        functools.partial(sp.bsr_array, blocksize=(6, 2)), "data", lambda old: old[:, :5]
+    ),
     "COO: row beyond": changed(sp.coo_array, "row", 3, FAR),
     "COO: column negative": changed(sp.coo_array, "col", 3, -FAR),
     "COO: few values": replaced(sp.coo_array, "data", lambda old: old[:5]),

@@ -158,6 +158,13 @@ def test_svm_that_cannot_close_its_gap_says_so_with_the_gap():
     assert model.report_.n_epochs < 100
 
 
+def test_planes_without_a_step_to_make_are_told_apart():
+    """Two planes of three made no step in the same round; comparing their arrays raised ValueError."""
+    model = KernelSVM(1e10, kernel="poly", degree=2, gamma=1.0, coef0=1.0, tol=0.01)
+    model.fit([[110.0], [112.0], [122.0], [112.0], [80.0]], [0, 1, 2, 0, 0])
+    assert model.report_.outcome == "stalled"
+
+
 @pytest.mark.parametrize("cache_size", [0.01, 200])
 @pytest.mark.parametrize("C", [1.0, 1e7])
 @pytest.mark.parametrize("kernel", [lambda A, B: -(A @ B.T), lambda A, B: np.tanh(A @ B.T - 1)])

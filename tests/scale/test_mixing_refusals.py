@@ -1,6 +1,7 @@
 """What cannot be learned in shards, and answers that do not hold."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -77,6 +78,42 @@ def test_sources_that_cannot_be_cut(parts, tmp_path, monkeypatch):
     monkeypatch.setattr("rosenblatt.scale.fit_from_files.LEAST_MEMORY", 1)
     with pytest.raises(ValueError, match="Use more shards"):
         fit(rosenblatt.Perceptron(), parts(*rows()), shards=2, memory=100)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([1.0, np.nan], "expected a label in every row, found nan"),
+        (np.array(["2020-01-01", "NaT"], "M8[D]"), "NaT at row 1"),
+        ([Decimal(1), Decimal("NaN")], "NaN or None at row 1"),
+        (["a", None], "NaN or None at row 1"),
+        (np.array(["a", 1], object), "all be of one kind"),
+        (["a", "a\0"], "must not end with NUL"),
+    ],
+    ids=str,
+)
+def test_missing_labels_beside_rows_are_refused(labels, message):
+    """They cannot be sorted, or were scored as if the predictions were wrong."""
+    X, model = np.arange(4.0)[:, None], rosenblatt.Perceptron().fit([[0.0], [1.0]], [0, 1])
+    y = labels * 2 if isinstance(labels, list) else np.tile(labels, 2)
+    for ask in (lambda: fit(rosenblatt.Perceptron(), (X, y)), lambda: rosenblatt.score(model, (X, y))):
+        with pytest.raises(ValueError, match=message):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        (np.array([1, 2], "M8[ns]"), "datetime64"),
+        (np.array([1, 2], "m8[ns]"), "timedelta64"),
+        (np.array([Decimal(1), Decimal(2)]), "Decimal"),
+        (np.array([1j, 2]), "complex128"),
+    ],
+    ids=str,
+)
+def test_labels_that_files_cannot_have_are_named(labels, found):
+    with pytest.raises(FileError, match=f"^rows 0 to 4: expected labels that are numbers or text, found {found}$"):
+        fit(rosenblatt.Perceptron(), (np.arange(4.0)[:, None], np.tile(labels, 2)))
 
 
 def test_what_is_read_is_not_overwritten(parts, tmp_path):

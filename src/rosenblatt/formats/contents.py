@@ -20,7 +20,8 @@ from rosenblatt.formats.reading import HASHED_FEATURES, MAX_FEATURES, Reading
 from rosenblatt.formats.row_blocks import RowBlock
 
 Array = np.ndarray[Any, Any]
-LABEL = instance(str | bytes | int | float | np.generic)
+LABELS = str | bytes | int | float | np.generic
+LABEL = instance(LABELS)
 MAX_LABELS = 1 << 16  # with more distinct labels than this, they are not taken as classes
 
 

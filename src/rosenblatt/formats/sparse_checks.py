@@ -50,6 +50,9 @@ def check_arrays(X: Any, name: str = "X") -> None:
         f"indptr must start at 0 and have one more entry than there are {line}, indices one entry per value",
     )
     _require(data.ndim == (3 if X.format == "bsr" else 1), X, name, f"data has {data.ndim} dimensions")
+    if X.format == "bsr":
+        whole = all(size and most % size == 0 for most, size in zip(X.shape, data.shape[1:], strict=True))
+        _require(whole, X, name, f"blocks of {data.shape[1]} × {data.shape[2]} do not tile {X.shape[0]} × {X.shape[1]}")
 
 
 def _major_and_minor(X: Any) -> tuple[int, int]:

@@ -62,7 +62,7 @@ MOST_ROUNDS = 10_000  # in which such a rise must be able to close the gap
 MOST_EXTENDED = 100_000_000  # products of two values in extended precision per check, which has no fast ones
 
 
-@dataclass
+@dataclass(eq=False)  # a plane is itself; its arrays have no truth value
 class BinaryDual:
     """One two-class machine: its rows, their α and their f."""
 

@@ -154,8 +154,9 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
     tol : float, default=1e-4
         "stochastic" stops when F has not decreased by this share of itself for `n_iter_no_change` epochs; "batch",
         "gradient" and "minibatch+lbfgs" when a step could not lower F by tol² of itself and a duality gap proves that
-        the model is within tol·F of the minimum ("solved"; "stalled" where none can). On devices and for narrow types
-        "minibatch+lbfgs" proves it by the strong convexity of an L2 penalty. 0: run to `max_epochs`.
+        the model is within tol·F of the minimum, tol² where F < tol ("solved"; "stalled" where none can). On devices
+        and for narrow types "minibatch+lbfgs" proves it by the strong convexity of an L2 penalty. 0: run to
+        `max_epochs`.
     fit_intercept, order, max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, class_weight, \
 warm_start, random_state
         As in `Perceptron`.

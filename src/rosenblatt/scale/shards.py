@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from rosenblatt.formats import table_batches, table_layout
 from rosenblatt.formats.arrow_checks import check_buffers
 from rosenblatt.formats.byte_sources import CHUNK_BYTES, file_stamps
-from rosenblatt.formats.contents import Contents, Inventory
+from rosenblatt.formats.contents import LABELS, Contents, Inventory
 from rosenblatt.formats.declared_fields import AMOUNT, must, verify
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.reading import Reading
@@ -33,7 +33,7 @@ from rosenblatt.formats.row_blocks import RowBlock, row_blocks
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.epochs import ShardQuestion
 from rosenblatt.learn.examples import Examples
-from rosenblatt.learn.labels import as_labels, check_no_trailing_nul
+from rosenblatt.learn.labels import as_labels, check_labels, check_no_trailing_nul, distinct
 from rosenblatt.learn.row_checks import encode_rows
 from rosenblatt.scale.file_source import ExampleEncoder
 from rosenblatt.scale.row_cache import RowCache, cached, cut, read_blocks
@@ -179,6 +179,8 @@ class HeldShard:
     def contents(self, how: Reading, store: Store) -> Contents:
         """The contents of the rows."""
         piece, facts = self.piece(how, store), Inventory()
+        if piece.labels is not None:
+            _check_learnable(piece.labels, self.name)
         if how.n_features is not None and piece.X.shape[1] != how.n_features:
             raise FileError(f"expected {how.n_features:,} features, found {piece.X.shape[1]:,}", self.name)
         facts.add(piece)
@@ -224,9 +226,27 @@ def _labels_of(y: Any, name: str, rows: int) -> Array:
     labels = np.asarray(y)
     if labels.shape != (rows,):
         raise FileError(f"expected one label for each of {rows:,} rows, found labels of shape {labels.shape}", name)
-    if labels.dtype.kind == "O":
-        check_no_trailing_nul(labels)
+    try:
+        _check_not_missing(labels)
+    except ValueError as error:
+        raise FileError(str(error), name) from error
     return labels.astype(object) if labels.dtype.kind == "U" else labels
+
+
+def _check_not_missing(labels: Array) -> None:
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"expected a label in every row, found {labels[~np.isfinite(labels)][0]}")
+    if labels.dtype.kind in "mM" or (labels.dtype.kind == "O" and set(map(type, labels)) != {str}):
+        check_labels(labels, distinct(labels))
+    elif labels.dtype.kind == "O":
+        check_no_trailing_nul(labels)
+
+
+def _check_learnable(labels: Array, name: str) -> None:
+    """Refuse labels other than numbers and text, which are all that files have."""
+    for kind in set(map(type, labels)) if labels.dtype.kind == "O" else {labels.dtype.type}:
+        if not issubclass(kind, LABELS) or issubclass(kind, np.datetime64 | np.timedelta64 | np.complexfloating):
+            raise FileError(f"expected labels that are numbers or text, found {kind.__name__}", name)
 
 
 def _reach(piece: RowBlock, name: str) -> float:
