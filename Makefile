@@ -28,10 +28,10 @@ demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
 test: $(VENV)/.test  ## run the tests, one case of everything, and every example in the docstrings
 	$(PYTEST) -m "not exhaustive"
 
-test-all: test  ## then the exhaustive cases too: long grids of parameters, repetitions, clusters
+test-all: test  ## then the exhaustive cases too: long grids of parameters, mutated files, clusters
 	$(PYTEST) -m exhaustive
 
-fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test mutates a few hundred
+fuzz: $(VENV)/.test  ## mutate 10,000 files of each kind, where make test-all mutates a few hundred
 	ROSENBLATT_FUZZ=10000 $(PYTEST) tests -k "mutated or forged"
 
 coverage: $(VENV)/.test  ## measure lines and branches with compilation off

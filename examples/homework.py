@@ -32,7 +32,7 @@ LEARNERS = {
     "multinomial perceptron, last": Perceptron(max_epochs=10, random_state=0),
     "multinomial perceptron, averaged": AveragedPerceptron(max_epochs=10, random_state=0),
     "multinomial logistic regression, stochastic": LinearClassifier(
-        loss="log", alpha=1e-5, max_epochs=10, random_state=0
+        alpha=1e-5, solver="stochastic", max_epochs=10, random_state=0
     ),
     "multinomial logistic regression, batch": LinearClassifier(alpha=1e-5, solver="batch", max_epochs=50),
 }

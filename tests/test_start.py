@@ -275,6 +275,7 @@ print(json.dumps({"result": result, "hits": sum(kernel.stats.cache_hits.values()
 
 
 @pytest.mark.compiled
+@pytest.mark.exhaustive
 def test_edit_of_an_imported_constant_is_seen_and_one_elsewhere_is_not(copied):
     path, cache = copied
     for name, text in CHAIN.items():
@@ -344,6 +345,7 @@ def test_the_key_of_a_loop_covers_the_files_it_is_made_of():
 
 
 @pytest.mark.compiled
+@pytest.mark.exhaustive
 def test_a_loop_made_with_a_verb_is_keyed_by_the_file_of_the_verb(copied):
     """The sweep is written once; an edit of what a visit does in another file compiles it again."""
     path, cache = copied

@@ -42,7 +42,9 @@ LEARNERS = {
     "PassiveAggressive": lambda seed: rb.PassiveAggressive(C=0.1, keep="average", max_epochs=5, random_state=seed),
     "AROW": lambda seed: rb.AROW(max_epochs=3, random_state=seed),
     "SecondOrderPerceptron": lambda seed: rb.SecondOrderPerceptron(max_epochs=5, random_state=seed),
-    "LinearClassifier": lambda seed: rb.LinearClassifier(alpha=1e-5, max_epochs=20, random_state=seed),
+    "LinearClassifier": lambda seed: rb.LinearClassifier(
+        solver="stochastic", alpha=1e-5, max_epochs=20, random_state=seed
+    ),
     "Pegasos": lambda seed: rb.Pegasos(alpha=1e-4, max_epochs=20, random_state=seed),
     "LinearSVM": lambda seed: rb.LinearSVM(C=0.1, tol=1e-2, random_state=seed),
 }

@@ -16,6 +16,7 @@ import rosenblatt
 # -- as a user -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_in_a_pipe(folder):
     environment = {**os.environ, "ROSENBLATT_CACHE": str(folder / "caches")}
     data = (folder / "rows.svm").read_bytes()
@@ -88,6 +89,7 @@ def test_ctrl_c_in_a_terminal(folder):
 
 
 @pytest.mark.compiled
+@pytest.mark.exhaustive
 def test_a_reader_that_closes_the_pipe_early(folder):
     (folder / "long.svm").write_bytes((folder / "rows.svm").read_bytes() * 200)
     run("train", folder / "rows.svm", "-o", folder / "m", "--epochs", 2)

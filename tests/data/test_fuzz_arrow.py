@@ -26,6 +26,7 @@ def refused(tmp_path_factory):
     return refused_by_kind(run)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_files_say_what_they_say_or_are_refused(refused, kind):
     assert 0 < refused(kind) < FUZZ

@@ -21,6 +21,7 @@ def refused():
     return refused_by_kind(run)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutated_text_says_what_it_says_or_is_refused(kind, request):
     if numba.config.DISABLE_JIT:

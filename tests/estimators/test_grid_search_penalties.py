@@ -99,7 +99,7 @@ def test_bits_on_whole_numbers(classes, dtype, runs):
 def test_shuffled_visits_blocks_and_the_best_model():
     """With a memory for few columns, and a search that goes on to fit the best setting."""
     X, y = table(3, n=90)
-    model = LinearClassifier(max_epochs=4, random_state=0)
+    model = LinearClassifier(solver="stochastic", max_epochs=4, random_state=0)
     grid = {"alpha": np.logspace(-5, 1, 7), "penalty": ["l2", "l1"]}
     search = GridSearchCV(model, grid, cv=3).fit(X, y)
     small = GridSearchCV(model, grid, cv=3, memory=6 * 16 * 8).fit(X, y)
@@ -147,7 +147,7 @@ def test_other_losses_learn_beside_and_auto_visits_many_rows(monkeypatch):
     np.testing.assert_array_equal(ours.cv_results_["mean_test_score"], theirs.cv_results_["mean_test_score"])
     auto = LinearClassifier(solver="auto", max_epochs=3, random_state=0)
     assert GridSearchCV(auto, {"alpha": [1e-3, 0.1]}, cv=CV).fit(X, y).one_pass_ == 0
-    monkeypatch.setattr(objective_plan, "MOST_BATCH_VALUES", 10)
+    monkeypatch.setattr(objective_plan, "MOST_BATCH_PRODUCTS", 10)
     assert GridSearchCV(auto, {"alpha": [1e-3, 0.1]}, cv=CV).fit(X, y).one_pass_ == 6
 
 

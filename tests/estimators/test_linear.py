@@ -38,7 +38,7 @@ def order_dependent(estimator):
 @pytest.mark.compiled
 @parametrize_with_checks(
     [
-        LinearClassifier(),
+        LinearClassifier(solver="stochastic"),
         LinearRegressor(),
         LinearClassifier(solver="batch", tol=1e-10),
         LinearRegressor(solver="batch", tol=1e-10),
@@ -204,7 +204,9 @@ def test_absolute_loss_comes_near_the_linear_program(loss, tube, solver):
 def test_stochastic_comes_near_batch(loss, penalty):
     X, y = small(300)
     batch = LinearClassifier(loss=loss, penalty=penalty, alpha=0.02, solver="batch", tol=1e-5).fit(X, y)
-    model = LinearClassifier(loss=loss, penalty=penalty, alpha=0.02, max_epochs=300, tol=0, random_state=0).fit(X, y)
+    model = LinearClassifier(
+        solver="stochastic", loss=loss, penalty=penalty, alpha=0.02, max_epochs=300, tol=0, random_state=0
+    ).fit(X, y)
     assert model.report_.objective <= 1.01 * batch.report_.objective
 
 

@@ -13,14 +13,15 @@ from sklearn.model_selection import GridSearchCV
 
 from rosenblatt import LinearClassifier, LinearRegressor
 from rosenblatt.learn import epochs
+from rosenblatt.objective import objective_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 # -- contracts -------------------------------------------------------------------------------------------------------
 
 KINDS = [
-    LinearClassifier(max_epochs=3, random_state=0, penalty="elasticnet", alpha=0.01),
-    LinearClassifier(max_epochs=3, random_state=0, loss="hinge", multiclass="ovr"),
+    LinearClassifier(solver="stochastic", max_epochs=3, random_state=0, penalty="elasticnet", alpha=0.01),
+    LinearClassifier(solver="stochastic", max_epochs=3, random_state=0, loss="hinge", multiclass="ovr"),
     LinearRegressor(max_epochs=3, solver="stochastic", random_state=0, loss="huber", penalty="l1", alpha=0.01),
     LinearClassifier(max_epochs=30, solver="batch", penalty="elasticnet", alpha=0.01),
     LinearRegressor(max_epochs=30, solver="batch"),
@@ -122,6 +123,25 @@ def test_warm_start_goes_on(kind):
     assert told.report_.objective <= 1.5 * model.report_.objective
 
 
+@pytest.mark.parametrize("learner", [LinearClassifier, LinearRegressor])
+def test_auto_is_batch_where_an_epoch_is_cheap(learner, monkeypatch):
+    X, y = small(classes=3)
+
+    def fit(**how):
+        return learner(max_epochs=4, tol=0, random_state=0, **how).fit(X, y)
+
+    def pieces(**how):
+        return learner(random_state=0, **how).partial_fit(X, y).partial_fit(X, y)
+
+    exactly = {"rtol": 0, "atol": 0}
+    same(fit(), fit(solver="batch"), **exactly)
+    for how in ({"order": "cyclic"}, {"learning_rate": 0.1}):
+        same(fit(**how), fit(solver="stochastic", **how), **exactly)
+    same(pieces(), pieces(solver="stochastic"), **exactly)
+    monkeypatch.setattr(objective_plan, "MOST_BATCH_PRODUCTS", 3 * X.size - 1)  # three planes, or one of numbers
+    same(fit(), fit(solver="stochastic" if learner is LinearClassifier else "batch"), **exactly)
+
+
 @pytest.mark.parametrize("loss", ["log", "modified_huber"])
 @pytest.mark.parametrize("solver", ["stochastic", "batch"])
 def test_labels_by_indicator(loss, solver):
@@ -156,7 +176,9 @@ def test_probabilities(loss, multiclass):
 
 def test_early_stopping_returns_the_best_epoch():
     X, y = small(300)
-    model = LinearClassifier(early_stopping=True, n_iter_no_change=3, max_epochs=50, random_state=0).fit(X, y)
+    model = LinearClassifier(
+        solver="stochastic", early_stopping=True, n_iter_no_change=3, max_epochs=50, random_state=0
+    ).fit(X, y)
     scores = [record.score for record in model.report_.epochs]
     assert model.report_.outcome in ("early", "stalled")
     assert max(scores) == scores[np.argmax(scores)]
@@ -164,18 +186,20 @@ def test_early_stopping_returns_the_best_epoch():
 
 def test_grid_search_over_alpha():
     X, y = small(100)
-    search = GridSearchCV(LinearClassifier(random_state=0, max_epochs=5), {"alpha": [1e-3, 10.0]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        LinearClassifier(solver="stochastic", random_state=0, max_epochs=5), {"alpha": [1e-3, 10.0]}, cv=3
+    ).fit(X, y)
     assert search.best_params_ == {"alpha": 1e-3}
 
 
 def test_the_report_says_how_it_ended():
     X, y = small()
     with pytest.warns(ConvergenceWarning, match="spent its budget of 2 epochs while the objective"):
-        model = LinearClassifier(max_epochs=2, tol=1e-12, random_state=0).fit(X, y)
+        model = LinearClassifier(solver="stochastic", max_epochs=2, tol=1e-12, random_state=0).fit(X, y)
     assert model.report_.outcome == "budget"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = LinearClassifier(alpha=0.1, tol=1e-2, random_state=0).fit(X, y)
+        model = LinearClassifier(solver="stochastic", alpha=0.1, tol=1e-2, random_state=0).fit(X, y)
     assert model.report_.outcome == "stalled"
     assert "the objective stopped improving" in str(model.report_)
     assert model.report_.bound is None
@@ -236,7 +260,7 @@ def test_a_penalty_that_is_no_sum_is_for_the_batch_solver(monkeypatch):
     monkeypatch.setitem(table, "l2", Other)
     X, y = small()
     with pytest.raises(ValueError, match='use solver="batch"'):
-        LinearClassifier().fit(X, y)
+        LinearClassifier(solver="stochastic").fit(X, y)
 
 
 def test_weights_that_overflow_are_told():

@@ -24,6 +24,7 @@ LEARNERS = [
     ("AROW", {}),
     ("SecondOrderPerceptron", {}),
     ("LinearClassifier", {}),
+    ("LinearClassifier", {"solver": "stochastic"}),
     ("LinearClassifier", {"solver": "batch"}),
     ("Pegasos", {}),
     ("LinearSVM", {}),

@@ -35,7 +35,7 @@ CLASSIFIERS = [
     rosenblatt.PassiveAggressive(),
     rosenblatt.AROW(),
     rosenblatt.SecondOrderPerceptron(),
-    rosenblatt.LinearClassifier(alpha=1e-4),
+    rosenblatt.LinearClassifier(solver="stochastic", alpha=1e-4),
     rosenblatt.LinearClassifier(loss="log", solver="batch", alpha=1e-4),
     rosenblatt.Pegasos(alpha=1e-3),
     rosenblatt.HierarchicalPerceptron(),
@@ -172,7 +172,9 @@ def test_classes_and_scores_that_cannot_be():
 
 
 def test_validation_rows_of_a_search_and_of_weights():
-    model = LinearClassifier(early_stopping=True, scoring="accuracy", max_epochs=3, random_state=0)
+    model = LinearClassifier(solver="stochastic", early_stopping=True, scoring="accuracy", max_epochs=3, random_state=0)
     assert clone(model).scoring == "accuracy"
     found = model.fit(X, Y, X_val=X_VAL, y_val=Y_VAL, sample_weight_val=None)
-    assert found.report_.epochs[0].score == accuracy_score(Y_VAL, fitted(LinearClassifier(), X, Y, 1).predict(X_VAL))
+    assert found.report_.epochs[0].score == accuracy_score(
+        Y_VAL, fitted(LinearClassifier(solver="stochastic"), X, Y, 1).predict(X_VAL)
+    )

@@ -28,7 +28,7 @@ y[:2] = 0, 1
 TIRELESS = {
     "AROW": lambda **how: rosenblatt.AROW(max_epochs=2, **how),
     "AROW, full": lambda **how: rosenblatt.AROW(covariance="full", max_epochs=2, **how),
-    "LinearClassifier": lambda **how: rosenblatt.LinearClassifier(max_epochs=2, **how),
+    "LinearClassifier": lambda **how: rosenblatt.LinearClassifier(solver="stochastic", max_epochs=2, **how),
     "LinearRegressor": lambda **how: rosenblatt.LinearRegressor(solver="stochastic", max_epochs=2, **how),
     "Pegasos": lambda **how: rosenblatt.Pegasos(max_epochs=2, **how),
     "Pegasos, batches": lambda **how: rosenblatt.Pegasos(batch_size=5, max_epochs=2, **how),

@@ -27,7 +27,7 @@ def rows(n=120, seed=0):
 
 SCORED = {
     "Perceptron": {},
-    "LinearClassifier": {},
+    "LinearClassifier": {"solver": "stochastic"},
     "Pegasos": {},
     "MultilayerPerceptron": {"hidden_layer_sizes": (4,)},
     "HierarchicalPerceptron": {},
@@ -68,7 +68,7 @@ BUDGETED = {
     "PassiveAggressiveRegressor": {},
     "AROW": {},
     "LinearSVM": {"tol": 1e-12},
-    "LinearClassifier": {"tol": 1e-12},
+    "LinearClassifier": {"solver": "stochastic", "tol": 1e-12},
     "LinearRegressor": {"solver": "stochastic", "tol": 1e-12},
     "Pegasos": {"tol": 1e-12},
     "KernelPerceptron": {"kernel": "linear"},

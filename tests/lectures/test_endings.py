@@ -93,7 +93,7 @@ def test_one_word_for_each_ending():
             PassiveAggressiveRegressor(epsilon=0.5, max_epochs=1000).fit(X, numbers),
         ],
         "stalled": [
-            LinearClassifier(alpha=0.1, tol=0.1, random_state=0).fit(X, y),
+            LinearClassifier(solver="stochastic", alpha=0.1, tol=0.1, random_state=0).fit(X, y),
             Pegasos(alpha=0.1, tol=0.1, random_state=0).fit(X, y),
         ],
     }

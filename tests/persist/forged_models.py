@@ -109,9 +109,9 @@ CASES = {
         partial(on, "SecondOrderPerceptron", covariance="full"),
     ],
     "LinearClassifier": [
-        partial(on, "LinearClassifier", SPARSE, penalty="l1"),
-        partial(on, "LinearClassifier", penalty="elasticnet", multiclass="ovr"),
-        partial(on, "LinearClassifier", SPARSE, TWO, penalty="l1"),
+        partial(on, "LinearClassifier", SPARSE, solver="stochastic", penalty="l1"),
+        partial(on, "LinearClassifier", solver="stochastic", penalty="elasticnet", multiclass="ovr"),
+        partial(on, "LinearClassifier", SPARSE, TWO, solver="stochastic", penalty="l1"),
         partial(on, "LinearClassifier", solver="batch", warm_start=True),
         partial(on, "LinearClassifier", solver="minibatch"),
         partial(on, "LinearRegressor", SPARSE, NUMBERS, penalty="l1"),

@@ -36,6 +36,7 @@ def refused():
     return refused_by_kind(run)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", CASES)
 def test_forged_models_are_refused_or_stay_within_their_arrays(kind, request):
     if numba.config.DISABLE_JIT:

@@ -27,7 +27,7 @@ from rosenblatt.scale.shards import HeldShard
         ("Perceptron", {"multiclass": "ovo", "record_errors": True}),
         ("PassiveAggressive", {"multiclass": "ovr"}),
         ("AROW", {}),
-        ("LinearClassifier", {"penalty": "l1"}),
+        ("LinearClassifier", {"solver": "stochastic", "penalty": "l1"}),
         ("PassiveAggressiveRegressor", {}),
     ],
     ids=lambda one: str(one)[:30],

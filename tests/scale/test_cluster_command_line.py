@@ -57,6 +57,7 @@ def test_the_command_line_trains_on_a_cluster(files, two, tmp_path):
 
 
 @needs_processes
+@pytest.mark.exhaustive
 def test_the_command_line_starts_workers_of_its_own(files, tmp_path):
     out = tmp_path / "model"
     run = command("train", files, "--workers", "1", "-o", str(out), "--epochs", "4")
@@ -110,6 +111,7 @@ def test_workers_of_this_machine_need_cryptography(monkeypatch):
         next(iter(cluster.connected(workers=1).gen))
 
 
+@pytest.mark.exhaustive
 def test_the_command_line_talks_tls(files, tmp_path):
     security, paths = Security.temporary(), {}
     for name, text in (("ca", "tls_ca_file"), ("cert", "tls_client_cert"), ("key", "tls_client_key")):

@@ -269,6 +269,7 @@ def killing(client, moments):
 
 
 @needs_processes
+@pytest.mark.exhaustive
 def test_deaths_at_twenty_random_moments_change_no_bit(files, two, monkeypatch):
     """In each run one worker dies, then both, while they learn; no shard is late, and the bits are the same."""
     late = noted(monkeypatch, "late")
@@ -285,6 +286,7 @@ def test_deaths_at_twenty_random_moments_change_no_bit(files, two, monkeypatch):
 
 
 @needs_processes
+@pytest.mark.exhaustive
 def test_a_worker_dies_after_every_worker_was_late(two, tmp_path, monkeypatch):
     """What was bound to the worker that died is sent to another at once, not at the deadline."""
 
@@ -361,6 +363,7 @@ with Client(sys.argv[1]) as client:
 
 
 @needs_processes
+@pytest.mark.exhaustive
 def test_the_driver_does_not_grow_with_the_data(two):
     """128 MB of rows that the workers make, and some megabytes of a driver that has seen 0.6 MB before."""
     ready(two)
@@ -371,6 +374,7 @@ def test_the_driver_does_not_grow_with_the_data(two):
     assert large - small < 20
 
 
+@pytest.mark.exhaustive
 def test_all_workers_go_and_others_come(files, monkeypatch):
     """Between two passes, and in the middle of one: what was sent to workers that are gone is sent again."""
     here = fit(learner(), files, shards=SHARDS)

@@ -135,6 +135,7 @@ learn()
 
 
 @pytest.mark.compiled
+@pytest.mark.exhaustive
 def test_kill_and_resume_twenty_times(svm, tmp_path, on_disk):
     path, point = svm(), tmp_path / "point"
     whole = fit(rosenblatt.AveragedPerceptron(max_epochs=60, random_state=0), path)
@@ -255,6 +256,7 @@ print(peak() - before)
 
 
 @pytest.mark.compiled
+@pytest.mark.exhaustive
 def test_memory_stays_within_its_limit_with_one_large_batch(tmp_path):
     """An Arrow file that is a single batch, larger than the limit.
 

@@ -41,11 +41,14 @@ def test_two_classes_to_the_bit(name, settings, order, svm):
 
 
 MINIMISERS = [
-    ("LinearClassifier", {}),
-    ("LinearClassifier", {"loss": "hinge", "penalty": "l1", "alpha": 1e-3}),
-    ("LinearClassifier", {"penalty": None, "class_weight": "balanced"}),
+    ("LinearClassifier", {"solver": "stochastic"}),
+    ("LinearClassifier", {"solver": "stochastic", "loss": "hinge", "penalty": "l1", "alpha": 1e-3}),
+    ("LinearClassifier", {"solver": "stochastic", "penalty": None, "class_weight": "balanced"}),
     ("LinearClassifier", {"loss": "exponential", "penalty": "elasticnet", "learning_rate": "1/sqrt(t)"}),
-    ("LinearClassifier", {"multiclass": "ovr", "tol": 0.2, "max_epochs": 30, "n_iter_no_change": 2}),
+    (
+        "LinearClassifier",
+        {"solver": "stochastic", "multiclass": "ovr", "tol": 0.2, "max_epochs": 30, "n_iter_no_change": 2},
+    ),
     ("Pegasos", {}),
     ("Pegasos", {"project": True, "class_weight": {0: 2.5, 1: 0.5}, "alpha": 0.01}),
 ]
@@ -128,7 +131,9 @@ def test_an_objective_goes_on_from_a_checkpoint(svm, tmp_path):
     path, point = svm(classes=3), tmp_path / "point"
 
     def make(most):
-        return rosenblatt.LinearClassifier(max_epochs=most, random_state=0, tol=0.05, n_iter_no_change=2)
+        return rosenblatt.LinearClassifier(
+            solver="stochastic", max_epochs=most, random_state=0, tol=0.05, n_iter_no_change=2
+        )
 
     whole = fit(make(40), path)
     assert whole.report_.outcome == "stalled"

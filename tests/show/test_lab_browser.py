@@ -220,6 +220,7 @@ def test_points_are_added_deleted_and_relabelled(visit):
     seen.says("All points are of one class")
 
 
+@pytest.mark.exhaustive
 def test_a_drag_among_200_points_is_redrawn_during_the_drag(visit):
     seen = visit()
     seen.page.get_by_text("Generate points").first.click()
@@ -271,6 +272,7 @@ def test_the_network_learns_xor(visit):
     seen.picture("network")
 
 
+@pytest.mark.exhaustive
 def test_rules_and_losses(visit):
     seen = visit()
     choose(seen.page, "Lecture example", "Mons: exercise II")
@@ -353,6 +355,7 @@ def test_a_page_without_the_token_says_where_to_find_it(browser, server):
     page.context.close()
 
 
+@pytest.mark.exhaustive
 def test_a_tablet(visit):
     seen = visit(size=(800, 1100))
     seen.press("Step")

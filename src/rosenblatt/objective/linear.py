@@ -79,7 +79,7 @@ class ObjectiveLearner(OnlineLearner):
     def _reader(self) -> Reader:  # type: ignore[override]
         if self.solver in MINIBATCH:
             return ProductReader(self.solver)
-        return WIDENING if self.solver == "stochastic" else PLAIN
+        return WIDENING if self.solver in ("auto", "stochastic") else PLAIN
 
     def _check_products(self) -> None:
         """Refuse settings that the mini-batch solvers do not support."""
@@ -107,7 +107,7 @@ class ObjectiveLearner(OnlineLearner):
 def _takes_pieces(model: Any) -> bool:
     if model.solver in ("stochastic", "auto"):
         return True
-    raise AttributeError('partial_fit is for solver="stochastic": others need all rows at once.')
+    raise AttributeError('partial_fit is for solver="auto" and "stochastic": others need all rows at once.')
 
 
 def _tells_chances(model: Any) -> bool:
@@ -139,16 +139,17 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
         η of the stochastic solver, where t counts visits, and of "gradient", where it counts steps. "optimal" is
         1/(α(t + t₀)), t₀ such that no first step overshoots (Bottou 2010); without a penalty it falls with the root of
         the epochs. A callable gets the number of the epoch, from 1. "batch" has no rate.
-    solver : {"stochastic", "batch", "gradient", "minibatch", "minibatch+lbfgs", "auto"}, default="stochastic"
+    solver : {"auto", "stochastic", "batch", "gradient", "minibatch", "minibatch+lbfgs"}, default="auto"
+        "auto": "batch" if `fit` has up to 2·10⁶ stored values, times the classes if there are more than two, and
+        neither a learning rate nor an order is given; otherwise, and in `partial_fit`, from files and in shards,
+        "stochastic".
         "stochastic": one step per row; a sparse row costs its own non-zeros, whatever the penalty, and L1 gives exact
         zeros. "batch": accelerated proximal gradient with line search, one step per epoch, to any accuracy.
         "gradient": w ← w − η∇F over all rows, once per epoch; η = 1 for "optimal". "minibatch": steps with momentum
         over some hundred rows at a time, by matrix products, for dense rows and many classes; it finds its step size
         from the data and decreases it to 0 over `max_epochs`. It takes float16, int8 and memory-mapped rows as they
         are and, if scikit-learn's `array_api_dispatch` is on, torch and CuPy arrays, also on a GPU; predictions are
-        returned on X's device. "minibatch+lbfgs" continues with L-BFGS to the minimum of a smooth objective. "auto":
-        "batch" if `fit` has up to 2·10⁶ stored values and neither a learning rate nor an order is given; otherwise, and
-        in `partial_fit`, "stochastic".
+        returned on X's device. "minibatch+lbfgs" continues with L-BFGS to the minimum of a smooth objective.
     multiclass : {"auto", "multinomial", "ovr"}, default="auto"
         For more than two classes, "auto" is softmax for the log loss and one-vs-rest for the others.
     tol : float, default=1e-4
@@ -202,7 +203,7 @@ warm_start, random_state
         alpha: float = 1e-4,
         l1_ratio: float = 0.15,
         learning_rate: float | str | Callable[[int], float] = "optimal",
-        solver: str = "stochastic",
+        solver: str = "auto",
         multiclass: str = "auto",
         tol: float = 1e-4,
         fit_intercept: bool = True,
@@ -227,7 +228,10 @@ warm_start, random_state
 
     @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """Make one epoch over these rows; for the stochastic solver.
+        """Make one stochastic epoch over these rows; for solver="auto" and "stochastic".
+
+        Epochs of `partial_fit` are those of `fit` with solver="stochastic". A model that "auto" fitted in a batch
+        learns on from its minimum.
 
         Parameters
         ----------
@@ -358,7 +362,9 @@ validation_fraction, scoring, n_iter_no_change, warm_start, random_state
 
     @available_if(_takes_pieces)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Make one epoch over these rows; for the stochastic solver.
+        """Make one stochastic epoch over these rows; for solver="auto" and "stochastic".
+
+        As in `LinearClassifier.partial_fit`.
 
         Parameters
         ----------

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,13 +142,17 @@ class MiniBatchSolver(CertifiedSolver):
             self.lowest, self.checks = (gap, 0) if gap <= 0.5 * self.lowest else (self.lowest, self.checks + 1)
             return self.finished == "solved" or resting or self.checks >= CHECKS
         W, b = self._planes()
-        if not hasattr(self, "objective"):
-            self.objective = SmoothedObjective(self.problem, plan, self.state.scheme, W.shape[1], W.shape[0])
         at = self.objective.point(W, b + W @ self.objective.mean)
         done, point = self.check(at, 0.5 * plan.tol * scale if plan.loss_class.kinked else 0.0, F, resting)
         if point is not None and self.finish:
             self._continue_from(point)
         return done
+
+    @cached_property
+    def objective(self) -> SmoothedObjective:  # type: ignore[override]
+        """The objective in doubles, of which a bound on the distance to its minimum is known."""
+        planes, features = self._planes()[0].shape
+        return SmoothedObjective(self.problem, self.plan, self.state.scheme, features, planes)
 
     def _planes(self) -> tuple[Array, Array]:
         (machine,) = self.state.machines

@@ -13,7 +13,7 @@ from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.criterion import DECISION, Criterion
 from rosenblatt.learn.epochs import Source
 from rosenblatt.learn.examples import Facts
-from rosenblatt.learn.plan import Needs
+from rosenblatt.learn.plan import Needs, class_count
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 from rosenblatt.objective.gradient_descent import GradientSolver
 from rosenblatt.objective.losses import CODES, LOSSES, Loss
@@ -36,7 +36,7 @@ from rosenblatt.planes.state import State
 Array = np.ndarray[Any, Any]
 MINIBATCH = ("minibatch", "minibatch+lbfgs")
 WHOLE = ("batch", "gradient", *MINIBATCH)  # solvers that need all rows
-MOST_BATCH_VALUES = 2_000_000  # stored values up to which solver="auto" is "batch"
+MOST_BATCH_PRODUCTS = 2_000_000  # of values and weights per epoch, up to which solver="auto" is "batch"
 ORDERED = "its order needs all rows at once"
 BIAS_CURVATURE = 0.01  # the curvature that the schedule of the unpenalised intercept assumes
 
@@ -92,12 +92,12 @@ class ObjectivePlan(LinearPlan):
         passes = default_passes(facts.rows)
         return self.max_epochs or (passes if self.solver == "minibatch" else passes + MOST_ITERATIONS)
 
-    def visits_rows(self, stored: int) -> bool:
-        """Whether a fit of rows with this many stored values makes one step per row."""
+    def visits_rows(self, products: int) -> bool:
+        """Whether a fit makes one step per row; `products` are the stored values, times the planes."""
         if self.solver != "auto":
             return self.solver == "stochastic"
         ordered = not isinstance(self.order, str) or self.order != "shuffle"
-        return stored > MOST_BATCH_VALUES or ordered or self.rate != "optimal"
+        return products > MOST_BATCH_PRODUCTS or ordered or self.rate != "optimal"
 
     def follow(self, state: State) -> LinearSolver:
         """The solver by name; where it is "auto", rows come in parts, and each makes one step."""
@@ -111,7 +111,8 @@ class ObjectivePlan(LinearPlan):
             finish, limit = self.solver == "minibatch+lbfgs", self.limit(facts)
             passes = min(default_passes(facts.rows), limit) if finish else limit
             return MiniBatchSolver(self, state, passes, finish)
-        if self.solver == "auto" and not self.visits_rows(facts.stored):
+        products = facts.stored * state.scheme.planes(class_count(facts))
+        if self.solver == "auto" and not self.visits_rows(products):
             return BatchSolver(self, state)
         return self.follow(state)
 

@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rosenblatt.compiled.machine_code import compiled
-from rosenblatt.compiled.row_arrays import Dense, spans
+from rosenblatt.compiled.row_arrays import Dense, gathered, is_narrow, spans
 from rosenblatt.compiled.row_targets import code_of, is_on, number_of
 from rosenblatt.compiled.rows import ONE, add
 from rosenblatt.formats.errors import NotFiniteError
@@ -322,6 +322,8 @@ class BatchSolver(CertifiedSolver):
         """Compute the moments of the features, and the scores by the initial weights."""
         state, plan = self.state, self.plan
         (examples,) = source.parts(state.epoch)
+        if is_narrow(examples.rows):  # "auto" is "batch" only where they are few
+            examples = replace(examples, rows=gathered(examples.rows, slice(None)))
         state.radius2 = max(state.radius2, examples.radius2)
         (problem,) = problems(examples, state.scheme, state.classes)
         (machine,) = state.machines

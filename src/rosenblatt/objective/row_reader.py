@@ -14,6 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_cupy_array
 
 from rosenblatt.formats.errors import NonFiniteInputError
+from rosenblatt.learn.embeddings import StackedRows
 
 Array = Any  # an array of whichever library the rows are in
 Host = np.ndarray[Any, Any]
@@ -54,7 +55,7 @@ def on_gpu(X: Array) -> bool:
 
 
 class RowReader:
-    """Rows of X, by number, widened; X may be a memory map, or anything with `shape`, `dtype` and `gather_rows`.
+    """Rows of X, by number, widened; X may be a memory map, or the rows of an Arrow file.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class RowReader:
 
     def __init__(self, X: Array, present: Host | None = None) -> None:
         self.X = X = X.detach() if hasattr(X, "detach") else X  # torch would keep every step to differentiate it
-        self.own = hasattr(X, "gather_rows")
+        self.own = isinstance(X, StackedRows)
         self.xp: Any = array_namespace(np.empty(0) if self.own else X)
         self.device = None if self.own else device(X)
         self.gpu = not self.own and on_gpu(X)

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inputs, spooled
 from rosenblatt.formats.errors import FileError
-from rosenblatt.formats.reading import Reading, in_bytes, make_reading
+from rosenblatt.formats.reading import Reading, make_reading
 from rosenblatt.formats.table_layout import find_label_column
 from rosenblatt.scale.checkpoints import Checkpoint
+from rosenblatt.scale.fit_from_files import memory_limit
 from rosenblatt.scale.large_tables import TableJob, fit_large_table, fits_in_memory, settings_of
 from rosenblatt.scale.sharded_source import checked_shards, groups_of, in_shards, is_arrays, is_collection, make_engine
 from rosenblatt.scale.sharded_tables import fit_sharded_table
@@ -29,7 +30,6 @@ from rosenblatt.tables.results import concluded
 from rosenblatt.tables.targets import ClassTarget, NumberTarget, Target
 
 Array = np.ndarray[Any, Any]
-LEAST_MEMORY = 160_000_000
 
 
 def is_table_source(source: Any, settings: dict[str, Any]) -> bool:
@@ -86,9 +86,7 @@ def fit_table(
     **settings
         How to read: see `Reading`.
     """
-    limit = in_bytes("1GB" if memory is None else memory)
-    if limit < LEAST_MEMORY:
-        raise ValueError(f"memory must be at least {LEAST_MEMORY // 1_000_000}MB, got {memory!r}.")
+    limit = memory_limit("1GB" if memory is None else memory)
     if checkpoint is not None:
         _refuse_another_search(estimator)
     point = Checkpoint.at(checkpoint, resume)

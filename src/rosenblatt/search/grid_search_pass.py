@@ -136,7 +136,7 @@ class SharedPass:
         """Give a setting its machine in each fold that has every class; settings that a fit would refuse get none."""
         plan, data = plan_of(model), self.data
         try:
-            plan.scheme(data.classes, False)
+            planes = plan.scheme(data.classes, False).planes(data.classes)
             for fold, (rows, codes, complete) in enumerate(self.learned):
                 weights = data.weights[rows] if data.weights.size else None
                 shares = class_weights(model.class_weight, self.classes, codes, weights)
@@ -146,7 +146,7 @@ class SharedPass:
                 if (
                     not complete
                     or not 0 < heaviest <= HEAVIEST
-                    or not (isinstance(plan, OnlinePlan) or plan.visits_rows(stored))
+                    or not (isinstance(plan, OnlinePlan) or plan.visits_rows(stored * planes))
                 ):
                     continue
                 rule = plan if isinstance(plan, ObjectivePlan) else _encoded(plan, _bias(plan, data, rows))
