@@ -48,7 +48,8 @@ html_show_search_summary = False  # it would fetch every page that was found, wh
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_sidebars = {page: [] for page in ("index", "tour", "lectures", "inside")}  # they have no pages below them
+# They have no pages below them.
+html_sidebars = {page: [] for page in ("index", "quickstart", "tour", "lectures", "inside")}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_toc_level": 2,
