@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.plain  ## train on scikit-learn's digits and print the report
+demo: $(VENV)/.demo  ## learn handwritten digits, prove that they are separated, draw what was learned
 	@NUMBA_CACHE_DIR=$(VENV)/cache PYTHONPYCACHEPREFIX=$(VENV)/cache $(BIN)/python examples/demo.py
 
 test: $(VENV)/.test  ## run the tests, one case of everything, and every example in the docstrings
@@ -61,7 +61,7 @@ bench: $(VENV)/.bench  ## measure against peers (data sets from the folder ROSEN
 
 clean:  ## remove caches and build outputs (.venv stays)
 	find src tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
-	rm -rf build dist docs/_build docs/gallery docs/reference/api htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist demo.png docs/_build docs/gallery docs/reference/api htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 # The total that coverage compares with its limit mixes lines and branches; the branches alone must reach it too.
 define BRANCHES
@@ -82,23 +82,25 @@ $(BIN)/python:
 	@echo "Making $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
-# A stamp stands for one set of extras; the larger sets contain the plain package.
-$(VENV)/.plain: $(PACKAGE) | $(BIN)/python
-	@echo "Installing rosenblatt into $(VENV) ..."
-	@$(INSTALL) --no-cache-dir -e .
+# A stamp stands for one set of extras; the larger sets contain that of the demo. Only the demo's install shows every
+# package, because who runs it first waits for it.
+$(VENV)/.demo: $(PACKAGE) | $(BIN)/python
+	@echo "Installing rosenblatt and matplotlib into $(VENV), which takes a minute or two ..."
+	@$(subst --quiet,,$(INSTALL)) --no-cache-dir -e ".[plot]" | sed -u -n -e 's/^Downloading \([^-]*\)-.*(\(.*\))$$/  \1, \2/p' -e '/^Success/d'
+	@$(BIN)/python -c 'import matplotlib, rosenblatt'
 	@touch $@
 
 $(VENV)/.test: $(PACKAGE) | $(BIN)/python
 	@echo "Installing rosenblatt and its test tools into $(VENV) ..."
 	@$(INSTALL) -e ".[test]"
-	@touch $(VENV)/.plain $@
+	@touch $(VENV)/.demo $@
 
 $(VENV)/.docs: $(PACKAGE) | $(BIN)/python
 	@echo "Installing rosenblatt and the tools of its book into $(VENV) ..."
 	@$(INSTALL) -e ".[docs]"
-	@touch $(VENV)/.plain $@
+	@touch $(VENV)/.demo $@
 
 $(VENV)/.bench: $(PACKAGE) | $(BIN)/python
 	@echo "Installing rosenblatt and its peers into $(VENV) ..."
-	@$(INSTALL) -e ".[bench]"
-	@touch $(VENV)/.plain $@
+	@$(INSTALL) -e ".[plot,bench]"
+	@touch $(VENV)/.demo $@

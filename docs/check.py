@@ -1,7 +1,8 @@
 """Checks the pages that make docs built: python docs/check.py [folder]
 
 Links and anchors lead somewhere, no TeX is left, and in chromium, opened from disk, no page asks another host for
-anything or has an error in a script, and none is wider than a phone.
+anything or has an error in a script, none is wider than a phone, and no code is cut on a screen of 1400 pixels. The
+search finds the quick start by what a beginner would ask, with an excerpt.
 """
 
 import os
@@ -22,6 +23,8 @@ FLAGS = [
     "--disable-sync",
 ]
 PHONE = {"width": 390, "height": 844}
+SCREEN = {"width": 1400, "height": 1000}
+CUT = "[...document.querySelectorAll('.bd-article pre')].filter((pre) => pre.scrollWidth > pre.clientWidth + 1).length"
 
 
 class Page(HTMLParser):
@@ -93,9 +96,14 @@ def complaints(folder: Path, pages: list[Path], chromium: str) -> list[str]:
             width = tab.evaluate("document.documentElement.scrollWidth")
             if width > PHONE["width"]:
                 found.append(f"{page}: {width} pixels wide on a phone of {PHONE['width']}")
+            tab.set_viewport_size(SCREEN)
+            if cut := tab.evaluate(CUT):
+                found.append(f"{page}: {cut} blocks of code are cut on a screen of {SCREEN['width']} pixels")
+            tab.set_viewport_size(PHONE)
         here[0] = "search"
-        tab.goto((folder / "search.html").as_uri() + "?q=perceptron")
-        tab.locator("#search-results li a").first.wait_for(timeout=30_000)
+        for asked in ("quick start", "install", "first steps"):
+            tab.goto((folder / "search.html").as_uri() + f"?q={asked}")
+            tab.locator("#search-results li", has_text="Quick start").locator(".search-excerpt").first.wait_for()
         browser.close()
     return found
 

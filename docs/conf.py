@@ -18,10 +18,13 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
     "mathml",  # ours, in _ext
     "docstrings",  # ours too: numpydoc's sections
     "commands",
+    "crosslinks",
+    "excerpts",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_ext", "_templates"]
@@ -42,13 +45,15 @@ add_module_names = False
 html_theme = "pydata_sphinx_theme"
 html_title = "rosenblatt"
 html_static_path = ["_static"]
-html_css_files = ["book.css"]
+html_css_files = ["book.css", "playground.css"]
+html_js_files = [(name, {"defer": "defer"}) for name in ("playground.js", "copy.js")]
 html_math_renderer = "mathml"
-html_show_search_summary = False  # it would fetch every page that was found, which file:// forbids
+html_show_search_summary = False  # it would fetch every page that was found: _ext/excerpts.py has their words
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_sidebars = {page: [] for page in ("index", "tour", "lectures", "inside")}  # they have no pages below them
+# They have no pages below them.
+html_sidebars = {page: [] for page in ("index", "quickstart", "tour", "lectures", "inside")}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "show_toc_level": 2,
@@ -70,7 +75,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "write_computation_times": False,
     "show_signature": False,
-    "notebook_extensions": set(),
-    "within_subsection_order": "FileNameSortKey",
+    "capture_repr": (),
+    "within_subsection_order": "gallery_order.InOrder",
     "matplotlib_animations": False,
 }

@@ -1,4 +1,4 @@
-"""rosenblatt: perceptron learning made fast, proven and visible.
+"""rosenblatt: fast linear classifiers that prove when your data are separable.
 
 The stub next to this file lists the public names, each with its module. A name is imported when it is first used, so
 that `import rosenblatt` loads neither scikit-learn nor numba.

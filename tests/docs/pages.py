@@ -25,7 +25,7 @@ FENCE = re.compile(
     r"|^<!-- setup\n(?P<hidden>.*?)-->",
     re.DOTALL | re.MULTILINE,
 )
-SECONDS = re.compile(r"in [\d.e-]+ s\b")
+SECONDS = re.compile(r"\b(in|passes,) [\d.e-]+ s\b")  # "in 0.02 s", "10 passes, 0.3 s"
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,6 @@ def execute(command: str) -> tuple[int, str]:
 
 def same(output: str, shown: str, where: str) -> None:
     """The output is what the page shows, apart from seconds, white space and what an ellipsis stands for."""
-    output, shown = (SECONDS.sub("in … s", text).strip() for text in (output, shown))
+    output, shown = (SECONDS.sub(r"\1 … s", text).strip() for text in (output, shown))
     if not doctest.OutputChecker().check_output(shown + "\n", output + "\n", FLAGS):
         raise AssertionError(f"{where}: the page shows\n{shown}\n\nand the code prints\n{output}")

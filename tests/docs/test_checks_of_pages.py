@@ -56,11 +56,12 @@ def test_what_goes_wrong_in_a_browser_is_found(check, tmp_path):
         "script": "<script>nothing.at.all</script>",
         "request": '<img src="http://127.0.0.1:9/picture.png">',
         "wide": '<div style="width: 900px">wide</div>',
-        "search": '<ul id="search-results"><li><a href="good.html">good</a></li></ul>',
+        "cut": '<div class="bd-article"><pre style="overflow: auto">' + "x" * 400 + "</pre></div>",
+        "search": '<ul id="search-results"><li>Quick start<p class="search-excerpt">good</p></li></ul>',
     }
     pages = written(check, tmp_path, **bodies)
     found = "\n".join(check.complaints(tmp_path, list(pages), CHROMIUM))
-    assert all(f"{name}.html" in found for name in ("script", "request", "wide"))
+    assert all(f"{name}.html" in found for name in ("script", "request", "wide", "cut"))
     assert "good.html" not in found
 
 

@@ -1,6 +1,8 @@
 """The reference has every public name once, each with an example, and learners and bounds with their paper."""
 
+import inspect
 import re
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -36,6 +38,50 @@ def test_every_public_name_has_an_example_of_its_own(name):
 )
 def test_every_learner_names_its_paper(name):
     assert re.search(r"^ *References\n *-+\n.*\b(19|20)\d\d\b", getattr(rosenblatt, name).__doc__, re.M | re.S)
+
+
+def entries(text, heading):
+    """The entries of a section of a docstring, each with whether a description is below it."""
+    lines = inspect.cleandoc(text or "").splitlines()
+    if heading not in lines:
+        return {}
+    found, entry = {}, ""
+    for line, below in pairwise([*lines[lines.index(heading) + 2 :], ""]):
+        if below.startswith("---"):
+            break
+        if line and not line.startswith(" "):
+            entry, found[line] = line, False
+        elif line.strip():
+            found[entry] = True
+    return found
+
+
+def documented(name):
+    """A public name and its own methods and properties, with their docstrings."""
+    public = attrgetter(name)(rosenblatt)
+    yield name, public.__doc__
+    for member in dir(public) if isinstance(public, type) else ():
+        it = inspect.getattr_static(public, member)
+        it = getattr(it, "fget", None) or getattr(public, member)
+        if not member.startswith("_") and (getattr(it, "__module__", None) or "").startswith("rosenblatt"):
+            yield f"{name}.{member}", it.__doc__
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_and_attribute_is_described(name):
+    bare = [
+        f"{where}: {entry}"
+        for where, text in documented(name)
+        for heading in ("Parameters", "Attributes")
+        for entry, described in entries(text, heading).items()
+        if not described
+    ]
+    assert bare == []
+
+
+def test_an_entry_without_a_description_is_found():
+    text = "A function.\n\nParameters\n----------\nX : array\n    Rows.\ny : array\n\nReturns\n-------\nfloat\n"
+    assert entries(text, "Parameters") == {"X : array": True, "y : array": False}
 
 
 @pytest.mark.parametrize(

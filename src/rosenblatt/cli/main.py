@@ -45,7 +45,7 @@ Examples:\n
   rosenblatt train 'part-*.svm' --workers 4 -o model
 """
 app = typer.Typer(
-    help="Perceptron learning made fast, proven and visible.",
+    help="Fast linear classifiers that prove when your data are separable.",
     epilog=EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -20,7 +20,9 @@ class FileError(ValueError):
     what : str
         What was expected and what was found.
     path : path, optional
+        The file.
     line : int, optional
+        The line of the error, counted from 1.
     column : int or str, optional
         The position of the error, counted from 1; a column may also be a name.
 

@@ -99,12 +99,15 @@ class KernelPerceptron(KernelClassifier):
         x·x′; (γ x·x′ + coef0)^degree; exp(−γ‖x − x′‖²); or a function of two matrices of rows that returns the
         matrix of their kernels.
     degree : float, default=3
+        The degree of the polynomial kernel.
     gamma : {"scale", "auto"} or float, default="scale"
         "scale" is 1/(d·Var(X)), "auto" 1/d.
     coef0 : float, default=0.0
+        The constant of the polynomial kernel.
     keep : {"last", "average", "vote"}, default="last"
         Which β is the model: the last; the average over all visits; or all of them, voting.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
+        How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
     budget : int, default=None
         The most support rows of each plane; None: as many as it takes. A budget needs keep="last".
     budget_rule : {"projectron++", "forgetron"}, default="projectron++"
@@ -113,9 +116,11 @@ class KernelPerceptron(KernelClassifier):
     eta : float, default=0.1
         Of Projectron++: rows whose squared distance to the support's span is at most this are projected too.
     fit_intercept : bool, default=False
+        Whether there is a bias b; if not, planes go through the origin.
     bias_step : {"unit", "radius"} or float, default="unit"
         With `fit_intercept`, b += y·c², c² = 1, max K(x, x) or a number: the kernel is K(x, x′) + c².
     order : {"shuffle", "cyclic", "random"} or sequence of rows, default="shuffle"
+        The order in which an epoch visits its rows: see `Perceptron`.
     max_epochs : int, default=None
         None: until 2·10⁹ kernel values, 1,000 epochs at most, 10 at least (for a vote 10).
     cache_size : float, default=200
@@ -136,7 +141,9 @@ class KernelPerceptron(KernelClassifier):
         one-vs-one (K(K − 1)/2, S), with 0 where a row made no mistake with that plane. Of a vote, β of the last
         iterate.
     intercept_ : ndarray of shape (planes,)
+        The bias of each plane.
     classes_ : ndarray
+        The classes, sorted.
     n_iter_ : int
         Epochs that were run.
     report_ : Report
@@ -237,10 +244,13 @@ class KernelSVM(KernelClassifier):
     Parameters
     ----------
     C : float, default=1.0
+        The weight of the training errors; the smaller, the stronger the penalty.
     kernel, degree, gamma, coef0
         As in `KernelPerceptron`.
     fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
     multiclass : {"ovr", "ovo"}, default="ovr"
+        How more than two classes are learned: one-vs-rest or one-vs-one.
     tol : float, default=1e-4
         The relative duality gap to reach, in every plane.
     max_epochs : int, default=None
@@ -249,7 +259,9 @@ class KernelSVM(KernelClassifier):
         Megabytes for rows of the kernel matrix: all of it if it fits (5,000 rows in 200), else as many of its rows as
         fit, two at least; the others are computed again when they are needed.
     class_weight : dict, "balanced" or None, default=None
+        The weight of each class's rows; "balanced" gives all classes the same total weight.
     random_state : int, RandomState or None, default=None
+        Not used: the ascent draws nothing.
 
     Attributes
     ----------
@@ -261,7 +273,9 @@ class KernelSVM(KernelClassifier):
         y·α of each: (1, S) for two classes, as in scikit-learn's SVC; for K classes one row per plane, (K, S), and for
         one-vs-one (K(K − 1)/2, S), with 0 where a row is no support of that plane.
     intercept_ : ndarray of shape (planes,)
+        The bias of each plane.
     classes_ : ndarray
+        The classes, sorted.
     n_iter_ : int
         Epochs that were run, here rounds of the ascent.
     report_ : Report

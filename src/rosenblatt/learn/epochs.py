@@ -36,6 +36,7 @@ class EpochRecord:
     loss : float
         Mean loss during the pass, each row's taken before its update.
     seconds : float
+        How long the pass took.
     converged : bool
         Whether the solver was done: the last iterate is known to classify every row correctly, the objective is within
         its tolerance, or patience ran out; `Report.outcome` says which.

@@ -43,6 +43,7 @@ class Report:
     gap : float or None
         Duality gap, for dual methods.
     seconds : float
+        How long the fit took.
     rows : int
         Training rows that took part.
     witness : Separability or None

@@ -12,6 +12,7 @@ class Sharding:
     Attributes
     ----------
     mixing : {"uniform", "mistakes"}
+        How the weights of the shards were averaged.
     rows : tuple of int
         The number of rows of each shard.
     mistakes : tuple of tuple of int

@@ -28,6 +28,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     model : fitted estimator of rosenblatt with `coef_`
         One-vs-one and voted models, multilabel models, and the Mark I are refused.
     path : path
+        The file to write.
 
     Examples
     --------

@@ -39,6 +39,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model : estimator of rosenblatt
         A model that holds a function, such as a callable `learning_rate`, is refused.
     path : path
+        The file to write.
 
     Raises
     ------
@@ -97,6 +98,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : path
+        The model file.
 
     Returns
     -------

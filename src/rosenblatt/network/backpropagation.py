@@ -74,10 +74,12 @@ class Layer:
     Parameters
     ----------
     units : int
+        The number of outputs.
     activation : {"relu", "logistic", "tanh", "identity", "log-square", "sign", "heaviside"}, default="relu"
         F(s); "log-square" is log(s² + 1). "sign" is 1 for s > 0, else −1, and "heaviside" 1 for s > 0, else 0: units
         to compute with (`forward`), not to train, because their slope is 0.
     bias : bool, default=True
+        Whether the units have biases.
     nonnegative : bool, default=False
         Keep the weights (not the biases) at 0 or above.
     gain_control : bool, default=False
@@ -121,6 +123,7 @@ class Layer:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            The inputs of the layer, one row each.
         coef : array-like of shape (d, units)
             W, as in `MultilayerPerceptron.coefs_`.
         intercept : float or array-like of shape (units,), default=0.0

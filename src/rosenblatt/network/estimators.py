@@ -73,19 +73,25 @@ class MultilayerPerceptron(EpochClassifier):
     activation : {"relu", "logistic", "tanh", "identity", "log-square"}, default="relu"
         Units of "sign" or "heaviside" are refused: see `Layer`.
     loss : {"cross-entropy", "squared"}, default="cross-entropy"
+        The loss of the last layer: log loss of a softmax, or squared error.
     solver : {"adam", "sgd"}, default="adam"
         "sgd" has momentum.
     alpha : float, default=0.0
+        The weight of the penalty ½‖W‖²; 0 means none.
     learning_rate_init : float, default=0.001
+        The step size at the start.
     momentum : float, default=0.9
+        The momentum of "sgd".
     beta_1, beta_2, epsilon : float, default=0.9, 0.999, 1e-8
         Parameters of Adam.
     batch_size : int, default=200
+        Rows per step.
     order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
         The order in which rows fill the batches: see `Perceptron`.
     max_epochs : int, default=None
         None: 2·10⁹ stored values or 2,000 epochs (10,000 steps where that is more), whichever comes first, at least 10.
     tol : float, default=1e-5
+        The fall of the loss, relative to it, that counts as progress.
     n_iter_no_change : int or None, default=None
         Stop when the loss did not fall by `tol` of itself within this many epochs (with `early_stopping`: the score did
         not rise). None: 10 epochs, or 100 steps where that is more. It also stops when the loss is 1/50 of that
@@ -93,12 +99,15 @@ class MultilayerPerceptron(EpochClassifier):
     early_stopping : bool, default=False
         Score each epoch on held-out rows, and return the best epoch's model.
     validation_fraction : float, default=0.1
+        The share of rows held out for early stopping.
     scoring : str or callable, optional
         The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     record_errors : bool, default=False
         Count the training errors after each epoch (one more pass).
     class_weight : dict, "balanced" or None, default=None
+        The weight of each class's rows; "balanced" gives all classes the same total weight.
     random_state : int, RandomState or None, default=None
+        Seeds the first weights, the order of rows and the choice of held-out rows.
 
     Attributes
     ----------
@@ -107,7 +116,9 @@ class MultilayerPerceptron(EpochClassifier):
     intercepts_ : list of ndarray
         b of each layer; empty where a layer has none.
     classes_ : ndarray
+        The classes, sorted.
     loss_ : float
+        The mean loss over the epoch that is the model.
     n_iter_ : int
         Epochs that were run.
     report_ : NetworkReport
@@ -239,6 +250,7 @@ class MultilayerPerceptron(EpochClassifier):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows whose probabilities are wanted.
 
         Returns
         -------

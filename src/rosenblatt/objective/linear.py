@@ -132,7 +132,9 @@ class LinearClassifier(ObjectiveLearner, OnlineClassifier):
         classes ln Σ e^f_k − f_y; "exponential" e^−m; "modified_huber" the squared hinge, straight below m = −1.
         ("zero_one" can be evaluated, with `rosenblatt.losses`, but not minimised.)
     penalty : {"l2", "l1", "elasticnet"} or None, default="l2"
+        The penalty on the weights: ½‖w‖², ‖w‖₁, a mixture of both, or none.
     alpha : float, default=1e-4
+        The weight of the penalty.
     l1_ratio : float, default=0.15
         ρ, for the elastic net.
     learning_rate : float, "optimal", "1/t", "1/sqrt(t)" or callable, default="optimal"
@@ -254,6 +256,7 @@ warm_start, random_state
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows whose probabilities are wanted.
 
         Returns
         -------
@@ -280,6 +283,7 @@ warm_start, random_state
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows whose probabilities are wanted.
 
         Returns
         -------
@@ -305,6 +309,7 @@ class LinearRegressor(ObjectiveLearner, OnlineRegressor):
     epsilon : float, default=0.1
         ε of the Huber and the epsilon-insensitive loss.
     solver : {"auto", "stochastic", "batch", "gradient", "minibatch", "minibatch+lbfgs"}, default="auto"
+        How the objective is minimised: see `LinearClassifier`.
     penalty, alpha, l1_ratio, learning_rate, tol, fit_intercept, order, max_epochs, early_stopping, \
 validation_fraction, scoring, n_iter_no_change, warm_start, random_state
         As in `LinearClassifier`; held-out rows are scored by R².
@@ -312,7 +317,9 @@ validation_fraction, scoring, n_iter_no_change, warm_start, random_state
     Attributes
     ----------
     coef_ : ndarray of shape (d,)
+        The weights, one per feature.
     intercept_ : ndarray of shape (1,)
+        The bias.
     n_iter_ : int
         Epochs that were run.
     report_ : Report

@@ -76,6 +76,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
     tol : float, default=1e-6
         The gap between margin and upper bound, relative to the bound.
 
@@ -84,7 +85,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
     coef_ : ndarray of shape (1, d) or (K, d)
         In double precision. y·f is about 1 on the nearest rows.
     intercept_ : ndarray
+        The bias of each plane.
     classes_ : ndarray
+        The classes, sorted.
     support_ : ndarray of shape (S,)
         The rows that w is made of, ascending: the nearest ones, or for the squared hinge those with y·f < 1.
     dual_coef_ : ndarray of shape (1, S) or (K, S)
@@ -134,7 +137,9 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The training rows.
         y : array-like of shape (n,)
+            The labels of the rows.
         sample_weight : array-like of shape (n,), optional
             A row of weight 0 is absent. Other weights matter only where rows cannot be separated.
 
@@ -293,6 +298,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows to score.
 
         Returns
         -------
@@ -309,6 +315,7 @@ class MaxMargin(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows to predict.
 
         Returns
         -------

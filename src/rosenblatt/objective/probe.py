@@ -119,6 +119,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         Passes over the rows for each fit; by default three, and more where rows are few. The step size falls to 0 over
         them.
     class_weight : mapping, "balanced" or None, default=None
+        The weight of each class's rows; "balanced" gives all classes the same total weight.
     random_state : int, RandomState or None, default=None
         Seeds the choice of held-out rows and the order of the others.
 
@@ -127,7 +128,9 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     coef_ : ndarray of shape (1, d) for two classes, or (K, d)
         Weights of the features as given, so that scores are `X @ coef_.T + intercept_`.
     intercept_ : ndarray of shape (1,) or (K,)
+        The bias of each plane.
     classes_ : ndarray of shape (K,)
+        The classes, sorted.
     alpha_ : float
         The penalty that was chosen.
     calibration_ : Calibration
@@ -135,6 +138,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
     report_ : ProbeReport
         The accuracy on held-out rows, that of every penalty, and more; `print` it.
     n_features_in_ : int
+        The number of features of the training rows.
 
     References
     ----------
@@ -198,7 +202,9 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
             column of lists of fixed size. Torch and CuPy arrays stay on their device if scikit-learn's
             `array_api_dispatch` is on.
         y : array-like of shape (n,), or an indicator of labels of shape (n, K)
+            The labels of the rows.
         sample_weight : array-like of shape (n,), optional
+            The weights of the rows; by default 1.
 
         Returns
         -------
@@ -332,6 +338,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : as in `fit`
+            The rows to score.
 
         Returns
         -------
@@ -345,6 +352,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : as in `fit`
+            The rows to predict.
 
         Returns
         -------
@@ -359,6 +367,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : as in `fit`
+            The rows whose probabilities are wanted.
 
         Returns
         -------
@@ -382,8 +391,11 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : as in `fit`
+            The rows to score.
         y : array-like of shape (n,), or an indicator of labels
+            The labels to compare with.
         sample_weight : array-like of shape (n,), optional
+            The weights of the rows; by default 1.
 
         Returns
         -------

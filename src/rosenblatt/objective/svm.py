@@ -38,19 +38,26 @@ class LinearSVM(OnlineClassifier):
     Parameters
     ----------
     C : float, default=1.0
+        The weight of the training errors; the smaller, the stronger the penalty.
     loss : {"hinge", "squared_hinge"}, default="hinge"
+        The loss of a row: ξ or ξ².
     multiclass : {"ovr", "crammer_singer"}, default="ovr"
         For more than two classes: each against the rest, all in one pass; or together (hinge only),
         ½‖W‖² + C Σ s_i max_k(f_k + [k ≠ y] − f_y).
     fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
     intercept_scaling : float, default=1.0
         B; the larger, the less the intercept is penalised, and the slower the ascent.
     tol : float, default=1e-3
+        The relative duality gap to reach.
     shrinking : bool, default=True
         Leave out rows whose dual variables seem final, until the gap of the others is closed.
     max_epochs : int, default=None
+        The maximum number of passes of the dual ascent.
     class_weight : dict, "balanced" or None, default=None
+        The weight of each class's rows; "balanced" gives all classes the same total weight.
     random_state : int, RandomState or None, default=None
+        Seeds the order in which rows are visited.
 
     Attributes
     ----------
@@ -134,7 +141,9 @@ class LinearSVM(OnlineClassifier):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The training rows.
         y : array-like of shape (n,), or an indicator of labels of shape (n, K)
+            The labels of the rows.
         sample_weight : array-like of shape (n,), optional
             A row of weight s has the penalty s·C.
 
@@ -167,6 +176,7 @@ class Pegasos(ObjectiveLearner, OnlineClassifier):
     batch_size : int, default=1
         k. The last batch of an epoch may be smaller.
     project : bool, default=False
+        Whether w is shortened to 1/√λ after each step.
     tol, fit_intercept, order, max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, \
 class_weight, warm_start, random_state
         As in `LinearClassifier`, with the stochastic solver.

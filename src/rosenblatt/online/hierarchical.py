@@ -51,10 +51,13 @@ class HierarchicalPerceptron(EpochClassifier):
         None or a name that has no parent for those below the root; a class may be an inner node too. None: names with
         dots, such as `comp.sys.mac`, define the tree if all classes have them; otherwise the tree is flat.
     fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
     bias_step : "unit" or float, default="unit"
         c²: the bias counts as a feature of value c.
     order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
+        The order in which an epoch visits its rows: see `Perceptron`.
     keep : {"last", "average"}, default="last"
+        Which weights are the model: the last, or the average over all visits.
     max_epochs, early_stopping, validation_fraction, scoring, n_iter_no_change, record_errors, class_weight, \
 random_state
         As in `Perceptron`.
@@ -64,7 +67,9 @@ random_state
     coef_ : ndarray of shape (1, d) or (K, d)
         The sum of each class's path.
     intercept_ : ndarray
+        The bias of each plane.
     classes_ : ndarray
+        The classes, sorted.
     distances_ : ndarray of shape (K, K)
         Tree edges between classes.
     n_iter_ : int
@@ -145,9 +150,11 @@ random_state
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows to predict.
         y : array-like of shape (n,)
             Classes seen in `fit`.
         sample_weight : array-like of shape (n,), optional
+            The weights of the rows; by default 1.
 
         Returns
         -------

@@ -58,16 +58,19 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_connections : int, default=20
         Inputs per unit; all inputs if there are fewer.
     inhibitory : float, default=0.5
+        The probability that a connection has weight −1.
     threshold : float, "drawn" or "median", default="drawn"
         "drawn": each unit's sum at a row of `fit` drawn at random, so that units with the same wiring differ.
         "median": the (lower) median of the unit's sum over the rows of `fit`, so that it is active on half of them.
     random_state : int, RandomState or None, default=None
+        Seeds the wiring and the drawn thresholds.
 
     Attributes
     ----------
     wiring_ : CSC matrix of shape (d, n_units)
         −1, 0 and +1.
     thresholds_ : ndarray of shape (n_units,)
+        The threshold of each unit.
 
     References
     ----------
@@ -116,7 +119,9 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The training rows.
         y : ignored
+            Not used; present as scikit-learn's transformers have it.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows when thresholds are drawn or medians are taken.
 
@@ -149,6 +154,7 @@ class RandomWiring(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows to encode.
 
         Returns
         -------

@@ -38,7 +38,9 @@ class PassiveAggressive(OnlineClassifier):
     C : float, default=1.0
         The largest step (PA-I); smaller values give smaller steps (PA-II).
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
+        "PA" takes the whole step that the margin needs, "PA-I" at most `C`, "PA-II" a smaller one for smaller `C`.
     keep : {"last", "average"}, default="last"
+        Which weights are the model: the last, or the average over all visits.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
     bias_step : {"unit", "radius"} or float, default="unit"
@@ -127,10 +129,13 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     Parameters
     ----------
     C : float, default=1.0
+        The largest step (PA-I); smaller values give smaller steps (PA-II).
     epsilon : float, default=0.1
         Half the width of the tube within which the loss is 0.
     variant : {"PA", "PA-I", "PA-II"}, default="PA-I"
+        "PA" takes the whole step that the margin needs, "PA-I" at most `C`, "PA-II" a smaller one for smaller `C`.
     keep : {"last", "average"}, default="last"
+        Which weights are the model: the last, or the average over all visits.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
     bias_step : {"unit", "radius"} or float, default="unit"
@@ -158,7 +163,9 @@ class PassiveAggressiveRegressor(OnlineRegressor):
     Attributes
     ----------
     coef_ : ndarray of shape (d,)
+        The weights, one per feature.
     intercept_ : ndarray of shape (1,)
+        The bias.
     n_iter_, report_
         As in `Perceptron`.
 

@@ -35,6 +35,7 @@ class Perceptron(OnlineClassifier):
     learning_rate : float, "1/t", "1/sqrt(t)", "line-search" or callable, default=1.0
         η; t counts updates. "line-search" is for batch updates. A callable gets the number of the epoch, from 1.
     fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
     bias_step : {"unit", "radius"} or float, default="unit"
         c²: the bias is learned as if it were a feature of value c. With "unit", rows of norm 1 (TF-IDF) get a bias
         feature as large as the row itself; `PassiveAggressive` has the accuracies with smaller steps.
@@ -63,22 +64,28 @@ class Perceptron(OnlineClassifier):
     early_stopping : bool, default=False
         Score each epoch on held-out rows, stop when the score does not rise, and return the best epoch's model.
     validation_fraction : float, default=0.1
+        The share of rows held out for early stopping.
     scoring : str or callable, optional
         The measure of held-out rows: a scorer of scikit-learn, or a function of (estimator, X, y). None: accuracy.
     n_iter_no_change : int, default=5
+        Epochs without a better held-out score before training stops.
     record_errors : bool, default=False
         Count the training errors after each epoch (one more pass).
     class_weight : dict, "balanced" or None, default=None
+        The weight of each class's rows; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
         Start `fit` from the last iterate of the previous fit.
     random_state : int, RandomState or None, default=None
+        Seeds whatever is drawn.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, d) or (K, d)
         K(K−1)/2 rows for "ovo". Absent with keep="vote".
     intercept_ : ndarray
+        The bias of each plane.
     classes_ : ndarray
+        The classes, sorted.
     n_iter_ : int
         Epochs that were run.
     report_ : Report
@@ -342,6 +349,7 @@ class VotedPerceptron(Perceptron):
     classes_, n_iter_, report_
         As in `Perceptron`; there is no `coef_`.
     vectors_, intercepts_ : every w and b, the start first
+        One plane per run of visits without an update.
     votes_ : ndarray
         How many visits each survived.
 

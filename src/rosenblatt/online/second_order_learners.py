@@ -115,6 +115,7 @@ class SecondOrderPerceptron(OnlineClassifier):
     Parameters
     ----------
     a : float, default=1.0
+        The diagonal of A at the start; the larger, the closer to a plain perceptron.
     covariance : {"diagonal", "full"}, default="diagonal"
         "diagonal" stores only the diagonal of A.
     fit_intercept : bool, default=True

@@ -92,8 +92,11 @@ def hulls(X: Any, y: Any, *, ax: Any = None) -> HullsDisplay:
     Parameters
     ----------
     X : array-like of shape (n, 2)
+        The rows to draw, with two features.
     y : array-like of shape (n,)
+        Their labels.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -106,12 +106,16 @@ def regions(model: Any, X: Any, y: Any, *, slack: bool = False, ax: Any = None) 
     Parameters
     ----------
     model : fitted classifier
+        The model whose regions are drawn.
     X : array-like of shape (n, 2)
+        The rows to draw, with two features.
     y : array-like of shape (n,)
+        Their labels.
     slack : bool, default=False
         Instead of the margin, draw the lines y·f = 1 of the soft margin and the slack of each row that falls short
         of its line; for one plane between two classes.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -43,7 +43,9 @@ def epochs(report: Any, *, ax: Any = None) -> EpochsDisplay:
     Parameters
     ----------
     report : Report, or a fitted estimator that has one
+        The fit whose epochs are drawn.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -53,10 +53,12 @@ def search(search: Any, name: str | None = None, *, ax: Any = None) -> SearchDis
     Parameters
     ----------
     search : fitted `GridSearchCV`, of rosenblatt or scikit-learn
+        The search whose scores are drawn.
     name : str, optional
         A parameter of the grid with numbers; by default the one with the most different numbers. "max_epochs" gives
         the score against passes, which rosenblatt's search reads off one run.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -52,10 +52,13 @@ def logistic(model: Any = None, X: Any = None, y: Any = None, *, scores: Any = N
     Parameters
     ----------
     model : fitted classifier of two classes with a `decision_function`
+        The model whose scores are drawn.
     X, y : rows and labels
+        The rows to mark, with their labels.
     scores : array-like of shape (n,), optional
         The scores of the rows with labels `y`, of which the larger is positive; instead of `model` and `X`.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

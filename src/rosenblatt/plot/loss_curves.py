@@ -85,9 +85,11 @@ def losses(
     model : fitted classifier with a `decision_function`, optional
         Marks the margins of the rows `X` with labels `y`.
     X, y : rows and labels
+        The rows to mark, with their labels.
     scores : array-like of shape (n,) or (n, K), optional
         The scores of the rows with labels `y`, instead of `model` and `X`.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -67,6 +67,7 @@ def surface(
     Parameters
     ----------
     X : array-like of shape (n, 2)
+        The rows to draw, with two features.
     y : array-like of shape (n,)
         Labels of two classes; the larger is positive.
     loss : str, default="perceptron"
@@ -78,6 +79,7 @@ def surface(
     intercept : float, optional
         By default 0, or the last value of b in the run.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -67,12 +67,16 @@ def margins(model: Any = None, X: Any = None, y: Any = None, *, scores: Any = No
     Parameters
     ----------
     model : fitted classifier with a `decision_function`
+        The model whose margins are drawn.
     X : array-like or sparse matrix of shape (n, d)
+        The rows whose margins are wanted.
     y : array-like of shape (n,)
+        Their labels.
     scores : array-like of shape (n,) or (n, K), optional
         The scores of the rows, instead of `model` and `X`. The labels in `y`, in sorted order, belong to its columns,
         or are the negative and the positive class.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

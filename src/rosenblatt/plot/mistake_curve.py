@@ -46,7 +46,9 @@ def mistakes(trace: Any, *, ax: Any = None) -> MistakesDisplay:
     Parameters
     ----------
     trace : Trace
+        The run to draw, as `trace` recorded it.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

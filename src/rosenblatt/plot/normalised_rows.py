@@ -64,11 +64,13 @@ def normalised(X: Any, y: Any, *, model: Any = None, ax: Any = None) -> Normalis
     Parameters
     ----------
     X : array-like of shape (n, 2)
+        The rows to draw, with two features.
     y : array-like of shape (n,)
         Labels of two classes; the larger counts as +1, the other as −1.
     model : fitted classifier of two classes, without an intercept, optional
         Its plane is drawn too.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -27,7 +27,9 @@ class Lattice:
     Attributes
     ----------
     tokens : tuple of str
+        The tokens of the sentence.
     tags : tuple
+        The tags, in the order of the columns of the table.
     emissions : ndarray of shape (tokens, tags)
         The sum of the weights of a token's features.
     table : ndarray of shape (tokens, tags)
@@ -147,10 +149,13 @@ def lattice(
     Parameters
     ----------
     model : fitted SequencePerceptron
+        The model that tags the sentence.
     sentence : sequence of tokens
+        The sentence to tag.
     tags : sequence of tags, optional
         The gold tags.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -94,7 +94,9 @@ def run(trace: Any, *, ax: Any = None) -> RunDisplay:
     Parameters
     ----------
     trace : Trace
+        The run to draw, as `trace` recorded it.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

@@ -46,6 +46,7 @@ def words(model: Any, names: Any = None, *, label: Any = None, most: int = 10, a
     Parameters
     ----------
     model : fitted linear classifier
+        The model whose weights are drawn.
     names : sequence of str, optional
         The word of each column, as `vectorizer.get_feature_names_out()` gives them; by default the names that the
         model was fitted with, or the numbers of the columns.
@@ -54,6 +55,7 @@ def words(model: Any, names: Any = None, *, label: Any = None, most: int = 10, a
     most : int, default=10
         The most words for each sign.
     ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
 
     Returns
     -------

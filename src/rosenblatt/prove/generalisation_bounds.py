@@ -26,6 +26,7 @@ class GeneralisationBound:
     Attributes
     ----------
     name : str
+        The name of the bound.
     value : float
         The bound; it is vacuous if it is 1 or more.
     basis : str
@@ -133,7 +134,9 @@ def generalisation_bounds(
     Parameters
     ----------
     model : fitted linear classifier or WidestPlane
+        The plane that the bounds are about.
     X, y : the training rows
+        The rows that the model was fitted to, with their labels.
     held_out : pair (X, y), optional
         Rows that were not used in training. Their bound (Clopper and Pearson) is usually the tightest; the others are
         often vacuous, and say so.

@@ -150,7 +150,9 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
         of several, pass y == that class. Of a pipeline that ends in such a model the margins are those of the last
         step, on the rows that reach it.
     X : array-like or sparse matrix of shape (n, d)
+        The rows whose margins are wanted.
     y : array-like of shape (n,)
+        Their labels.
 
     Returns
     -------

@@ -26,6 +26,7 @@ class MistakeBound:
         "origin", without bias: (R/γ)². "unit", bias step 1: (1 + R²)(1 + b²)/γ². "radius", bias step R²: (2R/γ)². A
         number is the bias step c² of the model: (c² + R²)(1 + b²/c²)/γ².
     value : float
+        The most updates that can be made.
     radius : float
         R = max‖x‖.
     margin : float
@@ -155,6 +156,7 @@ class PAUMBounds:
     Attributes
     ----------
     updates : float
+        The most updates that can be made.
     margins : tuple of float
         One per class, in the order of `tau`.
 

@@ -198,6 +198,7 @@ def fit(
         A cluster whose workers learn from shards (extra `cluster`). They read the files themselves, from the same
         paths.
     mixing : {"uniform", "mistakes"}, default="uniform"
+        How the weights of the shards are averaged after each pass: all alike, or by their numbers of updates.
     memory : str or int, optional
         The memory that training may use in addition to the model, "256MB" by default, "1GB" for models of tables; on a
         cluster, the memory in which each worker may keep its shards between passes, half of its memory by default.

@@ -229,6 +229,7 @@ def predict(
     Parameters
     ----------
     model : fitted estimator of rosenblatt
+        The model to apply.
     source : path, pattern of paths, sequence of paths, or collection
         As for `fit`; a Dask array of rows needs no labels.
     output : path
@@ -279,6 +280,7 @@ def score(
     Parameters
     ----------
     model : fitted estimator of rosenblatt
+        The model to apply.
     source, n_jobs, client, memory, deadline, **settings
         As for `fit`.
 

@@ -102,7 +102,9 @@ class GridSearchCV(_GridSearchCV):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The training rows.
         y : array-like of shape (n,)
+            The labels of the rows.
         **params
             `sample_weight`, `groups` and others, passed on as in scikit-learn.
 

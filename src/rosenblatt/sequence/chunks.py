@@ -70,6 +70,7 @@ class SequenceScores:
     Attributes
     ----------
     tokens, right_tokens : int
+        The number of tokens, and of those whose tag is right.
     sentences, right_sentences : int
         A sentence is right if all of its tags are.
     chunks : ChunkCounts or None

@@ -87,12 +87,16 @@ class SequencePerceptron(OnlineLearner):
     order : {"shuffle", "cyclic", "random"} or sequence of sentences, default="shuffle"
         The order of visits: a fresh permutation each epoch, as given, with replacement, or these sentences.
     max_epochs : int, default=10
+        The maximum number of passes over the sentences.
     early_stopping : bool, default=False
         Hold out sentences, stop when their token accuracy has not improved for `n_iter_no_change` epochs, and return
         the best epoch.
     validation_fraction : float, default=0.1
+        The share of sentences held out for early stopping.
     n_iter_no_change : int, default=5
+        Epochs without a better held-out score before training stops.
     random_state : int, RandomState or None, default=None
+        Seeds the order of sentences and the choice of held-out ones.
 
     Attributes
     ----------
@@ -107,6 +111,7 @@ class SequencePerceptron(OnlineLearner):
     features_ : list of str or None
         The names of features; None for rows of an array.
     n_features_in_ : int
+        The number of features.
     n_iter_ : int
         Epochs that were run.
     report_ : Report
@@ -198,6 +203,7 @@ class SequencePerceptron(OnlineLearner):
         X : sequence of sentences, or array or CSR matrix of shape (tokens, d)
             A sentence is a sequence of tokens, each a list of strings or a dict of features.
         y : sequence of tag sequences, or tags of all tokens if X has rows
+            The tags of each sentence.
         lengths : array-like of shape (sentences,), optional
             If X has rows: the number of tokens of each sentence, in order. By default all rows are one sentence.
 

@@ -69,6 +69,7 @@ class Tagger(OnlineLearner):
     Parameters
     ----------
     max_epochs : int, default=5
+        The maximum number of passes over the sentences.
     sure_count : int, default=20
         A word gets its usual tag without scoring if it occurred at least this often in training …
     sure_share : float, default=0.97
@@ -143,6 +144,7 @@ class Tagger(OnlineLearner):
         X : sequence of sentences
             Each a sequence of words.
         y : sequence of tag sequences
+            The tags of each sentence.
 
         Returns
         -------

@@ -39,6 +39,7 @@ class EpochClassifier(OnlineClassifier):
         X : array-like or CSR matrix of shape (n, d)
             float32 and float64 are used as they are.
         y : array-like of shape (n,)
+            The labels of the rows.
         sample_weight : array-like of shape (n,), optional
             Weight 0 is as if the row were not there.
         X_val, y_val, sample_weight_val : array-like, optional

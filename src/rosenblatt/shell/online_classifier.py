@@ -43,6 +43,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         X : array-like or CSR matrix of shape (n, d)
             float32 and float64 are used as they are, without a copy.
         y : array-like of shape (n,), or an indicator of labels of shape (n, K)
+            The labels of the rows.
         sample_weight : array-like of shape (n,), optional
             A row of weight s gets ⌈s⌉ visits in a row, the last with the remaining fraction as its step. Weight 0 means
             that the row is absent. Weights that make an epoch repeat more visits than 100 per row, and more than
@@ -65,7 +66,9 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         Parameters
         ----------
         coef : array-like of shape (d,) or (K, d)
+            The weights, one per feature.
         intercept : float or array-like of shape (K,), default=0.0
+            The bias of each plane.
         classes : sequence, default=(-1, 1)
             Two classes for one row of coef, which is positive for the second; otherwise one class per row.
         **params
@@ -111,6 +114,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows to score.
 
         Returns
         -------
@@ -124,6 +128,7 @@ class OnlineClassifier(ClassifierMixin, OnlineLearner):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows to predict.
 
         Returns
         -------

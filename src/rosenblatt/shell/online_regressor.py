@@ -40,8 +40,11 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The training rows.
         y : array-like of shape (n,)
+            The targets of the rows.
         sample_weight, coef_init, intercept_init : array-like, optional
+            The weights of the rows, and the initial weights and bias; by default 1 and 0.
         X_val, y_val, sample_weight_val : array-like, optional
             With `early_stopping`: the rows to score each epoch on, in place of a part of X.
 
@@ -58,7 +61,9 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         Parameters
         ----------
         coef : array-like of shape (d,)
+            The weights, one per feature.
         intercept : float, default=0.0
+            The bias.
         **params
             Parameters of the estimator.
 
@@ -91,6 +96,7 @@ class OnlineRegressor(RegressorMixin, OnlineLearner):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n, d)
+            The rows to predict.
 
         Returns
         -------

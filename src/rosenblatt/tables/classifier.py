@@ -49,6 +49,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         For "auto": search for so long, rather than for a number of visits of values. It is not reproducible: with the
         same seed another run may try other settings and give another model.
     random_state : int, RandomState or None
+        Seeds the folds, the order of rows and, in a search, the sample of rows.
 
     Attributes
     ----------
@@ -61,10 +62,13 @@ class TableClassifier(ClassifierMixin, TableModel):
     fourier_ : FourierFeatures or None
         The random features beside those of the encoder, if the search chose them.
     encoder_ : TableEncoder
+        The encoder of the columns, fitted to the table.
     learner_ : estimator
         None if there is no column to learn from: then the majority is predicted.
     classes_ : ndarray of shape (K,)
+        The classes, sorted.
     calibration_ : Calibration
+        How scores become probabilities.
 
     Examples
     --------
@@ -106,6 +110,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n, d)
+            The rows to score.
         """
         rows = self._encoded(X)
         scores = by_class(class_scores(self.learner_, rows, self.classes_.size))
@@ -118,6 +123,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n, d)
+            The rows whose probabilities are wanted.
         """
         rows = self._encoded(X)
         return self.calibration_.probabilities(class_scores(self.learner_, rows, self.classes_.size))
@@ -128,6 +134,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n, d)
+            The rows to predict.
         """
         codes = self.predict_proba(X).argmax(axis=1)
         found: Array = self.classes_[codes]

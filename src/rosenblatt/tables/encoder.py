@@ -110,6 +110,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame (pandas, polars, Arrow), array-like or sparse matrix of shape (n, d)
+            The training rows.
         y : array-like of shape (n,), optional
             Labels; columns that are copies of them are left out.
         """
@@ -139,6 +140,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n, d)
+            The rows to encode.
 
         Returns
         -------
@@ -155,6 +157,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : ignored
+            Not used; present as scikit-learn's transformers have it.
         """
         check_is_fitted(self, "columns_")
         return np.array([name for one in self.columns_ for name in one.feature_names()], dtype=object)

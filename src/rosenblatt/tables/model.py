@@ -74,7 +74,9 @@ class TableModel(BaseEstimator):
         Parameters
         ----------
         X : frame (pandas, polars, Arrow), array-like or sparse matrix of shape (n, d)
+            The training rows.
         y : array-like of shape (n,)
+            The targets of the rows.
         sample_weight : array-like of shape (n,), optional
             Weights for the learner, the calibration and the scores; encoders count every row once. Weight 0
             means that the row is absent.

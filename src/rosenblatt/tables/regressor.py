@@ -37,20 +37,24 @@ class TableRegressor(RegressorMixin, TableModel):
         For "auto": search for so long, rather than for a number of visits of values. It is not reproducible: with the
         same seed another run may try other settings and give another model.
     random_state : int, RandomState or None
+        Seeds the folds, the order of rows and, in a search, the sample of rows.
 
     Attributes
     ----------
     report_ : TableReport
         How the fit ended.
     summary_ : TableSummary
+        What was learned and how good it is; `print` it.
     setting_ : TableSetting or None
         What the search chose.
     fourier_ : FourierFeatures or None
         The random features beside those of the encoder, if the search chose them.
     encoder_ : TableEncoder
+        The encoder of the columns, fitted to the table.
     learner_ : estimator
         None if there is no column to learn from: then the mean is predicted.
     target_ : TargetScale
+        The mean and the deviation of the target, by which predictions go back to its unit.
 
     Examples
     --------
@@ -72,6 +76,7 @@ class TableRegressor(RegressorMixin, TableModel):
         Parameters
         ----------
         X : frame, array-like or sparse matrix of shape (n, d)
+            The rows to predict.
         """
         rows = self._encoded(X)
         return self.target_.predictions(self.learner_, rows)

@@ -36,14 +36,17 @@ class Step:
     number : int
         Counted from 1.
     epoch : int
+        Counted from 1.
     row : int or None
         The row visited, from 0; None for a batch update, which uses all rows.
     label : the label of the row, as it was given
+        For a batch update None.
     scores, scores_after : tuple or None
         The scores of the row before and after the visit, one per plane.
     margin, margin_after : number or None
         y·f for two classes, s_y − max s_r for several, the smallest y_k·f_k for one-vs-rest, −|y − f| for regression.
     updated : bool
+        Whether the visit changed w or b.
     change, shift : tuples
         Δw, one row per plane, and Δb.
     coef, intercept : tuples

@@ -28,9 +28,11 @@ class SentenceStep:
     number, epoch : int
         Counted from 1.
     sentence : int
+        The sentence visited, from 0.
     lattice : Lattice
         Before the visit, by the weights that decode; with update="pa" a wrong tag costs 1.
     gold : tuple
+        The tags it should have.
     moved : tuple of (str, tag, float)
         Each feature, or "tag before →", with the tag and the change of the weight; empty if the path was right.
 
@@ -72,6 +74,7 @@ class SequenceTrace:
     Attributes
     ----------
     steps : tuple of SentenceStep
+        The visits, in order.
     outcome : str
         As in `Report`.
 

@@ -47,13 +47,17 @@ class Trace:
     parameters : dict
         Its parameters; `random_state` is a number, so that the run can be repeated.
     X : tuple of rows
+        The training rows.
     y : tuple of labels
+        Their labels.
     sample_weight : tuple or None
+        Their weights; None if all are 1.
     start : (coef, intercept)
         The planes before the first step.
     exact : bool
         Whether the numbers are fractions.
     steps : tuple of Step
+        The visits, in order.
     outcome : str
         "separated", "solved" (regression: every row in its tube), "budget" or "early", as in `Report`.
     coef, intercept : tuples or None
@@ -307,7 +311,9 @@ def trace(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d), or sentences for a `SequencePerceptron`
+        The training rows, or sentences.
     y : array-like of shape (n,), or tags of the sentences
+        Their labels, or tags.
     model : estimator, optional
         A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner, or a
         `SequencePerceptron`; it is copied, not changed. By default `Perceptron(order="cyclic", **settings)`; to visit
@@ -318,6 +324,7 @@ def trace(
     coef_init, intercept_init : array-like, optional
         w(0) and b(0), in the shapes of `coef_` and `intercept_`; zero by default.
     sample_weight : array-like of shape (n,), optional
+        The weights of the rows; by default 1.
     **settings
         Parameters of the default `Perceptron`, or parameters to set on the copy of `model`.
 

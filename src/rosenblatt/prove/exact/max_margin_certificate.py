@@ -111,7 +111,9 @@ class WidestPlane(CertificateRecord):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            The rows that the record is about.
         y : array-like of shape (n,)
+            Their labels.
 
         Raises
         ------

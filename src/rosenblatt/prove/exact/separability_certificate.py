@@ -85,11 +85,13 @@ class Separability(CertificateRecord):
     Attributes
     ----------
     verdict : {"complete", "quasi-complete", "overlap", "undecided"}
+        What is proven; "undecided" if neither a plane nor a witness was found.
     positive : label
         The class on the positive side.
     classes : tuple
         The distinct labels of y, sorted.
     fit_intercept : bool
+        Whether planes may have an intercept; otherwise they go through the origin.
     shape : tuple of int
         The number of rows and columns of X.
     names : tuple of str or None
@@ -233,7 +235,9 @@ class Separability(CertificateRecord):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
+            The rows that the record is about.
         y : array-like of shape (n,)
+            Their labels.
 
         Raises
         ------

@@ -87,9 +87,11 @@ def max_margin(X: Any, y: Any, *, fit_intercept: bool = True, tol: float = 1e-6)
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n, d)
+        The rows to separate.
     y : array-like of shape (n,)
         Labels of two classes; the larger label is positive.
     fit_intercept : bool, default=True
+        Whether there is a bias b; if not, planes go through the origin.
     tol : float, default=1e-6
         The relative gap to reach. If rounding prevents that, the record's `gap` is larger.
 
