@@ -12,6 +12,7 @@ from .prove.generalisation_bounds import GeneralisationBound as GeneralisationBo
 from .prove.margins import Margins as Margins
 from .prove.mistake_bounds import MistakeBound as MistakeBound
 from .prove.mistake_bounds import PAUMBounds as PAUMBounds
+from .prove.novikoff_table import NovikoffTable as NovikoffTable
 from .scale.progress import Progress as Progress
 from .sequence.chunks import ChunkCounts as ChunkCounts
 from .sequence.chunks import SequenceScores as SequenceScores

@@ -22,8 +22,9 @@ from sklearn.utils import check_random_state
 
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.online.perceptron import Perceptron
+from rosenblatt.prove.novikoff_table import NovikoffTable, novikoff_table
 
-__all__ = ["QuadraticProgramme", "augment", "normalise_labels", "one_hot", "qp", "teacher"]
+__all__ = ["QuadraticProgramme", "augment", "normalise_labels", "one_hot", "proof", "qp", "teacher"]
 
 Array = np.ndarray[Any, Any]
 
@@ -244,6 +245,37 @@ def qp(X: Any, y: Any, C: float) -> QuadraticProgramme:
         return QuadraticProgramme(H, f, 0.0 - z, -np.ones(n))
     A = np.block([[0.0 - z, -np.eye(n)], [np.zeros_like(z), -np.eye(n)]])
     return QuadraticProgramme(H, f, A, np.append(-np.ones(n), np.zeros(n)))
+
+
+def proof(trace: Any) -> NovikoffTable:
+    """Novikoff's proof on a run: after k updates w·u ≥ kγ and ‖w‖² ≤ kR², which cannot both hold for k > (R/γ)².
+
+    u is the unit normal of the widest plane through the origin, γ its margin, R the length of the longest row; w is
+    divided by η. With a bias step of c² rows have one more feature, of value c, and w one more weight, b/c.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a perceptron on two separable classes, from zero, at a constant learning rate and without a margin.
+
+    Returns
+    -------
+    NovikoffTable
+        Prints as a table; `plot.convergence` draws it.
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching, trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> print(teaching.proof(trace(X, y, fit_intercept=False)))
+    k     w·u      kγ  ‖w‖²  kR²
+    0       0       0     0    0
+    1  0.7071  0.7071     1    1
+    2   1.414   1.414     2    2
+    <BLANKLINE>
+    k ≤ (R/γ)² = 2, since kγ ≤ w·u ≤ ‖w‖ ≤ √k·R
+    """
+    return novikoff_table(trace)
 
 
 def _rows(X: Any) -> Any:

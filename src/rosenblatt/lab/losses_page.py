@@ -12,6 +12,7 @@ from bokeh.plotting import figure
 
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.session import Session
+from rosenblatt.learn.counted import counted
 from rosenblatt.objective.compiled_losses import curve
 from rosenblatt.plot.drawing import COLOURS
 from rosenblatt.plot.loss_curves import MARGIN_LOSSES, loss_title
@@ -101,7 +102,8 @@ class LossesPage:
             self.dots.data = {"x": [], "y": [], "colour": [], "row": []}
             return
         margins = self.margins()
-        self.hint.object = f"The points of the perceptron page after {self.session.step} updates, on every curve."
+        after = counted(self.session.step, "update")
+        self.hint.object = f"The points of the perceptron page after {after}, on every curve."
         self.dots.data = {
             "x": [float(m) for _ in names for m in margins],
             "y": [float(value) for name in names for value in curve(name, margins)],

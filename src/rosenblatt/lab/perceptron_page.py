@@ -15,9 +15,9 @@ from rosenblatt.lab.runs import BIASES, ORDERS
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state_limits import LARGEST_SEED, MOST_RUN_VISITS
 from rosenblatt.lab.step_arithmetic import bound_text, step_lines
+from rosenblatt.learn.number_format import format_number
 from rosenblatt.plot.convex_hulls import common_point, hull_corners
 from rosenblatt.plot.drawing import COLOURS
-from rosenblatt.plot.number_format import format_number
 
 Array = np.ndarray[Any, Any]
 PERIOD_MS = 700

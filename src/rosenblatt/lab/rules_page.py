@@ -11,6 +11,7 @@ import panel as pn
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.canvas import Canvas
 from rosenblatt.lab.session import Session
+from rosenblatt.learn.counted import counted
 from rosenblatt.learn.models import Planes
 from rosenblatt.objective.linear import ObjectiveLearner
 from rosenblatt.registry import IN_LAB
@@ -133,10 +134,10 @@ def _result_text(model: Any, wrong: int, n: int) -> str:
     report, epochs = model.report_, model.n_iter_
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
-        return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
+        return f"{text}not finished after {counted(epochs, 'epoch')}, {counted(report.updates, 'update')}."
     how = {
         "separated": "the last w separated them" if wrong else "separated",
         "solved": "solved to its tolerance" if report.gap is None else "solved to its duality gap",
         "stalled": "its objective stopped decreasing",
     }
-    return f"{text}{how[report.outcome]} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."
+    return f"{text}{how[report.outcome]} after {counted(epochs, 'epoch')}, {counted(report.updates, 'update')}."

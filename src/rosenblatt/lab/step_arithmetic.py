@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from rosenblatt.lab.runs import Run, RunSettings
-from rosenblatt.plot.number_format import format_number, format_vector
+from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import format_number, format_vector
 
 Array = np.ndarray[Any, Any]
 MOST_PRODUCTS = 4  # products are written out for up to this many features
@@ -60,7 +61,7 @@ def step_lines(run: Run, k: int, X: Array, y: Array, settings: RunSettings, radi
 
 def bound_text(run: Run, k: int) -> str:
     """The number of updates so far and the bound, as text."""
-    count = f"{k} update{'' if k == 1 else 's'}"
+    count = counted(k, "update")
     if run.bound is None:
         return escape(f"{count}; no bound holds for this run.")
     return escape(f"{count} of at most {format_number(run.bound)} by the bound.")

@@ -12,6 +12,7 @@ from rosenblatt.plot.drawing import (
     GRID,
     Display,
     frame_around,
+    legend_beside,
     line_across,
     require_two_features,
     scatter_by_class,
@@ -80,7 +81,7 @@ class RegionsDisplay(Display):
                 )
         scatter_by_class(ax, self.X, self.y, self.classes)
         set_window(ax, frame)
-        ax.legend(loc="best", fontsize="small")
+        legend_beside(ax)
         if self.slack is not None:
             ax.set_title(f"{np.count_nonzero(self.slack)} rows short of y·f = 1, by {self.slack.sum():.4g} in all")
         elif self.margin is not None:

@@ -118,6 +118,19 @@ def scatter_by_class(ax: Any, X: Array, y: Array, classes: Array) -> None:
         ax.scatter(X[mine, 0], X[mine, 1], s=45, zorder=3, label=f"class {name}", **style)
 
 
+def legend_beside(ax: Any) -> None:
+    """Put the legend to the right of the axes, where it covers no point."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
+
+
+def count_in_whole_numbers(*axes: Any) -> None:
+    """Put the ticks of these axes, which count something, at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+
+
 def line_across(w: Array, b: float, frame: Frame) -> tuple[Array, Array]:
     """Two points of the line w·x + b = 0 outside the frame, as (x, y) for `plot`; NaN if w is zero."""
     if not w.any():

@@ -46,7 +46,7 @@ class SurfaceDisplay(Display):
         if len(self.path):
             ax.plot(*self.path.T, color=COLOURS[4], marker="o", markersize=4, linewidth=1.5, label="w of the run")
             ax.plot(*self.path[-1], color=COLOURS[4], marker="*", markersize=14, label="last w")
-            ax.legend(loc="best", fontsize="small")
+            ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize="small", frameon=False)
         reach = float(self.w1[-1])
         ax.set(xlabel="w₁", ylabel="w₂", xlim=(-reach, reach), ylim=(-reach, reach))
         ax.set_aspect("equal", adjustable="box")

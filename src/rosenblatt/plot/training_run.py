@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from rosenblatt.learn.number_format import format_number, format_vector
 from rosenblatt.plot.drawing import (
     COLOURS,
     Display,
@@ -15,13 +16,13 @@ from rosenblatt.plot.drawing import (
     foot_and_ends,
     frame_around,
     import_pyplot,
+    legend_beside,
     line_across,
     perpendicular,
     require_two_features,
     scatter_by_class,
     set_window,
 )
-from rosenblatt.plot.number_format import format_number, format_vector
 
 Array = np.ndarray[Any, Any]
 
@@ -82,7 +83,7 @@ class RunDisplay(Display):
         if row is not None:
             ax.scatter(*self.X[row], s=220, facecolor="none", edgecolor=COLOURS[4], linewidth=2, zorder=4)
         set_window(ax, frame)
-        ax.legend(loc="best", fontsize="small")
+        legend_beside(ax)
         ax.set_title(
             f"update {last} of {len(self.rows)}: w = {format_vector(w)}, b = {format_number(b)}", fontsize="medium"
         )
