@@ -20,3 +20,5 @@ from .tracing.recording import Step as Step
 from .tracing.sequence_trace import SentenceStep as SentenceStep
 from .tracing.sequence_trace import SequenceTrace as SequenceTrace
 from .tracing.trace import Trace as Trace
+from .tracing.worked_steps import WorkedStep as WorkedStep
+from .tracing.worked_steps import WorkedTrace as WorkedTrace

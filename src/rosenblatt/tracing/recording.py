@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rosenblatt.compiled.step_sizes import squared_bias_feature
 from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.models import VotedPlanes
-from rosenblatt.learn.number_format import printed_fraction, printed_fractions
+from rosenblatt.learn.number_format import MOST_BITS, printed_fraction, printed_fractions, too_long
 from rosenblatt.learn.schemes import TWO, Scheme
 from rosenblatt.online.rules import PerceptronRule
 from rosenblatt.planes.state import Machine, State
@@ -24,7 +24,6 @@ from rosenblatt.shell.online_learner import initial_values, learnable, prepare
 from rosenblatt.tracing.exact_learners import ExactMachine, exact_epochs, exact_plan, new_exact_machines, no_violations
 
 Array = np.ndarray[Any, Any]
-MOST_BITS = 10_000  # of a denominator: some rules double the length with every update
 
 
 @dataclass(frozen=True)
@@ -218,7 +217,7 @@ def record_in_fractions(
 
     def watch(number: int, machine: ExactMachine, problem: Problem, row: int | tuple[int, ...], epoch: int) -> None:
         W, b = machine.planes()
-        if any(value.denominator.bit_length() > MOST_BITS for value in (*W.ravel(), *b)):
+        if too_long((*W.ravel(), *b)):
             raise ValueError(
                 f"After {machine.updates} updates the fractions have more than {MOST_BITS * 3 // 10:,} digits: "
                 "use exact=False, or fewer epochs (max_epochs)."

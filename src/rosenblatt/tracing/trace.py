@@ -30,6 +30,7 @@ from rosenblatt.shell.parameters import new_seed
 from rosenblatt.tracing.recording import Step, as_tuples, record_in_floats, record_in_fractions
 from rosenblatt.tracing.sequence_trace import trace_sentences
 from rosenblatt.tracing.trace_table import format_trace
+from rosenblatt.tracing.worked_steps import WORKED, trace_worked
 
 Array = np.ndarray[Any, Any]
 DEFAULT_VISITS = 20_000  # about where a trace ends if max_epochs is not given
@@ -317,9 +318,11 @@ def trace(
     X : array-like or sparse matrix of shape (n, d), or sentences for a `SequencePerceptron`
     y : array-like of shape (n,), or tags of the sentences
     model : estimator, optional
-        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner, or a
-        `SequencePerceptron`; it is copied, not changed. By default `Perceptron(order="cyclic", **settings)`; to visit
-        given rows, use `order=[4, 2, 0]`. One made by `from_weights` is a start: the run begins at its weights, and
+        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner; `Pegasos`, a
+        `LinearClassifier` or `LinearRegressor` that descends row by row, or a `KernelPerceptron` of two classes, whose
+        α is shown per row; or a `SequencePerceptron`. It is copied, not changed. By default
+        `Perceptron(order="cyclic", **settings)`; to visit given rows, use `order=[4, 2, 0]`. One made by
+        `from_weights` is a start: the run begins at its weights, and
         its classes need not all be in y.
     exact : bool, default=False
         Compute with fractions: a float counts as the number it prints as, so 0.2 is 1/5. Not available for rules with
@@ -334,7 +337,7 @@ def trace(
 
     Returns
     -------
-    Trace, or SequenceTrace for sentences
+    Trace, WorkedTrace for learners with an arithmetic of their own, or SequenceTrace for sentences
         Without `max_epochs` it ends after about 20,000 visits, even if `fit` would continue.
 
     Examples
@@ -360,6 +363,10 @@ def trace(
         if exact or any(start is not None for start in (coef_init, intercept_init, sample_weight)):
             raise ValueError("exact, coef_init, intercept_init and sample_weight are not for sequences.")
         return trace_sentences(X, y, clone(model).set_params(**settings))
+    if type(model) in WORKED:
+        if any(start is not None for start in (coef_init, intercept_init, sample_weight)):
+            raise ValueError(f"{type(model).__name__} is traced from zero, with equal weights.")
+        return trace_worked(X, y, clone(model).set_params(**settings), exact=exact, first=first)
     learner, known = _as_learner(model, settings), None
     if (
         coef_init is None
@@ -405,5 +412,6 @@ def _as_learner(model: Any, settings: dict[str, Any]) -> Any:
     if model is None:
         return Perceptron(**{"order": "cyclic", **settings})
     if type(model) not in [learner.kind for learner in TRACED.values()]:
-        raise TypeError(f"trace supports {', '.join(TRACED)}, not {type(model).__name__}.")
+        supported = [*TRACED, *(kind.__name__ for kind in WORKED)]
+        raise TypeError(f"trace supports {', '.join(supported)}, not {type(model).__name__}.")
     return clone(model).set_params(**settings)
