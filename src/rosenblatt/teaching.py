@@ -21,10 +21,14 @@ from scipy.special import betaincc, betainccinv
 from sklearn.utils import check_random_state
 
 from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import format_number, format_vector, printed_fraction, printed_fractions
 from rosenblatt.online.perceptron import Perceptron
 from rosenblatt.prove.novikoff_table import NovikoffTable, novikoff_table
 
-__all__ = ["QuadraticProgramme", "augment", "normalise_labels", "one_hot", "proof", "qp", "teacher"]
+__all__ = [
+    "Exercise", "QuadraticProgramme", "augment", "exercise", "normalise_labels", "one_hot", "proof", "qp", "teacher",
+]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 
@@ -276,6 +280,112 @@ def proof(trace: Any) -> NovikoffTable:
     k ≤ (R/γ)² = 2, since kγ ≤ w·u ≤ ‖w‖ ≤ √k·R
     """
     return novikoff_table(trace)
+
+
+class Exercise:
+    """A trace to be worked out step by step: it prints the state and the next row, and checks each answer exactly.
+
+    Parameters
+    ----------
+    trace : Trace
+        An exact one, of two classes.
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching, trace
+    >>> run = trace([[1, 0], [0, -1]], [1, -1], fit_intercept=False, max_epochs=1, exact=True)
+    >>> exercise = teaching.exercise(run)
+    >>> print(exercise)
+    step 1 of 2: w = (0, 0)
+    row 0: x = (1, 0), y = 1
+    What is w after this row?
+    >>> exercise.answer([1, 1])
+    False
+    >>> exercise.answer([1, 0]), exercise.answer([1, 1]), exercise.finished
+    (True, True, True)
+    >>> print(exercise)
+    All 2 steps are right, with 1 wrong answer on the way.
+    """
+
+    def __init__(self, trace: Any) -> None:
+        if not (trace.exact and trace.binary) or any(step.row is None for step in trace.steps):
+            raise ValueError("An exercise is a trace(…, exact=True) of two classes, row by row.")
+        self._trace = trace
+        self._bias = bool(trace.parameters.get("fit_intercept", True)) or any(trace.start[1])
+        self.right, self.wrong = 0, 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether every step has been answered."""
+        return self.right == len(self._trace.steps)
+
+    def answer(self, w: Any, b: Any = None) -> bool:
+        """Check w, and b if there is a bias, after the next row; if they are right, go on to the row after it.
+
+        Parameters
+        ----------
+        w : sequence of numbers
+            Floats count as the numbers that they print as; "1/3" is a fraction.
+        b : number, optional
+            Needed if the planes have a bias.
+
+        Returns
+        -------
+        bool
+            Whether the answer is right.
+        """
+        if self.finished:
+            raise ValueError("Every step has been answered.")
+        step = self._trace.steps[self.right]
+        given = tuple(printed_fractions(list(w)).tolist())
+        if len(given) != len(step.coef[0]) or (b is None) == self._bias:
+            wanted = f"{counted(len(step.coef[0]), 'number')} for w{', and b' if self._bias else ', without b'}"
+            raise ValueError(f"An answer has {wanted}.")
+        good = given == step.coef[0] and (b is None or printed_fraction(b) == step.intercept[0])
+        self.right, self.wrong = self.right + good, self.wrong + (not good)
+        return good
+
+    def __str__(self) -> str:
+        """The state, the next row and the question."""
+        trace = self._trace
+        if self.finished:
+            ways = counted(self.wrong, "wrong answer") if self.wrong else "no wrong answer"
+            return f"All {counted(self.right, 'step')} are right, with {ways} on the way."
+        step = trace.steps[self.right]
+        w, b = trace.start[0][0], trace.start[1][0]
+        if self.right:
+            before = trace.steps[self.right - 1]
+            w, b = before.coef[0], before.intercept[0]
+        state = f"w = {format_vector(w)}" + (f", b = {format_number(b)}" if self._bias else "")
+        y = str(step.label).replace("-", "−")
+        return (
+            f"step {step.number} of {len(trace.steps)}: {state}\n"
+            f"row {step.row + trace.first}: x = {format_vector(trace.X[step.row])}, y = {y}\n"
+            f"What {'are w and b' if self._bias else 'is w'} after this row?"
+        )
+
+
+def exercise(trace: Any) -> Exercise:
+    """A trace as an exercise: the next w is hidden, and an answer is checked exactly.
+
+    Parameters
+    ----------
+    trace : Trace
+        An exact one, of two classes.
+
+    Returns
+    -------
+    Exercise
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching, trace
+    >>> run = trace([[3, 1], [1, -3], [-1, 3]], [1, -1, 1], coef_init=[[1, 1]], intercept_init=[-3], exact=True)
+    >>> task = teaching.exercise(run)
+    >>> task.answer([1, 1], -3), task.answer([1, 1], -3), task.answer([0, 4], -2)
+    (True, True, True)
+    """
+    return Exercise(trace)
 
 
 def _rows(X: Any) -> Any:

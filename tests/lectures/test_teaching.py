@@ -159,3 +159,26 @@ def test_labels_are_labels(recwarn):
     assert not [one for one in recwarn if "labels" in str(one.message)]
     with pytest.warns(UserWarning, match="read as labels"):
         Perceptron().partial_fit(X, np.eye(3, dtype=int))
+
+
+def test_an_exercise_is_checked_exactly():
+    kth = [[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]], [1, 1, 1, -1, -1, -1]
+    run = trace(*kth, learning_rate=0.2, coef_init=[[1, 0.5]], order=[4, 2, 0], max_epochs=1, exact=True, first=1)
+    task = teaching.exercise(run)
+    assert str(task).splitlines()[:2] == ["step 1 of 3: w = (1, 0.5), b = 0", "row 5: x = (2, −2), y = −1"]
+    assert not task.answer([0.6, 0.9], 0.2)
+    assert not task.answer([0.6, 0.9000000001], -0.2)
+    assert task.answer([0.6, "9/10"], "-1/5")
+    assert str(task).startswith("step 2 of 3: w = (0.6, 0.9), b = −0.2")
+    assert task.answer([0.2, 1.1], 0)
+    assert not task.finished
+    assert task.answer([0.5, 1], 0.2)
+    assert task.finished
+    assert str(task) == "All 3 steps are right, with 2 wrong answers on the way."
+    with pytest.raises(ValueError, match="Every step"):
+        task.answer([0.5, 1], 0.2)
+    with pytest.raises(ValueError, match="2 numbers for w, and b"):
+        teaching.exercise(run).answer([1, 2])
+    for wrong in (trace(*kth), trace(*kth, update="batch", exact=True)):
+        with pytest.raises(ValueError, match="exact=True"):
+            teaching.exercise(wrong)

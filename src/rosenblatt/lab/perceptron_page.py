@@ -34,6 +34,7 @@ class PerceptronPage:
         self.canvas.on_drag(session.moved)
         self.playing: Any = None
         self._busy = False
+        self.fitted: Any = None  # the points that the window was last fitted to
         self._make_controls()
         self._make_player()
         self.board = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
@@ -227,7 +228,9 @@ class PerceptronPage:
         """Redraw everything from the session."""
         session = self.session
         self._show_settings()
-        if fit:
+        # Points that another page loaded are fitted too; not moved ones, under the pointer.
+        if fit or (session.loaded is not None and session.loaded is not self.fitted):
+            self.fitted = session.loaded
             self.canvas.fit_window(session.X, session.axes)
         several = f"{session.classes[0]} against the rest. " if len(session.classes) > 2 else ""
         scales = " Each axis has its own scale." if self.canvas.separate_scales else ""

@@ -98,7 +98,7 @@ class RulesPage:
         projected = (
             "Learned from the two components that are shown, not from all columns." if session.projection else ""
         )
-        self.hint.object = session.missing or projected
+        self.hint.object = session.missing or f"{projected} {self._rows_in_order()}".strip()
         for name in self.choice.value:
             canvas = self.canvases[name]
             if session.missing is not None:
@@ -115,6 +115,15 @@ class RulesPage:
             wrong = int((model.predict(session.X) != session.binary()).sum())
             self.words[name].object = _result_text(model, wrong, len(session.y))
         self._arrange()
+
+    def _rows_in_order(self) -> str:
+        """What "these rows" means for the selected learners."""
+        if self.session.settings.order != "these rows":
+            return ""
+        by_row = ["order" in IN_LAB[title].kind().get_params() for title in self.choice.value]
+        whole = [title for title, some in zip(self.choice.value, by_row, strict=True) if not some]
+        others = f"; the others ({', '.join(whole)}) learn from all rows" if whole else ""
+        return f"Learners that go row by row visit rows {self.session.settings.rows} only{others}."
 
     def state(self) -> dict[str, Any]:
         """The state of this page, for a snapshot."""
