@@ -194,8 +194,8 @@ def test_the_page_shows_what_the_notes_show(page):
     def cells():
         return [[many.cells[k, j].object.split("∇ ")[1].split("<")[0] for j in range(3)] for k in range(3)]
 
-    assert "W[0,1]</span> <b>0.68</b>" in many.cells[0, 1].object
-    assert "b[2]</span> <b>−0.06</b>" in many.cells[2, 2].object
+    assert "W[0,1]</span><br><b>0.68</b>" in many.cells[0, 1].object
+    assert "b[2]</span><br><b>−0.06</b>" in many.cells[2, 2].object
     assert cells()[0] == ["0.007", "0.060", "0.008"]  # data + 0.2·W
     many.gradient.value = classes.DATA
     assert cells() == [["−0.097", "−0.076", "0.008"], ["0.118", "−0.046", "0.008"], ["−0.021", "0.121", "−0.016"]]

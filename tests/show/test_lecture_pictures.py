@@ -135,3 +135,76 @@ def test_residuals():
     assert shown.ax_.get_title() == "mean squared residual 0.05556"
     with pytest.raises(ValueError, match="one feature"):
         plot.residuals(None, [[1, 2]], [1])
+
+
+@pytest.mark.parametrize("multiclass", ["multinomial", "ovr"])
+def test_three_classes_have_a_line_and_an_arrow_each(multiclass):
+    X, y = [[0, 2], [2, 0], [-2, -2], [1, 3], [3, 1]], ["a", "b", "c", "a", "b"]
+    run = trace(X, y, multiclass=multiclass)
+    shown = plot.run(run)
+    W, b = run.planes()
+    assert shown.coef.shape == (len(run.updates) + 1, 3, 2)
+    lines = shown.ax_.get_lines()
+    assert len(lines) == 3 * len(W)
+    for j in range(3):
+        last = lines[(j + 1) * len(W) - 1]
+        assert on_line(last, W[-1, j], b[-1, j])
+        assert lines[j * len(W)].get_color() == last.get_color()
+    quivers = [one for one in shown.ax_.collections if hasattr(one, "U")]
+    drawn = np.array([[one.U[0], one.V[0]] for one in quivers], dtype=float)
+    norms = np.linalg.norm(W[-1], axis=1)
+    assert np.allclose(np.linalg.norm(drawn, axis=1) / np.linalg.norm(drawn[0]), norms / norms[0])
+    assert np.allclose(drawn / np.linalg.norm(drawn, axis=1)[:, None], W[-1] / norms[:, None])
+    assert plot.run(run).plot(until=1).ax_.get_title() == f"update 1 of {len(run.updates)}"
+
+
+def test_training_and_test_errors():
+    X, y, _ = teaching.teacher(300, 5, margin=0.1, random_state=0)
+    model = rb.Perceptron(random_state=0)
+    passes = plot.learning(model, X[:150], y[:150], X[150:], y[150:], passes=3)
+    assert passes.counts.tolist() == [1, 2, 3]
+    again = rb.Perceptron(random_state=0)
+    for k in range(3):
+        again.partial_fit(X[:150], y[:150])
+        assert passes.training[k] == pytest.approx(1 - again.score(X[:150], y[:150]))
+        assert passes.test[k] == pytest.approx(1 - again.score(X[150:], y[150:]))
+    assert "classes_" not in vars(model)
+    rows = plot.learning(model, X[:150], y[:150], X[150:], y[150:], against="rows", passes=2)
+    assert rows.counts.tolist() == [3, 8, 15, 30, 45, 60, 75, 90, 105, 120, 135, 150]
+    few = rb.Perceptron(random_state=0).partial_fit(X[:15], y[:15]).partial_fit(X[:15], y[:15])
+    assert rows.test[2] == pytest.approx(1 - few.score(X[150:], y[150:]))
+    assert rows.ax_.get_xlabel() == "training rows"
+    with pytest.raises(ValueError, match="against"):
+        plot.learning(model, X, y, X, y, against="time")
+
+
+def test_units_layers_and_networks():
+    unit = plot.network(rb.Perceptron.from_weights([3, 4], -12), ["age", "dose"])
+    texts = [text.get_text() for text in unit.ax_.texts]
+    assert {"age", "dose", "3", "4", "−12", "class 1"} <= set(texts)
+    widths = [line.get_linewidth() for line in unit.ax_.get_lines()]
+    assert widths == [pytest.approx(3.3), pytest.approx(4.3)]
+    layer = plot.network(rb.Perceptron.from_weights([[1, -2], [0, 1], [3, 1]], classes=list("abc")))
+    assert [len(places) for places in layer.places] == [2, 3]
+    colours = {line.get_color() for line in layer.ax_.get_lines()}
+    assert len(colours) == 2  # positive and negative
+    net = rb.MultilayerPerceptron((4,), activation="tanh", max_epochs=2, random_state=0).fit(*XOR)
+    deep = plot.network(net)
+    assert [W.shape for W in deep.weights] == [W.shape for W in net.coefs_]
+    assert len(deep.ax_.get_lines()) == sum(W.size for W in net.coefs_)
+    with pytest.raises(ValueError, match="3 names for 2"):
+        plot.network(net, ["a", "b", "c"])
+    with pytest.raises(ValueError, match="at most 24"):
+        plot.network(rb.MultilayerPerceptron((40,), max_epochs=1, random_state=0).fit(*XOR))
+
+
+def test_the_loss_in_three_dimensions():
+    rows = [[-2, 3], [-1, -1], [2, -3]], [1, -1, 1]
+    flat = plot.surface(*rows, "zero_one", in_3d=True)
+    assert flat.ax_.name == "3d"
+    assert set(np.unique((3 * flat.values).round(9))) <= {1, 2, 3}
+    assert flat.ax_.get_zlim() == (0, 1)
+    walked = plot.surface(trace=trace(*CUHK, fit_intercept=False), in_3d=True)
+    (path,) = walked.ax_.get_lines()
+    assert np.allclose(np.column_stack(path.get_data_3d())[:, :2], [[0, 0], [1, 0], [1, 1]])
+    assert plot.surface(*rows, in_3d=True, ax=flat.ax_).ax_ is flat.ax_

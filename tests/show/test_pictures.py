@@ -180,8 +180,10 @@ def test_run(run):
     drawn(rb.plot.run(run).ax_)
     start = shown.plot(until=0)
     assert "update 0 of 2" in start.ax_.get_title()
-    with pytest.raises(ValueError, match="two classes"):
-        rb.plot.run(rb.trace([[0, 0], [3, 0], [0, 3]], [0, 1, 2]))
+    with pytest.raises(ValueError, match="one-vs-one"):
+        rb.plot.run(rb.trace([[0, 0], [3, 0], [0, 3]], [0, 1, 2], multiclass="ovo"))
+    with pytest.raises(ValueError, match="one plane per class"):
+        rb.plot.run(rb.trace([[0, 0], [3, 0]], [0.5, 2.5], rb.PassiveAggressiveRegressor(order="cyclic", max_epochs=2)))
 
 
 def test_animation(run, tmp_path):

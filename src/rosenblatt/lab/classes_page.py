@@ -149,7 +149,7 @@ class ClassesPage:
             value, slope = (self.b[k], result.db[k]) if j == 2 else (self.W[k, j], slopes[k, j])
             name = f"b[{k}]" if j == 2 else f"W[{k},{j}]"
             cell.object = (
-                f"<span class='name'>{name}</span> <b>{_signed(value)}</b><br>"
+                f"<span class='name'>{name}</span><br><b>{_signed(value)}</b><br>"
                 f"<span class='slope'>∇ {_signed(slope, 3)}</span>"
             )
         self.sentence.object = GRADIENTS[self.gradient.value]

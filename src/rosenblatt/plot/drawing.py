@@ -51,7 +51,14 @@ class Display:
         -------
         self
         """
-        self.ax_ = import_pyplot().subplots(figsize=self._size(), layout="constrained")[1] if ax is None else ax
+        if ax is None:
+            settings = {
+                "figsize": self._size(),
+                "layout": "constrained",
+                "subplot_kw": {"projection": self._projection()},
+            }
+            ax = import_pyplot().subplots(**settings)[1]
+        self.ax_ = ax
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
         return self
@@ -59,6 +66,10 @@ class Display:
     def _size(self) -> tuple[float, float]:
         """Width and height in inches of a new figure."""
         return 6.0, 4.5
+
+    def _projection(self) -> str | None:
+        """The kind of new axes: "3d" for a picture in three dimensions."""
+        return None
 
     def _draw(self, ax: Any) -> None:
         raise NotImplementedError
