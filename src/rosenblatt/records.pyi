@@ -4,6 +4,7 @@ from .formats.reading import Reading as Reading
 from .learn.epochs import EpochRecord as EpochRecord
 from .learn.report import Report as Report
 from .learn.sharding import Sharding as Sharding
+from .network.worked_backpropagation import Backpropagation as Backpropagation
 from .plot.sentence_lattice import Lattice as Lattice
 from .prove.exact.max_margin_certificate import WidestPlane as WidestPlane
 from .prove.exact.separability_certificate import Separability as Separability

@@ -1,4 +1,4 @@
-"""Functions for lectures: augmented rows, ±1 labels, one-hot targets, a teacher, a quadratic programme.
+"""Functions for lectures: augmented rows, ±1 labels, one-hot targets, a teacher, a quadratic programme, a proof.
 
 Examples
 --------
@@ -23,12 +23,22 @@ from sklearn.utils import check_random_state
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.counted import counted
 from rosenblatt.learn.number_format import format_number, format_vector, printed_fraction, printed_fractions
+from rosenblatt.network.worked_backpropagation import backpropagation
 from rosenblatt.online.perceptron import Perceptron
 from rosenblatt.prove.novikoff_table import NovikoffTable, novikoff_table
 
 __all__ = [
-    "Exercise", "QuadraticProgramme", "augment", "exercise", "normalise_labels", "one_hot", "proof", "qp", "teacher",
-]  # fmt: skip
+    "Exercise",
+    "QuadraticProgramme",
+    "augment",
+    "backpropagation",
+    "exercise",
+    "normalise_labels",
+    "one_hot",
+    "proof",
+    "qp",
+    "teacher",
+]
 
 Array = np.ndarray[Any, Any]
 

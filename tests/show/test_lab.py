@@ -133,7 +133,7 @@ def test_the_arithmetic_has_the_numbers_of_the_lecture():
     run = run_perceptron(points.X, points.y, settings)
     text = step_lines(run, 1, points.X, points.y, settings, 0.0)
     for line in (
-        "row 4, x = (2, −2), y = −1",
+        "row 5, x = (2, −2), y = −1",
         "f = w·x + b = 1·2 + 0.5·(−2) + 0 = 1",
         "y·f = −1 ≤ 0: a mistake",
         "w ← (1, 0.5) + 0.2·(−1)·(2, −2) = <b>(0.6, 0.9)</b>",
@@ -510,11 +510,23 @@ def test_learners_with_other_orders(page, order):
     assert "not finished after 50 epochs" in page.rules.words["Perceptron"].object
 
 
+def test_rows_are_numbered_from_one(page):
+    one = page.perceptron
+    one.example.value = "KTH: from any start"
+    assert one.rows.value == "5, 3, 1"
+    assert one.canvas.numbers.data["text"] == ["1", "2", "3", "4", "5", "6"]
+    assert page.session.settings.rows == "4, 2, 0"  # as in links and code
+    one.rows.value = "1; 3, 5"
+    assert page.session.settings.visiting_order(6) == [0, 2, 4]
+    one.example.value = "KTH: XOR"
+    assert "rows 1, 2, 3, 4 show it" in one.verdict.object
+
+
 def test_the_rules_page_says_who_visits_which_rows(page):
     page.perceptron.example.value = "KTH: from any start"
     page.tabs.active = 1
     assert page.rules.hint.object == (
-        "Learners that go row by row visit rows 4, 2, 0 only; the others (SVM) learn from all rows."
+        "Learners that go row by row visit rows 5, 3, 1 only; the others (SVM) learn from all rows."
     )
     page.perceptron.order.value = "cyclic"
     assert page.rules.hint.object == ""

@@ -268,10 +268,14 @@ class Canvas:
             "size": [26] * len(places),
         }
 
-    def show_row_numbers(self, X: Array, most: int = 40) -> None:
-        """Write the number of each row next to its point, unless there are more than `most`."""
+    def show_row_numbers(self, X: Array, first: int, most: int = 40) -> None:
+        """Write the number of each row, from `first`, next to its point, unless there are more than `most`."""
         few = X if len(X) <= most else X[:0]
-        self.numbers.data = {"x": list(few[:, 0]), "y": list(few[:, 1]), "text": [str(k) for k in range(len(few))]}
+        self.numbers.data = {
+            "x": list(few[:, 0]),
+            "y": list(few[:, 1]),
+            "text": [str(k + first) for k in range(len(few))],
+        }
 
 
 def _clipped(polygon: Array, w: Array, b: float, first: bool) -> Array:

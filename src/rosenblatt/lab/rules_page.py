@@ -10,6 +10,7 @@ import panel as pn
 
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.canvas import Canvas
+from rosenblatt.lab.runs import FIRST_ROW, renumbered
 from rosenblatt.lab.session import Session
 from rosenblatt.learn.counted import counted
 from rosenblatt.learn.models import Planes
@@ -123,7 +124,9 @@ class RulesPage:
         by_row = ["order" in IN_LAB[title].kind().get_params() for title in self.choice.value]
         whole = [title for title, some in zip(self.choice.value, by_row, strict=True) if not some]
         others = f"; the others ({', '.join(whole)}) learn from all rows" if whole else ""
-        return f"Learners that go row by row visit rows {self.session.settings.rows} only{others}."
+        return (
+            f"Learners that go row by row visit rows {renumbered(self.session.settings.rows, FIRST_ROW)} only{others}."
+        )
 
     def state(self) -> dict[str, Any]:
         """The state of this page, for a snapshot."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.lab.runs import Run, RunSettings
+from rosenblatt.lab.runs import FIRST_ROW, Run, RunSettings
 from rosenblatt.learn.counted import counted
 from rosenblatt.learn.number_format import format_number, format_vector
 
@@ -36,7 +36,7 @@ def step_lines(run: Run, k: int, X: Array, y: Array, settings: RunSettings, radi
         where = f"w = {format_vector(run.W[0])}" + (f", b = {format_number(run.b[0])}" if bias else "")
         lines = [f"<b>Start</b>: {where}"]
         if run.updates:
-            lines.append(f"Row {run.rows[0]} makes the first update.")
+            lines.append(f"Row {run.rows[0] + FIRST_ROW} makes the first update.")
     else:
         row, side = int(run.rows[k - 1]), 1 if y[run.rows[k - 1]] else -1
         w, b, x = run.W[k - 1], float(run.b[k - 1]), X[run.rows[k - 1]]
@@ -44,7 +44,7 @@ def step_lines(run: Run, k: int, X: Array, y: Array, settings: RunSettings, radi
         eta = "" if settings.rate == 1 else f"{format_number(settings.rate)}·"
         shift = {"none": 0.0, "unit": 1.0, "radius": radius2}[settings.bias]
         lines = [
-            f"<b>Update {k} of {run.updates}</b>: row {row}, x = {format_vector(x)}, y = {sign}",
+            f"<b>Update {k} of {run.updates}</b>: row {row + FIRST_ROW}, x = {format_vector(x)}, y = {sign}",
             _score(w, x, b, bias),
             f"y·f = {format_number(side * f)} ≤ {format_number(settings.margin)}: "
             + ("a mistake" if side * f <= 0 else "less than the required margin"),

@@ -94,7 +94,7 @@ class RegionsDisplay(Display):
             ax.plot(*line_across(w, b + side, frame), color="black", linewidth=0.9, linestyle="--")
         sides = np.where(self.y == self.classes[1], 1.0, -1.0)
         ends = self.X + (sides * self.slack)[:, None] * w / (w @ w)
-        label = "slack ξ = max(0, 1 − y·f)"
+        label = "slack ξ"
         for row in np.flatnonzero(self.slack):
             pair = np.stack([self.X[row], ends[row]])
             ax.plot(pair[:, 0], pair[:, 1], color=COLOURS[4], linewidth=1.5, zorder=2, label=label)
