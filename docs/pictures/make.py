@@ -14,9 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import CountVectorizer
 
 import rosenblatt as rb
-from rosenblatt.lab.points import LECTURES, noise, separable
+from rosenblatt.lab.points import LECTURES, THREE_CLASSES, noise, separable
 
 HERE = Path(__file__).parent
+LINE = rb.LinearRegressor(penalty=None, solver="batch")
 
 
 def save(name, display):
@@ -35,10 +36,20 @@ def main():
     save("run", rb.plot.run(run))
     rb.plot.animate(run, HERE / "run.gif")
     save("surface", rb.plot.surface(trace=run))
+    picks = rb.trace(
+        kth.X, kth.y, learning_rate=0.2, coef_init=[[1, 0.5]], order=[4, 2, 0], max_epochs=1, exact=True, first=1
+    )
+    save("update", rb.plot.update(picks))
+    save("plane", rb.plot.plane(rb.Perceptron.from_weights([3, 4], -12), [[0, 4]]))
+    save("residual_lines", rb.plot.residuals(LINE.fit([[0], [1], [2]], [1, 3, 4]), [[0], [1], [2]], [1, 3, 4]))
+    save("three", rb.plot.run(rb.trace(THREE_CLASSES.X, THREE_CLASSES.y)))
     three = LECTURES["Shanahan: three rows"]
     save("steps", rb.plot.surface(three.X, three.y, "zero_one"))
+    save("steps_3d", rb.plot.surface(three.X, three.y, "zero_one", in_3d=True))
+    save("surface_3d", rb.plot.surface(three.X, three.y, "perceptron", in_3d=True))
     cuhk = LECTURES["CUHK: through the origin"]
     through = rb.Perceptron(fit_intercept=False, order="cyclic").fit(cuhk.X, cuhk.y)
+    save("convergence", rb.plot.convergence(rb.trace(cuhk.X, cuhk.y, fit_intercept=False)))
     save("normalised", rb.plot.normalised(cuhk.X, cuhk.y, model=through))
     cloud = noise(60, seed=1)
     save("slack", rb.plot.regions(rb.LinearSVM(random_state=0).fit(cloud.X, cloud.y), cloud.X, cloud.y, slack=True))
@@ -46,6 +57,11 @@ def main():
     save("logistic", rb.plot.logistic(logistic, cloud.X, cloud.y))
     save("mistakes", rb.plot.mistakes(rb.trace(points.X, points.y)))
     digits, labels = load_digits(return_X_y=True)
+    odd = labels % 2
+    averaged = rb.AveragedPerceptron(random_state=0)
+    for against in ("passes", "rows"):
+        rows = digits[:1200], odd[:1200], digits[1200:], odd[1200:]
+        save(f"learning_{against}", rb.plot.learning(averaged, *rows, against=against))
     noisy = rb.Perceptron(random_state=0, max_epochs=20, record_errors=True).fit(digits, labels)
     save("epochs", rb.plot.epochs(noisy))
     save("losses", rb.plot.losses())
@@ -53,6 +69,8 @@ def main():
     save("hulls", rb.plot.hulls(points.X, points.y))
     xor = LECTURES["KTH: XOR"]
     save("crossing", rb.plot.hulls(xor.X, xor.y))
+    net = rb.MultilayerPerceptron((4,), activation="tanh", loss="squared", learning_rate_init=0.1, random_state=0)
+    save("network", rb.plot.network(net.fit(xor.X, xor.y)))
     text = [
         "cheap money now",
         "money offer now",

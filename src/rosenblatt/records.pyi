@@ -4,6 +4,7 @@ from .formats.reading import Reading as Reading
 from .learn.epochs import EpochRecord as EpochRecord
 from .learn.report import Report as Report
 from .learn.sharding import Sharding as Sharding
+from .network.worked_backpropagation import Backpropagation as Backpropagation
 from .plot.sentence_lattice import Lattice as Lattice
 from .prove.exact.max_margin_certificate import WidestPlane as WidestPlane
 from .prove.exact.separability_certificate import Separability as Separability
@@ -12,6 +13,7 @@ from .prove.generalisation_bounds import GeneralisationBound as GeneralisationBo
 from .prove.margins import Margins as Margins
 from .prove.mistake_bounds import MistakeBound as MistakeBound
 from .prove.mistake_bounds import PAUMBounds as PAUMBounds
+from .prove.novikoff_table import NovikoffTable as NovikoffTable
 from .scale.progress import Progress as Progress
 from .sequence.chunks import ChunkCounts as ChunkCounts
 from .sequence.chunks import SequenceScores as SequenceScores
@@ -19,3 +21,5 @@ from .tracing.recording import Step as Step
 from .tracing.sequence_trace import SentenceStep as SentenceStep
 from .tracing.sequence_trace import SequenceTrace as SequenceTrace
 from .tracing.trace import Trace as Trace
+from .tracing.worked_steps import WorkedStep as WorkedStep
+from .tracing.worked_steps import WorkedTrace as WorkedTrace

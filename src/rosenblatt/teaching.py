@@ -1,4 +1,4 @@
-"""Functions for lectures: augmented rows, ±1 labels, one-hot targets, a teacher, a quadratic programme.
+"""Functions for lectures: augmented rows, ±1 labels, one-hot targets, a teacher, a quadratic programme, a proof.
 
 Examples
 --------
@@ -21,9 +21,24 @@ from scipy.special import betaincc, betainccinv
 from sklearn.utils import check_random_state
 
 from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import format_number, format_vector, printed_fraction, printed_fractions
+from rosenblatt.network.worked_backpropagation import backpropagation
 from rosenblatt.online.perceptron import Perceptron
+from rosenblatt.prove.novikoff_table import NovikoffTable, novikoff_table
 
-__all__ = ["QuadraticProgramme", "augment", "normalise_labels", "one_hot", "qp", "teacher"]
+__all__ = [
+    "Exercise",
+    "QuadraticProgramme",
+    "augment",
+    "backpropagation",
+    "exercise",
+    "normalise_labels",
+    "one_hot",
+    "proof",
+    "qp",
+    "teacher",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -244,6 +259,143 @@ def qp(X: Any, y: Any, C: float) -> QuadraticProgramme:
         return QuadraticProgramme(H, f, 0.0 - z, -np.ones(n))
     A = np.block([[0.0 - z, -np.eye(n)], [np.zeros_like(z), -np.eye(n)]])
     return QuadraticProgramme(H, f, A, np.append(-np.ones(n), np.zeros(n)))
+
+
+def proof(trace: Any) -> NovikoffTable:
+    """Novikoff's proof on a run: after k updates w·u ≥ kγ and ‖w‖² ≤ kR², which cannot both hold for k > (R/γ)².
+
+    u is the unit normal of the widest plane through the origin, γ its margin, R the length of the longest row; w is
+    divided by η. With a bias step of c² rows have one more feature, of value c, and w one more weight, b/c.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a perceptron on two separable classes, from zero, at a constant learning rate and without a margin.
+
+    Returns
+    -------
+    NovikoffTable
+        Prints as a table; `plot.convergence` draws it.
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching, trace
+    >>> X, y = [[1, 0], [0, -1], [0, 1], [-1, 0]], [1, -1, 1, -1]
+    >>> print(teaching.proof(trace(X, y, fit_intercept=False)))
+    k     w·u      kγ  ‖w‖²  kR²
+    0       0       0     0    0
+    1  0.7071  0.7071     1    1
+    2   1.414   1.414     2    2
+    <BLANKLINE>
+    k ≤ (R/γ)² = 2, since kγ ≤ w·u ≤ ‖w‖ ≤ √k·R
+    """
+    return novikoff_table(trace)
+
+
+class Exercise:
+    """A trace to be worked out step by step: it prints the state and the next row, and checks each answer exactly.
+
+    Parameters
+    ----------
+    trace : Trace
+        An exact one, of two classes.
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching, trace
+    >>> run = trace([[1, 0], [0, -1]], [1, -1], fit_intercept=False, max_epochs=1, exact=True)
+    >>> exercise = teaching.exercise(run)
+    >>> print(exercise)
+    step 1 of 2: w = (0, 0)
+    row 0: x = (1, 0), y = 1
+    What is w after this row?
+    >>> exercise.answer([1, 1])
+    False
+    >>> exercise.answer([1, 0]), exercise.answer([1, 1]), exercise.finished
+    (True, True, True)
+    >>> print(exercise)
+    All 2 steps are right, with 1 wrong answer on the way.
+    """
+
+    def __init__(self, trace: Any) -> None:
+        if not (trace.exact and trace.binary) or any(step.row is None for step in trace.steps):
+            raise ValueError("An exercise is a trace(…, exact=True) of two classes, row by row.")
+        self._trace = trace
+        self._bias = bool(trace.parameters.get("fit_intercept", True)) or any(trace.start[1])
+        self.right, self.wrong = 0, 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether every step has been answered."""
+        return self.right == len(self._trace.steps)
+
+    def answer(self, w: Any, b: Any = None) -> bool:
+        """Check w, and b if there is a bias, after the next row; if they are right, go on to the row after it.
+
+        Parameters
+        ----------
+        w : sequence of numbers
+            Floats count as the numbers that they print as; "1/3" is a fraction.
+        b : number, optional
+            Needed if the planes have a bias.
+
+        Returns
+        -------
+        bool
+            Whether the answer is right.
+        """
+        if self.finished:
+            raise ValueError("Every step has been answered.")
+        step = self._trace.steps[self.right]
+        given = tuple(printed_fractions(list(w)).tolist())
+        if len(given) != len(step.coef[0]) or (b is None) == self._bias:
+            wanted = f"{counted(len(step.coef[0]), 'number')} for w{', and b' if self._bias else ', without b'}"
+            raise ValueError(f"An answer has {wanted}.")
+        good = given == step.coef[0] and (b is None or printed_fraction(b) == step.intercept[0])
+        self.right, self.wrong = self.right + good, self.wrong + (not good)
+        return good
+
+    def __str__(self) -> str:
+        """The state, the next row and the question."""
+        trace = self._trace
+        if self.finished:
+            ways = counted(self.wrong, "wrong answer") if self.wrong else "no wrong answer"
+            return f"All {counted(self.right, 'step')} are right, with {ways} on the way."
+        step = trace.steps[self.right]
+        w, b = trace.start[0][0], trace.start[1][0]
+        if self.right:
+            before = trace.steps[self.right - 1]
+            w, b = before.coef[0], before.intercept[0]
+        state = f"w = {format_vector(w)}" + (f", b = {format_number(b)}" if self._bias else "")
+        y = str(step.label).replace("-", "−")
+        return (
+            f"step {step.number} of {len(trace.steps)}: {state}\n"
+            f"row {step.row + trace.first}: x = {format_vector(trace.X[step.row])}, y = {y}\n"
+            f"What {'are w and b' if self._bias else 'is w'} after this row?"
+        )
+
+
+def exercise(trace: Any) -> Exercise:
+    """A trace as an exercise: the next w is hidden, and an answer is checked exactly.
+
+    Parameters
+    ----------
+    trace : Trace
+        An exact one, of two classes.
+
+    Returns
+    -------
+    Exercise
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching, trace
+    >>> run = trace([[3, 1], [1, -3], [-1, 3]], [1, -1, 1], coef_init=[[1, 1]], intercept_init=[-3], exact=True)
+    >>> task = teaching.exercise(run)
+    >>> task.answer([1, 1], -3), task.answer([1, 1], -3), task.answer([0, 4], -2)
+    (True, True, True)
+    """
+    return Exercise(trace)
 
 
 def _rows(X: Any) -> Any:

@@ -354,3 +354,10 @@ def test_nearly_equal_columns_without_a_penalty_are_fitted_and_never_falsely_sol
     best = minimize(lambda p: np.logaddexp(0, -sign * (Z @ p)).mean(), np.zeros(3), tol=1e-10).fun
     model = LinearClassifier(penalty=None, solver="batch").fit(X, y > 0)
     assert model.report_.outcome == "stalled" or model.report_.objective <= best * (1 + 2e-4)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 7.0])
+def test_of_a_constant_feature_the_mean_is_learned(value):
+    model = LinearRegressor(penalty=None, solver="batch").fit(np.full((5, 1), value), [1, 2, 3, 4, 100])
+    assert model.predict([[value]]).tolist() == [22.0]
+    assert model.report_.outcome == "solved"

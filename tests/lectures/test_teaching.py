@@ -1,6 +1,7 @@
 """`rosenblatt.teaching`, step units, and one-hot targets, as the lectures use them."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -159,3 +160,70 @@ def test_labels_are_labels(recwarn):
     assert not [one for one in recwarn if "labels" in str(one.message)]
     with pytest.warns(UserWarning, match="read as labels"):
         Perceptron().partial_fit(X, np.eye(3, dtype=int))
+
+
+def test_an_exercise_is_checked_exactly():
+    kth = [[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]], [1, 1, 1, -1, -1, -1]
+    run = trace(*kth, learning_rate=0.2, coef_init=[[1, 0.5]], order=[4, 2, 0], max_epochs=1, exact=True, first=1)
+    task = teaching.exercise(run)
+    assert str(task).splitlines()[:2] == ["step 1 of 3: w = (1, 0.5), b = 0", "row 5: x = (2, −2), y = −1"]
+    assert not task.answer([0.6, 0.9], 0.2)
+    assert not task.answer([0.6, 0.9000000001], -0.2)
+    assert task.answer([0.6, "9/10"], "-1/5")
+    assert str(task).startswith("step 2 of 3: w = (0.6, 0.9), b = −0.2")
+    assert task.answer([0.2, 1.1], 0)
+    assert not task.finished
+    assert task.answer([0.5, 1], 0.2)
+    assert task.finished
+    assert str(task) == "All 3 steps are right, with 2 wrong answers on the way."
+    with pytest.raises(ValueError, match="Every step"):
+        task.answer([0.5, 1], 0.2)
+    with pytest.raises(ValueError, match="2 numbers for w, and b"):
+        teaching.exercise(run).answer([1, 2])
+    for wrong in (trace(*kth), trace(*kth, update="batch", exact=True)):
+        with pytest.raises(ValueError, match="exact=True"):
+            teaching.exercise(wrong)
+
+
+@pytest.mark.parametrize("activation", ["logistic", "tanh", "relu", "identity"])
+def test_backpropagation_is_the_gradient_of_the_loss(activation):
+    rng = np.random.default_rng(3)
+    W, b = (
+        [rng.normal(size=shape).round(2) for shape in ((3, 4), (4, 2))],
+        [rng.normal(size=n).round(2) for n in (4, 2)],
+    )
+    x, u, eta = [0.5, -1.0, 2.0], [1.0, 0.0], 0.25
+    found = teaching.backpropagation(W, b, x, u, activation=activation, learning_rate=eta)
+
+    def loss():
+        hidden = Layer(4, activation).forward([x], W[0], b[0])
+        return 0.5 * float(((Layer(2, activation).forward(hidden, W[1], b[1])[0] - u) ** 2).sum())
+
+    assert float(found.loss) == pytest.approx(loss())
+    for given, slopes, moved in [
+        *zip(W, found.coef_gradients, found.coefs, strict=True),
+        *zip(b, found.intercept_gradients, found.intercepts, strict=True),
+    ]:
+        assert np.allclose(np.array(moved, float), given - eta * np.array(slopes, float))
+        for place in np.ndindex(given.shape):
+            before, tiny = given[place], 1e-5
+            given[place] = before + tiny
+            above = loss()
+            given[place] = before - tiny
+            assert (above - loss()) / (2 * tiny) == pytest.approx(float(slopes[place]), abs=1e-6)
+            given[place] = before
+    assert str(found).splitlines()[0] == "forward   x = (0.5, −1, 2)"
+    assert isinstance(found.loss, Fraction) == (activation in ("relu", "identity"))
+
+
+def test_what_is_no_network_is_refused():
+    for W, b, x, u in (
+        ([[[1, 2]]], [[0]], [1], [1, 2]),
+        ([[[1], [2]]], [[0]], [1], [1]),
+        ([[[1]]], [[0]], [1], [1, 2]),
+        ([], [], [1], [1]),
+    ):
+        with pytest.raises(ValueError, match=r"\(from, to\)"):
+            teaching.backpropagation(W, b, x, u)
+    with pytest.raises(ValueError, match="activation"):
+        teaching.backpropagation([[[1]]], [[0]], [1], [1], activation="sign")

@@ -114,3 +114,17 @@ def test_what_has_no_margins():
         margins(plane([1.0], 0.0), X, y)
     with pytest.raises(ValueError, match="label"):
         margins(plane([1.0] * 4, 0.0), X, y)
+
+
+def test_a_distance_needs_no_label():
+    line, three = (
+        Perceptron.from_weights([3, 4], -12),
+        Perceptron.from_weights([[3, 4], [0, 0], [0, 1]], classes=list("abc")),
+    )
+    X = [[0, 4], [0, 0], [-1, -1]]
+    seen = margins(line, X)
+    assert (seen.distances.tolist(), seen.geometric.tolist()) == ([0.8, -2.4, -3.8], [0.8, 2.4, 3.8])
+    for model in (line, three):
+        seen, told = margins(model, X), margins(model, X, model.predict(X))
+        for name in ("functional", "geometric", "distances"):
+            assert np.array_equal(getattr(seen, name), getattr(told, name))

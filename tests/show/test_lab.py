@@ -133,7 +133,7 @@ def test_the_arithmetic_has_the_numbers_of_the_lecture():
     run = run_perceptron(points.X, points.y, settings)
     text = step_lines(run, 1, points.X, points.y, settings, 0.0)
     for line in (
-        "row 4, x = (2, −2), y = −1",
+        "row 5, x = (2, −2), y = −1",
         "f = w·x + b = 1·2 + 0.5·(−2) + 0 = 1",
         "y·f = −1 ≤ 0: a mistake",
         "w ← (1, 0.5) + 0.2·(−1)·(2, −2) = <b>(0.6, 0.9)</b>",
@@ -188,6 +188,31 @@ def test_gradients_are_those_of_the_loss(loss, penalty):
         assert (total(W, b + step) - total(W, b - step)) / (2 * tiny) == pytest.approx(seen.db[k], abs=1e-5)
 
 
+def test_the_page_shows_what_the_notes_show(page):
+    many = page.classes
+
+    def cells():
+        return [[many.cells[k, j].object.split("∇ ")[1].split("<")[0] for j in range(3)] for k in range(3)]
+
+    assert "W[0,1]</span><br><b>0.68</b>" in many.cells[0, 1].object
+    assert "b[2]</span><br><b>−0.06</b>" in many.cells[2, 2].object
+    assert cells()[0] == ["0.007", "0.060", "0.008"]  # data + 0.2·W
+    many.gradient.value = classes.DATA
+    assert cells() == [["−0.097", "−0.076", "0.008"], ["0.118", "−0.046", "0.008"], ["−0.021", "0.121", "−0.016"]]
+    many.gradient.value = classes.NOTES  # printed: −0.07 −0.04 0.01, 0.08 −0.02 0.01, −0.01 0.06 −0.02
+    printed = [[round(float(cell.replace("−", "-")), 2) for cell in row] for row in cells()]
+    assert printed == [[-0.07, -0.04, 0.01], [0.08, -0.02, 0.01], [-0.01, 0.06, -0.02]]
+    assert "0.2·W" in many.sentence.object
+    assert "<td colspan='6'>mean:</td><td><b>0.61</b></td>" in many.rows.object
+    arrows = many.canvas.arrows.data
+    lengths = [np.hypot(xs[1] - xs[0], ys[1] - ys[0]) for xs, ys in zip(arrows["xs"], arrows["ys"], strict=True)]
+    assert np.allclose(np.array(lengths) / lengths[0], np.linalg.norm(many.W, axis=1) / np.linalg.norm(many.W[0]))
+    kept = many.state()
+    assert kept["gradient"] == classes.NOTES
+    del kept["gradient"]  # a link from before there was a choice
+    assert many.read(kept)["gradient"] == classes.OBJECTIVE
+
+
 def test_weights_are_changed_by_hand_and_by_descent(page, monkeypatch):
     many = page.classes
     many.nudge(0, 0, 0.1)
@@ -240,6 +265,53 @@ def played(monkeypatch, toggle, button, on, off):
     toggle()
     assert button.label == off
     assert tickers[-1].stopped
+
+
+# -- undo and redo ---------------------------------------------------------------------------------------------------
+
+
+def test_every_change_can_be_undone_and_redone(page):
+    one, many = page.perceptron, page.classes
+    assert page.undo.disabled
+    assert page.redo.disabled
+    states = [page.snapshot()]
+    changes = [
+        lambda: setattr(one.example, "value", "KTH: from any start"),
+        lambda: setattr(one.step, "clicks", one.step.clicks + 1),
+        lambda: setattr(one.rate, "value", 0.5),
+        lambda: page._key({"key": ["End"]}),
+        lambda: setattr(page.session.source, "data", {**page.session.source.data, "x": [3.0] * 6}),
+        lambda: setattr(many.buttons[0, 0, 1], "clicks", 1),
+        lambda: setattr(many.loss, "value", "one-vs-all"),
+        lambda: setattr(page.rules.choice, "value", ["Perceptron"]),
+    ]
+    for change in changes:
+        change()
+        assert page.snapshot() != states[-1]
+        states.append(page.snapshot())
+    for state in states[-2::-1]:
+        page.undo.clicks += 1
+        assert page.snapshot() == state
+    assert page.undo.disabled
+    assert one.example.value == "CUHK: through the origin"
+    page._key({"key": ["undo"]})  # nothing is left to undo
+    for state in states[1:]:
+        page._key({"key": ["redo"]})
+        assert page.snapshot() == state
+    assert page.redo.disabled
+    page._key({"key": ["undo"]})
+    many.buttons[1, 1, -1].clicks += 1  # a new change: what was undone is gone
+    assert page.redo.disabled
+    assert not page.undo.disabled
+
+
+def test_undo_shows_the_page_of_the_change(page):
+    page.tabs.active = 2
+    page.classes.once.clicks += 1
+    page.tabs.active = 0
+    page.go_back()
+    assert page.tabs.active == 2
+    assert np.array_equal(page.classes.W, LECTURE_WEIGHTS[0])
 
 
 # -- the perceptron page ---------------------------------------------------------------------------------------------
@@ -436,6 +508,38 @@ def test_learners_with_other_orders(page, order):
     assert all("points wrong" in words.object for words in page.rules.words.values())
     page.session.load(GENERATORS["noise"](60))
     assert "not finished after 50 epochs" in page.rules.words["Perceptron"].object
+
+
+def test_rows_are_numbered_from_one(page):
+    one = page.perceptron
+    one.example.value = "KTH: from any start"
+    assert one.rows.value == "5, 3, 1"
+    assert one.canvas.numbers.data["text"] == ["1", "2", "3", "4", "5", "6"]
+    assert page.session.settings.rows == "4, 2, 0"  # as in links and code
+    one.rows.value = "1; 3, 5"
+    assert page.session.settings.visiting_order(6) == [0, 2, 4]
+    one.example.value = "KTH: XOR"
+    assert "rows 1, 2, 3, 4 show it" in one.verdict.object
+
+
+def test_the_rules_page_says_who_visits_which_rows(page):
+    page.perceptron.example.value = "KTH: from any start"
+    page.tabs.active = 1
+    assert page.rules.hint.object == (
+        "Learners that go row by row visit rows 5, 3, 1 only; the others (SVM) learn from all rows."
+    )
+    page.perceptron.order.value = "cyclic"
+    assert page.rules.hint.object == ""
+
+
+def test_points_loaded_on_another_page_are_fitted(page):
+    one = page.perceptron
+    one.example.value = "KTH: from any start"
+    kth = one.canvas.window
+    page.network.xor.clicks += 1
+    assert one.canvas.window == page.network.canvas.window != kth
+    one.example.value = "KTH: from any start"
+    assert one.canvas.window == kth
 
 
 def test_rules_follow_the_points(page):

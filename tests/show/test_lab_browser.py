@@ -178,7 +178,7 @@ def test_step_through_cuhk_and_read_its_numbers(visit):
     seen.says("on its correct side: separated")
     seen.picture("perceptron")
     seen.page.keyboard.press("Home")
-    seen.says("Row 0 makes the first update")
+    seen.says("Row 1 makes the first update")
     seen.page.keyboard.press("Space")
     seen.says("Pause")
     seen.says("Update 2 of 2")

@@ -138,6 +138,9 @@ def test_normalised(model):
     assert (shown.turned @ shown.coef > 0).all()
     assert shown.ax_.get_title() == "all rows on one side"
     drawn(shown.ax_)
+    turned, _, plain = shown.ax_.collections
+    assert turned.get_facecolor().size == 0  # a ring, in which a row at the same place is seen
+    assert sorted(map(tuple, turned.get_offsets())) == sorted(map(tuple, plain.get_offsets()))
     assert rb.plot.normalised(*XOR).coef is None
     wrong = rb.Perceptron(fit_intercept=False, order="cyclic", max_epochs=2).fit([[-2, 3], [2, -3.0]], [1, 1 - 2])
     turned = rb.plot.normalised([[-2, 3], [2, -3.0], [-2, 3]], [1, -1, -1], model=wrong)
@@ -177,8 +180,10 @@ def test_run(run):
     drawn(rb.plot.run(run).ax_)
     start = shown.plot(until=0)
     assert "update 0 of 2" in start.ax_.get_title()
-    with pytest.raises(ValueError, match="two classes"):
-        rb.plot.run(rb.trace([[0, 0], [3, 0], [0, 3]], [0, 1, 2]))
+    with pytest.raises(ValueError, match="one-vs-one"):
+        rb.plot.run(rb.trace([[0, 0], [3, 0], [0, 3]], [0, 1, 2], multiclass="ovo"))
+    with pytest.raises(ValueError, match="one plane per class"):
+        rb.plot.run(rb.trace([[0, 0], [3, 0]], [0.5, 2.5], rb.PassiveAggressiveRegressor(order="cyclic", max_epochs=2)))
 
 
 def test_animation(run, tmp_path):
@@ -246,6 +251,37 @@ def test_mistakes(run):
     assert "no bound" in rb.plot.mistakes(rb.trace(*XOR, max_epochs=3)).ax_.get_title()
 
 
+def covered_points(ax):
+    """The points of the scatter plots of these axes that lie under the legend."""
+    ax.figure.canvas.draw()
+    box = ax.get_legend().get_window_extent()
+    places = np.vstack(
+        [ax.transData.transform(shown.get_offsets()) for shown in ax.collections if len(shown.get_offsets())]
+    )
+    return [tuple(place) for place in places if box.contains(*place)]
+
+
+def test_legends_cover_no_points(model, run):
+    separable = rb.Perceptron(max_epochs=3, order="cyclic").fit(*XOR)
+    for shown in (
+        rb.plot.regions(separable, *XOR),
+        rb.plot.hulls(*XOR),
+        rb.plot.normalised(*CUHK, model=model),
+        rb.plot.run(run),
+    ):
+        assert covered_points(shown.ax_) == []
+        legend = shown.ax_.get_legend().get_window_extent()
+        assert legend.x1 <= shown.figure_.bbox.x1  # nor is it cut off
+
+
+def test_counts_have_ticks_at_whole_numbers(model, run):
+    one = rb.Perceptron(order="cyclic", max_epochs=1).fit(*CUHK)
+    for ax in (rb.plot.epochs(model).ax_, rb.plot.epochs(one).ax_, rb.plot.mistakes(run).ax_):
+        ax.figure.canvas.draw()
+        for ticks in (ax.get_xticks(), ax.get_yticks()):
+            assert np.array_equal(ticks, np.round(ticks))
+
+
 def test_margins(model):
     shown = rb.plot.margins(model, *CUHK)
     assert np.allclose(shown.margins, np.sqrt(0.5))
@@ -272,6 +308,11 @@ def test_losses(model):
     assert legend[0] == "0/1"
     assert legend[-1] == "modified Huber"
     drawn(shown.ax_)
+    two = rb.plot.losses(["squared_hinge", "modified_huber"])
+    top = two.ax_.get_ylim()[1]
+    seen = [curve < top for curve in two.curves.values()]
+    apart = np.abs(two.curves["squared_hinge"] - two.curves["modified_huber"])[seen[0] & seen[1]]
+    assert apart.max() > 0.1 * top  # two curves are seen, not one
     names = ["squared", "absolute", "huber", "log_cosh", "epsilon_insensitive"]
     residual = rb.plot.losses(names)
     assert residual.label == "residual f − y"

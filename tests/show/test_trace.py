@@ -117,6 +117,34 @@ def test_shanahan_quiz():
     assert "(−6, 1, 10)" in str(run)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_quiz_is_one_row_from_given_weights(exact):
+    W = [[1, 2, -2], [3, -2, -1], [-1, 2, 4]]
+    quiz = Perceptron.from_weights(W, classes=(1, 2, 3), fit_intercept=False)
+    run = trace([[1, -0.5, 3]], [2], quiz, exact=exact, first=1, max_epochs=1)
+    (step,) = run.steps
+    assert (step.scores, step.margin, step.updated) == ((-6, 1, 10), -9, True)
+    assert step.coef == ((1, 2, -2), (4, -2.5, 2), (-2, 2.5, 1))
+    assert run.classes == (1, 2, 3)
+    assert Trace.from_json(run.to_json()) == run
+    assert str(run).endswith("after 1 update in 1 step")
+    one = trace([[1, 2]], [-1], Perceptron.from_weights([1, 2], 0.5), exact=exact)  # of two classes, one row of one
+    assert one.steps[0].coef == ((0, 0),)
+    assert (one.outcome, Trace.from_json(one.to_json())) == ("separated", one)
+
+
+def test_rows_are_numbered_as_on_slides():
+    model = Perceptron(learning_rate=0.2, order=[4, 2, 0], max_epochs=1)
+    plain, slides = (trace(KTH, KTH_SIDES, model, coef_init=[[1, 0.5]], exact=True, first=first) for first in (0, 1))
+    rows = [[line.split()[2] for line in str(run).splitlines()[3:6]] for run in (plain, slides)]
+    assert rows == [["4", "2", "0"], ["5", "3", "1"]]
+    assert [step.row for step in slides.steps] == [4, 2, 0]  # an index
+    assert Trace.from_json(slides.to_json()) == slides
+    batch = trace(KTH, KTH_SIDES, update="batch", exact=True, first=1).steps[0]
+    assert batch.rows == (0, 1, 2, 3, 4, 5)
+    assert "1, 2, 3, 4, 5, 6" in str(trace(KTH, KTH_SIDES, update="batch", exact=True, first=1))
+
+
 def test_shanahan_distances():
     run = trace([[0, 4], [0, 0]], [1, -1], coef_init=[[3, 4]], intercept_init=[-12], exact=True)
     assert not run.updates

@@ -13,6 +13,7 @@ from panel.io.resources import LOCAL_DIST
 
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.classes_page import ClassesPage
+from rosenblatt.lab.history import History
 from rosenblatt.lab.losses_page import LossesPage
 from rosenblatt.lab.network_page import NetworkPage
 from rosenblatt.lab.perceptron_page import PerceptronPage
@@ -32,7 +33,8 @@ COMPONENT_CSS = """
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
 td, th { padding: 2px 5px; text-align: right; border-bottom: 1px solid #e2e2dc; }
 .won { font-weight: 700; background: #eef3ee; }
-.slope { color: #666; font-size: 12px; }
+.slope { color: #c00000; font-style: italic; font-size: 12px; }
+.name { color: #777; font-size: 11px; }
 h3 { margin: 0 0 4px; font-size: 15px; }
 :host(.hint) { color: #555; min-height: 21px; }
 :host(.keys) { color: #777; font-size: 12px; margin-top: 14px; }
@@ -54,11 +56,22 @@ h3 { margin: 0 0 4px; font-size: 15px; }
 # often its tabs are redrawn.
 KEYS = """
 const known = ["ArrowLeft", "ArrowRight", "Home", "End", " ", "r", "R", "Delete"]
+const command = (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return null
+  const key = event.key.toLowerCase()
+  return key == "y" || (key == "z" && event.shiftKey) ? "redo" : key == "z" ? "undo" : null
+}
 if (!window.rosenblattKeys) {
   document.addEventListener("keydown", (event) => {
     const path = event.composedPath()
     const inside = (names) => path.some((node) => names.includes(node.tagName))
-    if (!known.includes(event.key) || inside(["INPUT", "TEXTAREA", "SELECT"])) return
+    if (inside(["INPUT", "TEXTAREA", "SELECT"])) return
+    if (command(event)) {
+      event.preventDefault()
+      window.rosenblattKeys.data = {key: [command(event)], at: [Date.now()]}
+      return
+    }
+    if (!known.includes(event.key)) return
     if (event.ctrlKey || event.metaKey || event.altKey) return
     if (path.some((node) => node.getAttribute?.("role") === "slider")) return
     if (event.key === " " && inside(["BUTTON"])) return
@@ -91,9 +104,53 @@ class Lab:
         listen = CustomJS(args={"keys": self.keys}, code=KEYS)
         self.perceptron.canvas.figure.js_on_change("inner_width", listen)
         title = pn.pane.HTML("<h2 style='margin:6px 0'>rosenblatt lab</h2>")
-        self.view = pn.Column(title, self.tabs, sizing_mode="stretch_width", margin=(0, 16))
+        self.undo = pn.widgets.Button(label="↶ Undo", css_classes=["undo"], disabled=True, margin=(10, 5))
+        self.redo = pn.widgets.Button(label="↷ Redo", css_classes=["redo"], disabled=True, margin=(10, 5))
+        top = pn.Row(title, self.undo, self.redo)
+        self.view = pn.Column(top, self.tabs, sizing_mode="stretch_width", margin=(0, 16))
         if text is not None:
             self.perceptron.open(text)
+        self._remember_changes()
+
+    def _remember_changes(self) -> None:
+        """Note the state after every use of a widget and every change of points, for undo and redo."""
+        self.history, self._restoring = History(self.snapshot()), False
+        for page in self.pages[:-1]:  # the last one shares the state
+            for widget in page.view.select(pn.widgets.Widget):
+                used = "clicks" if isinstance(widget, pn.widgets.Button) else "value"
+                widget.param.watch(lambda event: self._changed(), used)
+        for source in (self.session.source, self.classes.source):
+            source.on_change("data", lambda name, old, new: self._changed())
+        self.undo.on_click(lambda event: self.go_back())
+        self.redo.on_click(lambda event: self.go_forth())
+
+    def _changed(self) -> None:
+        if not self._restoring:
+            self.history.note(self.snapshot())
+            self._show_history()
+
+    def _show_history(self) -> None:
+        self.undo.disabled, self.redo.disabled = len(self.history.past) < 2, not self.history.future
+
+    def go_back(self) -> None:
+        """Undo the last change."""
+        self._return_to(self.history.undo())
+
+    def go_forth(self) -> None:
+        """Redo what was undone."""
+        self._return_to(self.history.redo())
+
+    def _return_to(self, shot: Snapshot | None) -> None:
+        if shot is None:
+            return
+        pages = self._pages_with_state()
+        changed = {name: one for name, one in shot.pages.items() if one != pages[name].state()}
+        self._restoring = True
+        try:
+            self.restore(replace(shot, pages=changed))
+        finally:
+            self._restoring = False
+        self._show_history()
 
     def _show_tab(self, number: int) -> None:
         for k, page in enumerate(self.pages):
@@ -108,8 +165,12 @@ class Lab:
             active.draw()
 
     def _key(self, data: Any) -> None:
-        if self.tabs.active == 0:
-            self.perceptron.key(str(data["key"][0]))
+        key = str(data["key"][0])
+        if key in ("undo", "redo"):
+            self.go_back() if key == "undo" else self.go_forth()
+        elif self.tabs.active == 0:
+            self.perceptron.key(key)
+            self._changed()
 
     def address(self) -> str:
         """The URL of this page, without its query."""

@@ -105,7 +105,9 @@ class Canvas:
         script = CustomJS(args={"plot": self.figure}, code=EQUAL)
         for name in ("inner_width", "inner_height"):
             self.figure.js_on_change(name, script)
-        self.figure.y_range.js_on_change("end", script)
+        for axis in (self.figure.x_range, self.figure.y_range):  # either may change alone
+            axis.js_on_change("start", script)
+            axis.js_on_change("end", script)
 
     def pane(self) -> Any:
         """The figure as part of a page."""
@@ -234,15 +236,17 @@ class Canvas:
             cells.append(cell)
         self._show_polygons(cells)
 
-    def show_arrows(self, feet: list[Array], normals: list[Array], colours: list[str]) -> None:
-        """Draw arrows of equal length, each from its foot and perpendicular to its line as drawn."""
+    def show_arrows(
+        self, feet: list[Array], normals: list[Array], colours: list[str], lengths: Sequence[float] = ()
+    ) -> None:
+        """Draw arrows, each from its foot and perpendicular to its line as drawn; of equal length by default."""
         _, sizes = self._centre_and_half_sizes()
         arrows = []
-        for foot, w in zip(feet, normals, strict=True):
+        for foot, w, length in zip(feet, normals, lengths or [1.0] * len(feet), strict=True):
             unit = perpendicular(w, sizes) / sizes
             side = np.array([-unit[1], unit[0]])
             path = np.array([0 * unit, unit, 0.75 * unit + 0.15 * side, unit, 0.75 * unit - 0.15 * side])
-            arrows.append(foot + 0.32 * path * sizes)
+            arrows.append(foot + 0.32 * length * path * sizes)
         self.arrows.data = paths(arrows, colours)
 
     def show_regions(self, predict: Any, grid: int = GRID) -> None:
@@ -264,10 +268,14 @@ class Canvas:
             "size": [26] * len(places),
         }
 
-    def show_row_numbers(self, X: Array, most: int = 40) -> None:
-        """Write the number of each row next to its point, unless there are more than `most`."""
+    def show_row_numbers(self, X: Array, first: int, most: int = 40) -> None:
+        """Write the number of each row, from `first`, next to its point, unless there are more than `most`."""
         few = X if len(X) <= most else X[:0]
-        self.numbers.data = {"x": list(few[:, 0]), "y": list(few[:, 1]), "text": [str(k) for k in range(len(few))]}
+        self.numbers.data = {
+            "x": list(few[:, 0]),
+            "y": list(few[:, 1]),
+            "text": [str(k + first) for k in range(len(few))],
+        }
 
 
 def _clipped(polygon: Array, w: Array, b: float, first: bool) -> Array:

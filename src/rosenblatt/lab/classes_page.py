@@ -11,8 +11,13 @@ import panel as pn
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.canvas import Canvas, arrays, paths, points_source
 from rosenblatt.lab.multiclass_gradient import (
+    DATA,
+    GRADIENTS,
+    LECTURE_PENALTY_SLOPE,
     LECTURE_WEIGHTS,
     LOSSES,
+    NOTES,
+    OBJECTIVE,
     PENALTIES,
     LossAndGradient,
     multiclass_loss_and_gradient,
@@ -24,7 +29,6 @@ from rosenblatt.plot.drawing import COLOURS
 Array = np.ndarray[Any, Any]
 NUDGE, PERIOD_MS = 0.1, 100
 MOST_STEPS = 10_000  # of gradient descent, per press of the button
-COLUMNS = ("w₁", "w₂", "b")
 
 
 def _signed(value: float, digits: int = 2) -> str:
@@ -53,6 +57,7 @@ class ClassesPage:
         wide = {"sizing_mode": "stretch_width"}
         self.loss = pn.widgets.Select(label="Loss", options=list(LOSSES), **wide)
         self.penalty = pn.widgets.Select(label="Penalty", options=list(PENALTIES), **wide)
+        self.gradient = pn.widgets.Select(label="Gradients shown", options=list(GRADIENTS), **wide)
         self.strength = pn.widgets.FloatInput(label="λ", value=0.1, start=0.0, step=0.01, **wide)
         self.rate = pn.widgets.FloatInput(label="Step size", value=0.1, start=0.001, step=0.05, **wide)
         self.label = pn.widgets.RadioButtonGroup(options={"0": "0", "1": "1", "2": "2"}, value="0")
@@ -60,7 +65,7 @@ class ClassesPage:
         self.start = pn.widgets.Button(label="Run gradient descent", color="primary", css_classes=["descent"])
         self.shuffle = pn.widgets.Button(label="Random W, b")
         self.reset = pn.widgets.Button(label="Reset to the lecture")
-        for widget in (self.loss, self.penalty, self.strength):
+        for widget in (self.loss, self.penalty, self.strength, self.gradient):
             widget.param.watch(lambda event: self.draw(), "value")
         self.label.param.watch(lambda event: self.canvas.tool.update(empty_value=event.new), "value")
         self.once.on_click(lambda event: self.descend())
@@ -74,12 +79,13 @@ class ClassesPage:
                 self.cells[k, j] = pn.pane.HTML("", css_classes=["cell"], width=74)
                 for sign in (-1, 1):
                     button = pn.widgets.Button(
-                        label="+" if sign > 0 else "−",
+                        label="▲" if sign > 0 else "▼",
                         width=30,
                         css_classes=[f"nudge-{k}-{j}-{'up' if sign > 0 else 'down'}"],
                     )
                     button.on_click(partial(self._pressed, k, j, sign * NUDGE))
                     self.buttons[k, j, sign] = button
+        self.sentence = pn.pane.HTML("", css_classes=["hint"], **wide)
         self.losses = pn.pane.HTML("", css_classes=["totals"], **wide)
         self.rows = pn.pane.HTML("", css_classes=["scores"], **wide)
 
@@ -128,7 +134,8 @@ class ClassesPage:
         y = np.minimum(y, 2)
         if not len(y):
             nothing = np.zeros((0, 3))
-            return LossAndGradient(nothing, np.zeros(0), 0.0, 0.0, np.zeros((3, 2)), np.zeros(3), 0)
+            flat = np.zeros((3, 2))
+            return LossAndGradient(nothing, np.zeros(0), 0.0, 0.0, flat, np.zeros(3), flat, 0)
         loss, penalty, strength = self.loss.value, self.penalty.value, self.strength.value or 0.0
         return multiclass_loss_and_gradient(self.W, self.b, X, y, loss, penalty, strength)
 
@@ -137,9 +144,15 @@ class ClassesPage:
         self.result = result = self.evaluate(data)
         self.canvas.show_class_regions(self.W, self.b)
         self._show_lines()
+        slopes = self.shown_gradient()
         for (k, j), cell in self.cells.items():
-            value, slope = (self.b[k], result.db[k]) if j == 2 else (self.W[k, j], result.dW[k, j])
-            cell.object = f"<b>{_signed(value)}</b><br><span class='slope'>∇ {_signed(slope, 3)}</span>"
+            value, slope = (self.b[k], result.db[k]) if j == 2 else (self.W[k, j], slopes[k, j])
+            name = f"b[{k}]" if j == 2 else f"W[{k},{j}]"
+            cell.object = (
+                f"<span class='name'>{name}</span><br><b>{_signed(value)}</b><br>"
+                f"<span class='slope'>∇ {_signed(slope, 3)}</span>"
+            )
+        self.sentence.object = GRADIENTS[self.gradient.value]
         self.losses.object = (
             f"data loss <b>{result.data_loss:.4f}</b> + penalty <b>{result.penalty:.4f}</b> = "
             f"<b>{result.data_loss + result.penalty:.4f}</b>; {result.errors} of {len(result.losses)} points wrong"
@@ -147,17 +160,25 @@ class ClassesPage:
         self.rows.object = self._table(data)
         return result
 
+    def shown_gradient(self) -> Array:
+        """The gradient of W that the table shows."""
+        if self.gradient.value == NOTES:
+            return self.result.data_dW + LECTURE_PENALTY_SLOPE * self.W
+        return self.result.data_dW if self.gradient.value == DATA else self.result.dW
+
     def _show_lines(self) -> None:
         shown = [k for k in range(3) if self.W[k].any()]
         colours, n = [COLOURS[k] for k in shown], len(shown)
         lines = [self.canvas.line(self.W[k], float(self.b[k])) for k in shown]
         drawn = paths([ends for _, ends in lines], colours)
         self.canvas.lines.data = {**drawn, "dash": ["solid"] * n, "width": [2.0] * n}
-        self.canvas.show_arrows([foot for foot, _ in lines], [self.W[k] for k in shown], colours)
+        steepness = [float(np.linalg.norm(self.W[k])) for k in shown]
+        self.canvas.show_arrows([foot for foot, _ in lines], [self.W[k] for k in shown], colours, steepness)
 
     def _table(self, data: Any = None) -> str:
         X, y = arrays(self.source.data if data is None else data)
-        head = "<tr><th>x₁</th><th>x₂</th><th>class</th><th>s₀</th><th>s₁</th><th>s₂</th><th>loss</th></tr>"
+        names = ("x[0]", "x[1]", "y", "s[0]", "s[1]", "s[2]", "L")
+        head = f"<tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>"
         lines = []
         for x, label, scores, loss in zip(X, y, self.result.scores, self.result.losses, strict=True):
             cells = "".join(
@@ -168,11 +189,11 @@ class ClassesPage:
                 f"<tr><td>{_signed(x[0])}</td><td>{_signed(x[1])}</td><td style='color:{colour}'><b>{label}</b></td>"
                 f"{cells}<td>{loss:.2f}</td></tr>"
             )
-        return f"<table>{head}{''.join(lines)}</table>" if lines else "Click on the canvas to add points."
+        mean = f"<tr><td colspan='6'>mean:</td><td><b>{self.result.data_loss:.2f}</b></td></tr>"
+        return f"<table>{head}{''.join(lines)}{mean}</table>" if lines else "Click on the canvas to add points."
 
     def _layout(self) -> Any:
-        cells: list[Any] = [pn.pane.HTML("")]
-        cells += [pn.pane.HTML(f"<b>{name}</b>", width=74) for name in COLUMNS]
+        cells: list[Any] = []
         for k in range(3):
             cells.append(pn.pane.HTML(f"<b style='color:{COLOURS[k]}'>class {k}</b>", width=58))
             for j in range(3):
@@ -181,7 +202,7 @@ class ClassesPage:
         grid = pn.GridBox(*cells, ncols=4)
         hint = (
             "Drag the points. Each line is where the score of a class is 0 (it is not a border between classes); its "
-            "arrow is W of that class. The buttons change a weight by 0.1; ∇ is the gradient of the loss."
+            "arrow is W of that class, and longer where the score is steeper. The triangles change a weight by 0.1."
         )
         middle = pn.Column(
             pn.pane.HTML(hint, css_classes=["hint"]),
@@ -190,10 +211,18 @@ class ClassesPage:
             css_classes=["middle"],
         )
         side = pn.Column(
-            grid, self.losses, pn.FlexBox(self.start, self.once, self.shuffle, self.reset), css_classes=["weights"]
+            grid,
+            self.sentence,
+            self.losses,
+            pn.FlexBox(self.start, self.once, self.shuffle, self.reset),
+            css_classes=["weights"],
         )
         choices = pn.Column(
-            pn.Row(self.loss, self.penalty), pn.Row(self.strength, self.rate), self.rows, css_classes=["table"]
+            pn.Row(self.loss, self.penalty),
+            pn.Row(self.strength, self.rate),
+            self.gradient,
+            self.rows,
+            css_classes=["table"],
         )
         return pn.FlexBox(middle, side, choices, css_classes=["page"], sizing_mode="stretch_width")
 
@@ -210,12 +239,14 @@ class ClassesPage:
             "labels": y.tolist(),
             "loss": self.loss.value,
             "penalty": self.penalty.value,
+            "gradient": self.gradient.value,
             "strength": self.strength.value,
             "rate": self.rate.value,
         }
 
     def read(self, given: Any) -> dict[str, Any]:
         """Check the state of this page in a snapshot; ValueError if a value is out of bounds."""
+        given = {"gradient": OBJECTIVE, **given} if isinstance(given, dict) else given  # older links have none
         kept = state_limits.fields(given, "classes", self.state())
         x = state_limits.numbers(kept["x"], "x")
         return {
@@ -226,6 +257,7 @@ class ClassesPage:
             "labels": state_limits.labels(kept["labels"], "labels", len(x), state_limits.MOST_CLASSES),
             "loss": state_limits.chosen([kept["loss"]], "loss", LOSSES)[0],
             "penalty": state_limits.chosen([kept["penalty"]], "penalty", PENALTIES)[0],
+            "gradient": state_limits.chosen([kept["gradient"]], "gradient", GRADIENTS)[0],
             "strength": state_limits.number(kept["strength"], "strength", 0.0, state_limits.LARGEST_RATE),
             "rate": state_limits.number(kept["rate"], "rate", state_limits.SMALLEST_RATE, state_limits.LARGEST_RATE),
         }
@@ -236,5 +268,6 @@ class ClassesPage:
         places = np.column_stack([kept["x"], kept["y"]]).reshape(-1, 2)
         self.source.data = dict(points_source(places, np.array(kept["labels"], dtype=int)).data)
         self.loss.value, self.penalty.value = kept["loss"], kept["penalty"]
+        self.gradient.value = kept["gradient"]
         self.strength.value, self.rate.value = kept["strength"], kept["rate"]
         self.draw()

@@ -11,7 +11,9 @@ from bokeh.models import ColumnDataSource, Range1d
 from bokeh.plotting import figure
 
 from rosenblatt.lab import state_limits
+from rosenblatt.lab.runs import FIRST_ROW
 from rosenblatt.lab.session import Session
+from rosenblatt.learn.counted import counted
 from rosenblatt.objective.compiled_losses import curve
 from rosenblatt.plot.drawing import COLOURS
 from rosenblatt.plot.loss_curves import MARGIN_LOSSES, loss_title
@@ -101,12 +103,13 @@ class LossesPage:
             self.dots.data = {"x": [], "y": [], "colour": [], "row": []}
             return
         margins = self.margins()
-        self.hint.object = f"The points of the perceptron page after {self.session.step} updates, on every curve."
+        after = counted(self.session.step, "update")
+        self.hint.object = f"The points of the perceptron page after {after}, on every curve."
         self.dots.data = {
             "x": [float(m) for _ in names for m in margins],
             "y": [float(value) for name in names for value in curve(name, margins)],
             "colour": [colours[name] for name in names for _ in margins],
-            "row": [row for _ in names for row in range(len(margins))],
+            "row": [row + FIRST_ROW for _ in names for row in range(len(margins))],
         }
         means = "".join(f"<td>{curve(name, margins).mean():.3f}</td>" for name in names)
         head = "".join(f"<th style='color:{colours[name]}'>■ {loss_title(name)}</th>" for name in names)

@@ -13,6 +13,7 @@ from rosenblatt.lab.canvas import Canvas
 from rosenblatt.lab.periodic import toggled
 from rosenblatt.lab.points import LECTURES
 from rosenblatt.lab.session import Session
+from rosenblatt.learn.counted import counted
 from rosenblatt.network.estimators import MultilayerPerceptron
 from rosenblatt.online.mark_i import MarkI
 
@@ -128,7 +129,7 @@ class NetworkPage:
         wrong = int((self.network.predict(session.X) != session.binary()).sum())
         solved = " Solved." if not wrong else ""
         self.words.object = (
-            f"<b>{wrong} of {len(session.y)}</b> points wrong after {self.epochs} epochs, "
+            f"<b>{wrong} of {len(session.y)}</b> points wrong after {counted(self.epochs, 'epoch')}, "
             f"loss {self.network.loss_:.3f}.{solved}"
         )
 

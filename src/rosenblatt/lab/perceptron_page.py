@@ -11,13 +11,13 @@ import panel as pn
 from rosenblatt.lab.canvas import Canvas, paths
 from rosenblatt.lab.periodic import repeat
 from rosenblatt.lab.points import GENERATORS, LECTURES, CSVError, parse_csv
-from rosenblatt.lab.runs import BIASES, ORDERS
+from rosenblatt.lab.runs import BIASES, FIRST_ROW, ORDERS, renumbered
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.state_limits import LARGEST_SEED, MOST_RUN_VISITS
 from rosenblatt.lab.step_arithmetic import bound_text, step_lines
+from rosenblatt.learn.number_format import format_number
 from rosenblatt.plot.convex_hulls import common_point, hull_corners
 from rosenblatt.plot.drawing import COLOURS
-from rosenblatt.plot.number_format import format_number
 
 Array = np.ndarray[Any, Any]
 PERIOD_MS = 700
@@ -34,6 +34,7 @@ class PerceptronPage:
         self.canvas.on_drag(session.moved)
         self.playing: Any = None
         self._busy = False
+        self.fitted: Any = None  # the points that the window was last fitted to
         self._make_controls()
         self._make_player()
         self.board = pn.pane.HTML("", css_classes=["board"], sizing_mode="stretch_width")
@@ -68,7 +69,7 @@ class PerceptronPage:
         self.rate = pn.widgets.FloatInput(label="Learning rate η", value=1.0, start=0.001, step=0.1, **wide)
         self.margin = pn.widgets.FloatInput(label="Required margin τ", value=0.0, start=0.0, step=0.1, **wide)
         self.order = pn.widgets.Select(label="Order", options=list(ORDERS), **wide)
-        self.rows = pn.widgets.TextInput(label="Rows to visit", placeholder="4, 2, 0", visible=False, **wide)
+        self.rows = pn.widgets.TextInput(label="Rows to visit", placeholder="5, 3, 1", visible=False, **wide)
         self.example.param.watch(lambda event: self._choose(event.new), "value")
         self.make.on_click(lambda event: self._generate())
         self.upload.param.watch(lambda event: self._read(event.new), "value")
@@ -82,7 +83,7 @@ class PerceptronPage:
         self.clear.on_click(lambda event: self._clear())
         for control, name in ((self.bias, "bias"), (self.rate, "rate"), (self.margin, "margin"), (self.order, "order")):
             control.param.watch(lambda event, name=name: self._set(name, event.new), "value")
-        self.rows.param.watch(lambda event: self._set("rows", event.new), "value")
+        self.rows.param.watch(lambda event: self._set("rows", renumbered(event.new, -FIRST_ROW)), "value")
 
     def _choose(self, name: str) -> None:
         if name in LECTURES and not self._busy:
@@ -227,12 +228,14 @@ class PerceptronPage:
         """Redraw everything from the session."""
         session = self.session
         self._show_settings()
-        if fit:
+        # Points that another page loaded are fitted too; not moved ones, under the pointer.
+        if fit or (session.loaded is not None and session.loaded is not self.fitted):
+            self.fitted = session.loaded
             self.canvas.fit_window(session.X, session.axes)
         several = f"{session.classes[0]} against the rest. " if len(session.classes) > 2 else ""
         scales = " Each axis has its own scale." if self.canvas.separate_scales else ""
         self.hint.object = escape(session.missing or f"{several}{session.note}{scales}", quote=False)
-        self.canvas.show_row_numbers(session.X)
+        self.canvas.show_row_numbers(session.X, FIRST_ROW)
         if session.run is None or session.verdict is None:
             self.canvas.show_half_planes(np.zeros(2), 0.0)
             self.canvas.show_rings(np.zeros((0, 2)), [])
@@ -258,7 +261,7 @@ class PerceptronPage:
         named = [name for name, points in LECTURES.items() if points is session.loaded]
         self.example.value = named[0] if named else OWN
         self.bias.value, self.rate.value, self.margin.value = settings.bias, settings.rate, settings.margin
-        self.order.value, self.rows.value = settings.order, settings.rows
+        self.order.value, self.rows.value = settings.order, renumbered(settings.rows, FIRST_ROW)
         self.rows.visible = settings.order == "these rows"
         self.gap.visible = self.generator.value in ("separable", "rings")
         options = {name: str(k) for k, name in enumerate(session.classes)}
@@ -305,7 +308,7 @@ class PerceptronPage:
             return "<b>Undecided</b>: neither a separating plane nor a witness was found."
         if verdict.separable:
             return f"<b>Separable</b>{through}, with a margin of {format_number(verdict.margin)}."
-        named = ", ".join(str(row) for row in verdict.rows)
+        named = ", ".join(str(row + FIRST_ROW) for row in verdict.rows)
         if self.session.settings.bias == "none":
             why = "a convex combination of their y·x is zero"
         else:

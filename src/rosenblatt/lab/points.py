@@ -57,7 +57,7 @@ LECTURES: dict[str, Points] = {
     "KTH: from any start": _points(
         KTH,
         [1, 1, 1, -1, -1, -1],
-        "η = 0.2 from w = (1, 0.5): the lecture picks rows 4, 2 and 0.",
+        "η = 0.2 from w = (1, 0.5): the lecture picks rows 5, 3 and 1.",
         rate=0.2,
         start=(1.0, 0.5, 0.0),
         order="these rows",
@@ -66,13 +66,13 @@ LECTURES: dict[str, Points] = {
     "Mons: exercise II": _points(
         [(3, 1), (1, -3), (-1, 3), (2.5, -1)],
         [1, -1, 1, 1],
-        "From b = −3, w = (1, 1), cyclic order: rows 2 and 3 make updates.",
+        "From b = −3, w = (1, 1), cyclic order: rows 3 and 4 make updates.",
         start=(1.0, 1.0, -3.0),
     ),
     "Shanahan: three rows": _points(
         [(-2, 3), (-1, -1), (2, -3)],
         [1, -1, 1],
-        "Rows 0 and 2 are each other's negatives: without a bias no plane has both on the correct side.",
+        "Rows 1 and 3 are each other's negatives: without a bias no plane has both on the correct side.",
         bias="none",
     ),
     "KTH: XOR": _points([(0, 0), (1, 1), (0, 1), (1, 0)], [-1, -1, 1, 1], "No line separates these four points."),

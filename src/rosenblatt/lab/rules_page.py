@@ -10,7 +10,9 @@ import panel as pn
 
 from rosenblatt.lab import state_limits
 from rosenblatt.lab.canvas import Canvas
+from rosenblatt.lab.runs import FIRST_ROW, renumbered
 from rosenblatt.lab.session import Session
+from rosenblatt.learn.counted import counted
 from rosenblatt.learn.models import Planes
 from rosenblatt.objective.linear import ObjectiveLearner
 from rosenblatt.registry import IN_LAB
@@ -97,7 +99,7 @@ class RulesPage:
         projected = (
             "Learned from the two components that are shown, not from all columns." if session.projection else ""
         )
-        self.hint.object = session.missing or projected
+        self.hint.object = session.missing or f"{projected} {self._rows_in_order()}".strip()
         for name in self.choice.value:
             canvas = self.canvases[name]
             if session.missing is not None:
@@ -114,6 +116,17 @@ class RulesPage:
             wrong = int((model.predict(session.X) != session.binary()).sum())
             self.words[name].object = _result_text(model, wrong, len(session.y))
         self._arrange()
+
+    def _rows_in_order(self) -> str:
+        """What "these rows" means for the selected learners."""
+        if self.session.settings.order != "these rows":
+            return ""
+        by_row = ["order" in IN_LAB[title].kind().get_params() for title in self.choice.value]
+        whole = [title for title, some in zip(self.choice.value, by_row, strict=True) if not some]
+        others = f"; the others ({', '.join(whole)}) learn from all rows" if whole else ""
+        return (
+            f"Learners that go row by row visit rows {renumbered(self.session.settings.rows, FIRST_ROW)} only{others}."
+        )
 
     def state(self) -> dict[str, Any]:
         """The state of this page, for a snapshot."""
@@ -133,10 +146,10 @@ def _result_text(model: Any, wrong: int, n: int) -> str:
     report, epochs = model.report_, model.n_iter_
     text = f"<b>{wrong} of {n}</b> points wrong; "
     if report.outcome == "budget":
-        return f"{text}not finished after {epochs:,} epochs, {report.updates:,} updates."
+        return f"{text}not finished after {counted(epochs, 'epoch')}, {counted(report.updates, 'update')}."
     how = {
         "separated": "the last w separated them" if wrong else "separated",
         "solved": "solved to its tolerance" if report.gap is None else "solved to its duality gap",
         "stalled": "its objective stopped decreasing",
     }
-    return f"{text}{how[report.outcome]} after {epochs} epoch{'' if epochs == 1 else 's'}, {report.updates:,} updates."
+    return f"{text}{how[report.outcome]} after {counted(epochs, 'epoch')}, {counted(report.updates, 'update')}."

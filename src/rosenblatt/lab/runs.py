@@ -17,6 +17,7 @@ from rosenblatt.shell.online_learner import prepare
 Array = np.ndarray[Any, Any]
 LONGEST_ROWS = 10 * MOST_RUN_VISITS  # characters
 BIASES = ("none", "unit", "radius")
+FIRST_ROW = 1  # the lab numbers rows as slides do; its links and code count from 0
 ORDERS = ("cyclic", "shuffle", "random", "first", "worst", "these rows")
 
 
@@ -106,6 +107,16 @@ class RunSettings:
         if self.order in ("shuffle", "random"):
             found["random_state"] = self.seed
         return found
+
+
+def renumbered(rows: str, by: int) -> str:
+    """Numbers of rows in text, each plus `by`; anything else is left as it is.
+
+    >>> renumbered("4; 2, 0", 1), renumbered("none", 1)
+    ('5, 3, 1', 'none')
+    """
+    parts = [part.strip() for part in _parts(rows)]
+    return ", ".join(str(int(part) + by) if part.removeprefix("-").isdecimal() else part for part in parts)
 
 
 def _parts(rows: str) -> list[str]:

@@ -11,6 +11,7 @@ import panel as pn
 
 from rosenblatt.lab.session import Session
 from rosenblatt.lab.sharing import Snapshot
+from rosenblatt.learn.counted import counted
 from rosenblatt.tracing.trace import trace
 
 
@@ -111,7 +112,7 @@ class SharePage:
             ax.plot(*line_across(w, b, frame), color="black", linewidth=2)
             scatter_by_class(ax, session.X, session.y, np.unique(session.y))
             set_window(ax, frame, session.axes)
-            ax.set_title(f"after {session.step} of {session.run.updates} updates")
+            ax.set_title(f"after {session.step} of {counted(session.run.updates, 'update')}")
         drawing.savefig(out, format="png", dpi=130)
         out.seek(0)
         return out

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.lab.runs import Run, RunSettings
-from rosenblatt.plot.number_format import format_number, format_vector
+from rosenblatt.lab.runs import FIRST_ROW, Run, RunSettings
+from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import format_number, format_vector
 
 Array = np.ndarray[Any, Any]
 MOST_PRODUCTS = 4  # products are written out for up to this many features
@@ -35,7 +36,7 @@ def step_lines(run: Run, k: int, X: Array, y: Array, settings: RunSettings, radi
         where = f"w = {format_vector(run.W[0])}" + (f", b = {format_number(run.b[0])}" if bias else "")
         lines = [f"<b>Start</b>: {where}"]
         if run.updates:
-            lines.append(f"Row {run.rows[0]} makes the first update.")
+            lines.append(f"Row {run.rows[0] + FIRST_ROW} makes the first update.")
     else:
         row, side = int(run.rows[k - 1]), 1 if y[run.rows[k - 1]] else -1
         w, b, x = run.W[k - 1], float(run.b[k - 1]), X[run.rows[k - 1]]
@@ -43,7 +44,7 @@ def step_lines(run: Run, k: int, X: Array, y: Array, settings: RunSettings, radi
         eta = "" if settings.rate == 1 else f"{format_number(settings.rate)}·"
         shift = {"none": 0.0, "unit": 1.0, "radius": radius2}[settings.bias]
         lines = [
-            f"<b>Update {k} of {run.updates}</b>: row {row}, x = {format_vector(x)}, y = {sign}",
+            f"<b>Update {k} of {run.updates}</b>: row {row + FIRST_ROW}, x = {format_vector(x)}, y = {sign}",
             _score(w, x, b, bias),
             f"y·f = {format_number(side * f)} ≤ {format_number(settings.margin)}: "
             + ("a mistake" if side * f <= 0 else "less than the required margin"),
@@ -60,7 +61,7 @@ def step_lines(run: Run, k: int, X: Array, y: Array, settings: RunSettings, radi
 
 def bound_text(run: Run, k: int) -> str:
     """The number of updates so far and the bound, as text."""
-    count = f"{k} update{'' if k == 1 else 's'}"
+    count = counted(k, "update")
     if run.bound is None:
         return escape(f"{count}; no bound holds for this run.")
     return escape(f"{count} of at most {format_number(run.bound)} by the bound.")

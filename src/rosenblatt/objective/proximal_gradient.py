@@ -161,7 +161,8 @@ class SmoothedObjective:
         metric = np.maximum(second / problem.total - self.mean**2, 0.0)
         if not all_finite(metric):
             raise NotFiniteError("The variance of a feature overflows")
-        self.metric = np.maximum(metric, SMALLEST_METRIC * max(metric.max(initial=0.0), 1e-300))
+        largest = float(metric.max(initial=0.0)) or 1.0  # of constant features alone, any scale will do
+        self.metric = np.maximum(metric, SMALLEST_METRIC * largest)
         # The targets of two classes are ±1; `is_on` expects codes, 0 for the positive class.
         self.truth = problem.truth
         if scheme.single and self.settings.kind != RESIDUAL:

@@ -12,6 +12,7 @@ from rosenblatt.plot.drawing import (
     COLOURS,
     Display,
     frame_around,
+    legend_beside,
     line_across,
     require_two_features,
     scatter_by_class,
@@ -73,7 +74,7 @@ class HullsDisplay(Display):
             )
         set_window(ax, frame)
         ax.set_title(str(self.verdict))
-        ax.legend(loc="best", fontsize="small")
+        legend_beside(ax)
 
 
 def common_point(X: Array, positive: Array, verdict: Verdict) -> Array | None:

@@ -12,6 +12,7 @@ from rosenblatt.plot.drawing import (
     GRID,
     Display,
     frame_around,
+    legend_beside,
     line_across,
     require_two_features,
     scatter_by_class,
@@ -80,7 +81,7 @@ class RegionsDisplay(Display):
                 )
         scatter_by_class(ax, self.X, self.y, self.classes)
         set_window(ax, frame)
-        ax.legend(loc="best", fontsize="small")
+        legend_beside(ax)
         if self.slack is not None:
             ax.set_title(f"{np.count_nonzero(self.slack)} rows short of y·f = 1, by {self.slack.sum():.4g} in all")
         elif self.margin is not None:
@@ -93,7 +94,7 @@ class RegionsDisplay(Display):
             ax.plot(*line_across(w, b + side, frame), color="black", linewidth=0.9, linestyle="--")
         sides = np.where(self.y == self.classes[1], 1.0, -1.0)
         ends = self.X + (sides * self.slack)[:, None] * w / (w @ w)
-        label = "slack ξ = max(0, 1 − y·f)"
+        label = "slack ξ"
         for row in np.flatnonzero(self.slack):
             pair = np.stack([self.X[row], ends[row]])
             ax.plot(pair[:, 0], pair[:, 1], color=COLOURS[4], linewidth=1.5, zorder=2, label=label)

@@ -51,7 +51,14 @@ class Display:
         -------
         self
         """
-        self.ax_ = import_pyplot().subplots(figsize=self._size(), layout="constrained")[1] if ax is None else ax
+        if ax is None:
+            settings = {
+                "figsize": self._size(),
+                "layout": "constrained",
+                "subplot_kw": {"projection": self._projection()},
+            }
+            ax = import_pyplot().subplots(**settings)[1]
+        self.ax_ = ax
         self.figure_ = self.ax_.figure
         self._draw(self.ax_)
         return self
@@ -59,6 +66,10 @@ class Display:
     def _size(self) -> tuple[float, float]:
         """Width and height in inches of a new figure."""
         return 6.0, 4.5
+
+    def _projection(self) -> str | None:
+        """The kind of new axes: "3d" for a picture in three dimensions."""
+        return None
 
     def _draw(self, ax: Any) -> None:
         raise NotImplementedError
@@ -116,6 +127,19 @@ def scatter_by_class(ax: Any, X: Array, y: Array, classes: Array) -> None:
         mine = y == name
         style = {"color": COLOURS[k % 8], "marker": MARKERS[k % 8], "edgecolor": "white", "linewidth": 0.8}
         ax.scatter(X[mine, 0], X[mine, 1], s=45, zorder=3, label=f"class {name}", **style)
+
+
+def legend_beside(ax: Any) -> None:
+    """Put the legend to the right of the axes, where it covers no point."""
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
+
+
+def count_in_whole_numbers(*axes: Any) -> None:
+    """Put the ticks of these axes, which count something, at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    for axis in axes:
+        axis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
 
 
 def line_across(w: Array, b: float, frame: Frame) -> tuple[Array, Array]:

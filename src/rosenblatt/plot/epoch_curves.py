@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.plot.drawing import COLOURS, Display
+from rosenblatt.plot.drawing import COLOURS, Display, count_in_whole_numbers
 
 Array = np.ndarray[Any, Any]
 
@@ -33,7 +33,7 @@ class EpochsDisplay(Display):
         ax.plot(self.epochs, self.updates, color=COLOURS[0], marker="o", markersize=4, label="updates during the epoch")
         ax.plot(self.epochs, self.errors, color=COLOURS[1], marker="s", markersize=4, label="errors after the epoch")
         ax.set(xlabel="epoch", ylabel="rows", ylim=(0, None))
-        ax.xaxis.get_major_locator().set_params(integer=True)
+        count_in_whole_numbers(ax.xaxis, ax.yaxis)
         ax.legend()
 
 

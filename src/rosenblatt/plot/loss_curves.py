@@ -55,7 +55,8 @@ class LossesDisplay(Display):
             )
             on = np.clip(self.points, self.margin[0], self.margin[-1])
             ax.scatter(on, np.interp(on, self.margin, values), s=14, color=COLOURS[k % 8], zorder=3)
-        ax.set(xlabel=self.label, ylabel="loss", ylim=(-0.1, 4))
+        top = 10 if {"squared_hinge", "modified_huber"} <= self.curves.keys() else 4  # they differ above 4 only
+        ax.set(xlabel=self.label, ylabel="loss", ylim=(-0.1, top))
         ax.legend()
 
 

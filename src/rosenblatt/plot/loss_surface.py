@@ -28,6 +28,8 @@ class SurfaceDisplay(Display):
         The mean loss at (w1[j], w2[i]).
     path : ndarray of shape (steps, 2)
         The w of a run after each update; may be empty.
+    in_3d : bool
+        Whether the loss is the height of a surface, and not a colour.
     ax_, figure_ : set by `plot`
     """
 
@@ -36,8 +38,28 @@ class SurfaceDisplay(Display):
     w2: Array
     values: Array
     path: Array
+    in_3d: bool = False
+
+    def _projection(self) -> str | None:
+        return "3d" if self.in_3d else None
+
+    def _draw_3d(self, ax: Any) -> None:
+        across, up = np.meshgrid(self.w1, self.w2)
+        style = {"cmap": "cividis", "rcount": SIDE // 2, "ccount": SIDE // 2, "linewidth": 0, "antialiased": False}
+        ax.plot_surface(across, up, self.values, **style)
+        if len(self.path):
+            columns, rows = (np.abs(self.path[:, [k]] - at).argmin(axis=1) for k, at in enumerate((self.w1, self.w2)))
+            height = self.values[rows, columns] + 0.02 * self.values.max()
+            ax.plot(*self.path.T, height, color=COLOURS[4], marker="o", markersize=4, label="w of the run", zorder=10)
+            ax.legend(fontsize="small")
+        ax.set(xlabel="w₁", ylabel="w₂", zlabel=f"mean loss: {loss_title(self.loss)}")
+        ax.set_zlim(0, 1 if self.loss == "zero_one" else None)
+        ax.view_init(elev=35, azim=-60)
 
     def _draw(self, ax: Any) -> None:
+        if self.in_3d:
+            self._draw_3d(ax)
+            return
         # Cividis looks the same to people with and without colour vision deficiency.
         seen = ax.pcolormesh(self.w1, self.w2, self.values, cmap="cividis", shading="nearest", rasterized=True)
         if self.loss != "zero_one":
@@ -46,7 +68,7 @@ class SurfaceDisplay(Display):
         if len(self.path):
             ax.plot(*self.path.T, color=COLOURS[4], marker="o", markersize=4, linewidth=1.5, label="w of the run")
             ax.plot(*self.path[-1], color=COLOURS[4], marker="*", markersize=14, label="last w")
-            ax.legend(loc="best", fontsize="small")
+            ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize="small", frameon=False)
         reach = float(self.w1[-1])
         ax.set(xlabel="w₁", ylabel="w₂", xlim=(-reach, reach), ylim=(-reach, reach))
         ax.set_aspect("equal", adjustable="box")
@@ -60,6 +82,7 @@ def surface(
     trace: Any = None,
     reach: float | None = None,
     intercept: float | None = None,
+    in_3d: bool = False,
     ax: Any = None,
 ) -> SurfaceDisplay:
     """Plot the mean loss for every w: piecewise constant for 0/1, sloped for the perceptron loss.
@@ -78,8 +101,10 @@ def surface(
         w₁ and w₂ go from −reach to reach; by default 2, or a little more than the path needs.
     intercept : float, optional
         By default 0, or the last value of b in the run.
+    in_3d : bool, default=False
+        Draw the loss as the height of a surface, not as a colour.
     ax : matplotlib axes, optional
-        Where to draw; by default a new figure.
+        Where to draw, with projection "3d" if `in_3d`; by default a new figure.
 
     Returns
     -------
@@ -119,4 +144,4 @@ def surface(
     values = np.zeros(len(places))
     for x, sign in zip(rows, signs, strict=True):
         values += curve(loss, sign * (places @ x + intercept))
-    return SurfaceDisplay(loss, at, at, (values / len(rows)).reshape(SIDE, SIDE), path).plot(ax=ax)
+    return SurfaceDisplay(loss, at, at, (values / len(rows)).reshape(SIDE, SIDE), path, in_3d).plot(ax=ax)

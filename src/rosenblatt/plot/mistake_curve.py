@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.plot.drawing import COLOURS, Display
+from rosenblatt.plot.drawing import COLOURS, Display, count_in_whole_numbers
 
 Array = np.ndarray[Any, Any]
 LOG_SCALE_RATIO = 20  # a bound larger than this many times the mistakes is drawn on a logarithmic scale
@@ -31,6 +31,7 @@ class MistakesDisplay(Display):
 
     def _draw(self, ax: Any) -> None:
         ax.step(self.visits, self.mistakes, where="post", color=COLOURS[0], label="mistakes so far")
+        count_in_whole_numbers(ax.xaxis, ax.yaxis)
         if self.bound is not None:
             ax.axhline(self.bound, color=COLOURS[4], linestyle="--", label=f"bound {self.bound:.4g}")
             if self.bound > LOG_SCALE_RATIO * max(self.mistakes[-1], 1):

@@ -12,6 +12,7 @@ from rosenblatt.plot.drawing import (
     MARKERS,
     Display,
     frame_around,
+    legend_beside,
     line_across,
     require_two_features,
     set_window,
@@ -43,19 +44,24 @@ class NormalisedDisplay(Display):
         frame = frame_around(np.vstack([self.X, self.turned, np.zeros((1, 2))]))
         for k, name in enumerate(np.unique(self.y)):
             mine = self.y == name
-            style = {"color": COLOURS[k], "marker": MARKERS[k], "s": 45, "zorder": 3}
-            ax.scatter(*self.turned[mine].T, edgecolor="white", label=f"y·x of class {name}", **style)
-            if k == 0:
-                ax.scatter(*self.X[mine].T, alpha=0.3, label=f"x of class {name}", **style)
+            style = {"marker": MARKERS[k], "zorder": 3}
+            if k == 1:
+                ax.scatter(
+                    *self.X[mine].T, color=COLOURS[1], s=45, edgecolor="white", label=f"x of class {name}", **style
+                )
+            else:  # turned rows are rings, so that a row at the same place is seen inside
+                ring = {**style, "s": 170, "facecolor": "none", "edgecolor": COLOURS[0], "linewidth": 2}
+                ax.scatter(*self.turned[mine].T, label=f"−x of class {name}", **ring)
+                ax.scatter(*self.X[mine].T, color=COLOURS[0], s=45, alpha=0.3, label=f"x of class {name}", **style)
                 for x, z in zip(self.X[mine], self.turned[mine], strict=True):
                     ax.plot(*np.stack([x, z]).T, color=COLOURS[0], linewidth=0.7, linestyle=":")
         ax.plot(0, 0, color="black", marker="+", markersize=12)
         if self.coef is not None:
-            ax.plot(*line_across(self.coef, 0.0, frame), color="black", linewidth=1.6, label="plane through the origin")
+            ax.plot(*line_across(self.coef, 0.0, frame), color="black", linewidth=1.6, label="plane")
             wrong = int((self.turned @ self.coef <= 0).sum())
             ax.set_title(f"{wrong} of {len(self.y)} rows on the wrong side" if wrong else "all rows on one side")
         set_window(ax, frame)
-        ax.legend(loc="best", fontsize="small")
+        legend_beside(ax)
 
 
 def normalised(X: Any, y: Any, *, model: Any = None, ax: Any = None) -> NormalisedDisplay:

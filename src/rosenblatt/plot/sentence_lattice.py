@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.learn.number_format import format_number
 from rosenblatt.plot.drawing import COLOURS, Display
-from rosenblatt.plot.number_format import format_number
 from rosenblatt.sequence.sentences import TokenRows
 from rosenblatt.sequence.sequence_perceptron import SequencePerceptron, known_tokens
 from rosenblatt.sequence.solver import PathModel

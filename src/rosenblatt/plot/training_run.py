@@ -8,6 +8,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
+from rosenblatt.learn.number_format import format_number, format_vector
 from rosenblatt.plot.drawing import (
     COLOURS,
     Display,
@@ -15,26 +16,28 @@ from rosenblatt.plot.drawing import (
     foot_and_ends,
     frame_around,
     import_pyplot,
+    legend_beside,
     line_across,
     perpendicular,
     require_two_features,
     scatter_by_class,
     set_window,
 )
-from rosenblatt.plot.number_format import format_number, format_vector
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(repr=False)
 class RunDisplay(Display):
-    """The planes of a run, one after each update, with early ones drawn faintly.
+    """The planes of a run after each update, with early ones drawn faintly, and the arrow w of the last.
+
+    Several classes have a line each, where the score of the class is 0, and arrows in proportion to ‖w‖.
 
     Attributes
     ----------
     X, y : ndarray
-    coef, intercept : ndarray of shape (k, 2) and (k,)
-        The initial plane, then one plane per update.
+    coef, intercept : ndarray of shape (k, 2) and (k,), or (k, K, 2) and (k, K) for several classes
+        The initial planes, then those after each update.
     rows : list of int or None
         The row that made each update.
     ax_, figure_ : set by `plot`
@@ -66,30 +69,36 @@ class RunDisplay(Display):
     def _draw(self, ax: Any) -> None:
         last = self._last
         frame = frame_around(self.X)
-        for k in range(last + 1):
-            share = (k + 1) / (last + 1)
-            style = {"color": "black", "alpha": 0.12 + 0.88 * share**3, "linewidth": 0.8 + share}
-            ax.plot(*line_across(self.coef[k], self.intercept[k], frame), **style)
-        w, b = self.coef[last], self.intercept[last]
-        if w.any():
-            middle, sizes = centre_and_half_sizes(frame)
-            foot, _ = foot_and_ends(w, b, middle, sizes, 1.0)
-            tip = 0.24 * perpendicular(w, sizes)
-            arrow = {"width": 0.006, "angles": "xy", "scale_units": "xy", "scale": 1, "color": COLOURS[4], "zorder": 5}
-            ax.quiver(*foot, *tip, **arrow)
+        planes, shifts = self.coef.reshape(len(self.coef), -1, 2), self.intercept.reshape(len(self.coef), -1)
+        several = planes.shape[1] > 1
+        longest = max(float(np.linalg.norm(planes[last], axis=1).max()), 1e-300)
+        middle, sizes = centre_and_half_sizes(frame)
+        for j in range(planes.shape[1]):
+            line, tip = (COLOURS[j % 8], COLOURS[j % 8]) if several else ("black", COLOURS[4])
+            for k in range(last + 1):
+                share = (k + 1) / (last + 1)
+                style = {"color": line, "alpha": 0.12 + 0.88 * share**3, "linewidth": 0.8 + share}
+                ax.plot(*line_across(planes[k, j], shifts[k, j], frame), **style)
+            w, b = planes[last, j], float(shifts[last, j])
+            if w.any():
+                foot, _ = foot_and_ends(w, b, middle, sizes, 1.0)
+                way = (0.4 if several else 0.24) * float(np.linalg.norm(w)) / longest * perpendicular(w, sizes)
+                style = {"width": 0.006, "angles": "xy", "scale_units": "xy", "scale": 1, "color": tip, "zorder": 5}
+                ax.quiver(*foot, *way, **style)
         scatter_by_class(ax, self.X, self.y, np.unique(self.y))
         row = self.rows[last - 1] if last else None
         if row is not None:
             ax.scatter(*self.X[row], s=220, facecolor="none", edgecolor=COLOURS[4], linewidth=2, zorder=4)
         set_window(ax, frame)
-        ax.legend(loc="best", fontsize="small")
-        ax.set_title(
-            f"update {last} of {len(self.rows)}: w = {format_vector(w)}, b = {format_number(b)}", fontsize="medium"
-        )
+        legend_beside(ax)
+        now = "" if several else f": w = {format_vector(w)}, b = {format_number(b)}"
+        ax.set_title(f"update {last} of {len(self.rows)}{now}", fontsize="medium")
 
 
 def run(trace: Any, *, ax: Any = None) -> RunDisplay:
-    """Plot the planes of a training run on two classes over two features.
+    """Plot the planes of a training run over two features.
+
+    Of several classes each has its own line, where its score is 0 (not a border between classes), and an arrow w.
 
     Parameters
     ----------
@@ -120,11 +129,16 @@ def run(trace: Any, *, ax: Any = None) -> RunDisplay:
 
 def _planes(trace: Any) -> RunDisplay:
     """The planes of a run, not drawn yet."""
-    if not trace.binary:
-        raise ValueError("A run can be drawn for two classes, which have one plane.")
-    X = require_two_features(np.array(trace.X, dtype=float), "A run")
     W, b = trace.planes()
-    return RunDisplay(X, np.array(trace.y), W[:, 0], b[:, 0], [step.row for step in trace.updates])
+    classes = np.unique(np.array(trace.y))
+    if not trace.binary and W.shape[1] != (classes.size if trace.classes is None else len(trace.classes)):
+        raise ValueError("A run can be drawn for two classes, or for several with one plane per class.")
+    if trace.parameters.get("multiclass") == "ovo" and not trace.binary:
+        raise ValueError("A run can be drawn for one plane per class, not for one-vs-one.")
+    X = require_two_features(np.array(trace.X, dtype=float), "A run")
+    if trace.binary:
+        W, b = W[:, 0], b[:, 0]
+    return RunDisplay(X, np.array(trace.y), W, b, [step.row for step in trace.updates])
 
 
 def animate(trace: Any, path: Any = None, *, seconds: float = 0.7) -> Any:

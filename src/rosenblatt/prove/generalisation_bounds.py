@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaln
 
 from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.counted import counted
 from rosenblatt.prove.exact.max_margin_certificate import WidestPlane
 from rosenblatt.prove.margins import linear_model_of, margins
 
@@ -171,7 +172,7 @@ def generalisation_bounds(
     if held_out is not None:
         wrong, rows = _count_errors(model, *held_out)
         value = held_out_bound(wrong, rows, confidence)
-        found.append(GeneralisationBound("held out", value, f"{wrong} errors on {rows} rows"))
+        found.append(GeneralisationBound("held out", value, f"{counted(wrong, 'error')} on {counted(rows, 'row')}"))
     k, what = _compression_size(model)
     if k is not None and seen.errors == 0:
         found.append(GeneralisationBound("compression", compression_bound(min(k, n), n, confidence), what))
@@ -179,11 +180,8 @@ def generalisation_bounds(
     if epochs and epochs[0].epoch == 1 and _updates_by_single_rows(model, "shuffle", "cyclic"):
         made = min(epochs[0].updates, n)
         value = online_bound(made, n, confidence)
-        found.append(
-            GeneralisationBound(
-                "online to batch", value, f"{made} updates in the first epoch (for the average of its models)"
-            )
-        )
+        what = f"{counted(made, 'update')} in the first epoch (for the average of its models)"
+        found.append(GeneralisationBound("online to batch", value, what))
     if linear_model_of(model).coef.shape[0] == 1:
         found.append(_margin_bound_of(model, X, y, confidence))
     return tuple(found)
@@ -204,7 +202,7 @@ def _compression_size(model: Any) -> tuple[int | None, str]:
         and report is not None
         and _updates_by_single_rows(model, *orders)
     ):
-        return report.updates, f"at most {report.updates} rows that caused an update"
+        return report.updates, f"at most {counted(report.updates, 'row')} that caused an update"
     return None, ""
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
+from rosenblatt.compiled.tie_rule import decide
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.labels import encode_labels
 from rosenblatt.prove.exact.labelled_rows import LabelledRows, read_labelled_rows
@@ -137,7 +138,7 @@ class Margins:
         )
 
 
-def margins(model: Any, X: Any, y: Any) -> Margins:
+def margins(model: Any, X: Any, y: Any = None) -> Margins:
     """Functional and geometric margins of every row, and the margin of the set.
 
     The functional margin of (x, y) is y·(w·x + b); the geometric margin is its signed distance y·(w·x + b)/‖w‖ to the
@@ -151,8 +152,8 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
         step, on the rows that reach it.
     X : array-like or sparse matrix of shape (n, d)
         The rows whose margins are wanted.
-    y : array-like of shape (n,)
-        Their labels.
+    y : array-like of shape (n,), optional
+        Without labels, those that the model predicts: margins are then distances, and `distances` has their signs.
 
     Returns
     -------
@@ -165,18 +166,22 @@ def margins(model: Any, X: Any, y: Any) -> Margins:
     >>> seen = margins(max_margin(X, y), X, y)
     >>> seen.geometric, seen.line
     (array([2., 2.]), (-0.0, 2.0))
+    >>> margins(max_margin(X, y), [[0.0, 5.0]]).distances
+    array([3.])
     """
     if isinstance(model, Pipeline):
         model, X = model[-1], model[:-1].transform(X) if len(model) > 1 else X
-    linear, table = linear_model_of(model), read_labelled_rows(X, y)
-    if len(getattr(model, "classes", (0, 1))) != 2 and table.classes.dtype != bool:
+    linear = linear_model_of(model)
+    table = read_labelled_rows(X, np.zeros(np.shape(X)[:1]) if y is None else y)
+    if y is not None and len(getattr(model, "classes", (0, 1))) != 2 and table.classes.dtype != bool:
         raise ValueError(
             f"This plane separates one class from several others: pass y == {model.positive!r} in place of y."
         )
     if table.shape[1] != linear.coef.shape[1]:
         raise ValueError(f"X has {table.shape[1]} features, but the model expects {linear.coef.shape[1]}.")
-    codes = _label_codes(linear, table)
     scores = linear.scores(table.X)
+    predicted = decide(scores if scores.shape[1] > 1 else scores[:, 0])
+    codes = predicted if y is None else _label_codes(linear, table)
     norms = np.linalg.norm(linear.coef, axis=1)
     distances = _divide_by_norm(scores, norms[None, :])
     if scores.shape[1] == 1:

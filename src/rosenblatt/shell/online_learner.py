@@ -253,6 +253,7 @@ def prepare(
     sample_weight: Any = None,
     weights: tuple[Any, Any] = (None, None),
     validation: tuple[Any, Any, Any] = (None, None, None),
+    known: Any = None,
 ) -> Prepared:
     """Check the parameters, encode the rows, hold some out, and choose the solver.
 
@@ -262,9 +263,11 @@ def prepare(
         `coef_init` and `intercept_init`.
     validation : triple
         `X_val`, `y_val` and `sample_weight_val`.
+    known : ndarray, optional
+        Classes to expect, whether or not they are in y.
     """
     plan = plan_of(learner)
-    examples = learnable(learner, plan, X, y, sample_weight)
+    examples = learnable(learner, plan, X, y, sample_weight, known=known)
     learner._target.check(type(learner).__name__, examples)
     given = (
         given_rows(learner, learner._reader, examples, *validation)

@@ -17,12 +17,12 @@ import numpy as np
 from rosenblatt.compiled.step_sizes import passive_aggressive_step
 from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.examples import Examples
+from rosenblatt.learn.number_format import printed_fraction
 from rosenblatt.learn.orders import visited
 from rosenblatt.learn.repeated_visits import VisitLimit
 from rosenblatt.learn.schemes import Scheme
 from rosenblatt.online.rules import AROWRule, PassiveAggressiveRule, PerceptronRule, Rule, SecondOrderRule
 from rosenblatt.online.solver import MOST_WATCHED, OnlinePlan
-from rosenblatt.plot.number_format import printed_fraction
 from rosenblatt.shell.online_learner import plan_of
 
 Array = np.ndarray[Any, Any]

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from rosenblatt.compiled.step_sizes import squared_bias_feature
 from rosenblatt.learn.evaluation import Problem, problems
 from rosenblatt.learn.models import VotedPlanes
+from rosenblatt.learn.number_format import MOST_BITS, printed_fraction, printed_fractions, too_long
 from rosenblatt.learn.schemes import TWO, Scheme
 from rosenblatt.online.rules import PerceptronRule
 from rosenblatt.planes.state import Machine, State
-from rosenblatt.plot.number_format import printed_fraction, printed_fractions
 from rosenblatt.prove.mistake_formula import Separator, mistake_bound
 from rosenblatt.shell.fitted import fitted
 from rosenblatt.shell.fitting import train
@@ -24,7 +24,6 @@ from rosenblatt.shell.online_learner import initial_values, learnable, prepare
 from rosenblatt.tracing.exact_learners import ExactMachine, exact_epochs, exact_plan, new_exact_machines, no_violations
 
 Array = np.ndarray[Any, Any]
-MOST_BITS = 10_000  # of a denominator: some rules double the length with every update
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ def as_tuples(array: Array) -> Any:
 
 
 def record_in_floats(
-    learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: Any, weights: Any
+    learner: Any, X: Any, rows: Array, y: Any, coef: Any, intercept: Any, weights: Any, known: Any
 ) -> dict[str, Any]:
     """Fit the learner and record every visit."""
     machines: list[Machine] = []
@@ -176,7 +175,7 @@ def record_in_floats(
         W, b = alone.coef.astype(np.float64), alone.intercept.astype(np.float64)
         recorder.record(number, W, b, machine.updates, problem, row, epoch)
 
-    run = prepare(learner, X, y, weights, (coef, intercept)).run
+    run = prepare(learner, X, y, weights, (coef, intercept), known=known).run
     solver: Any = run.solver
     start = solver.last()
     begin = start.coef.astype(np.float64), start.intercept.astype(np.float64)
@@ -198,11 +197,11 @@ def record_in_floats(
 
 
 def record_in_fractions(
-    learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept: Any, weights: Any
+    learner: Any, rows: Any, X: Array, y: Any, coef: Any, intercept: Any, weights: Any, known: Any
 ) -> dict[str, Any]:
     """Run the learner in exact arithmetic and record every visit."""
     plan, rate = exact_plan(learner)
-    examples = learnable(learner, plan, X, y, weights)
+    examples = learnable(learner, plan, X, y, weights, known=known)
     classes, labels = (1 if examples.classes is None else examples.classes.size), examples.target.ndim == 2
     if examples.classes is not None and classes < 2 and not labels:
         raise ValueError(f"A trace needs at least 2 classes; y has 1 class: {examples.classes.item(0)!r}.")
@@ -221,7 +220,7 @@ def record_in_fractions(
 
     def watch(number: int, machine: ExactMachine, problem: Problem, row: int | tuple[int, ...], epoch: int) -> None:
         W, b = machine.planes()
-        if any(value.denominator.bit_length() > MOST_BITS for value in (*W.ravel(), *b)):
+        if too_long((*W.ravel(), *b)):
             raise ValueError(
                 f"After {machine.updates} updates the fractions have more than {MOST_BITS * 3 // 10:,} digits: "
                 "use exact=False, or fewer epochs (max_epochs)."

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from rosenblatt.learn.counted import counted
 from rosenblatt.learn.epochs import InMemory, Training
-from rosenblatt.plot.number_format import format_number
+from rosenblatt.learn.number_format import format_number
 from rosenblatt.plot.sentence_lattice import Lattice, decoded_lattice, token_names
 from rosenblatt.sequence.sequence_perceptron import SequencePerceptron, begun
 from rosenblatt.sequence.solver import PathModel, SequenceSolver
@@ -107,7 +108,7 @@ class SequenceTrace:
             shown.append(f"… and {len(self.steps) - MOST_SHOWN:,} more steps")
         count = len(self.updates)
         how = "not separated" if self.outcome == "budget" else self.outcome
-        shown.append(f"{how} after {count} update{'' if count == 1 else 's'} in {len(self.steps)} steps")
+        shown.append(f"{how} after {counted(count, 'update')} in {counted(len(self.steps), 'step')}")
         return "\n\n".join(shown)
 
 

@@ -19,9 +19,9 @@ from sklearn.base import clone
 
 from rosenblatt.formats.arrow_checks import check_buffers
 from rosenblatt.formats.sparse_checks import well_formed
+from rosenblatt.learn.number_format import printed_fractions
 from rosenblatt.learn.plan import default_epochs
 from rosenblatt.online.perceptron import Perceptron
-from rosenblatt.plot.number_format import printed_fractions
 from rosenblatt.plot.verdict import separability_verdict
 from rosenblatt.registry import TRACED
 from rosenblatt.sequence.sequence_perceptron import SequencePerceptron
@@ -30,6 +30,7 @@ from rosenblatt.shell.parameters import new_seed
 from rosenblatt.tracing.recording import Step, as_tuples, record_in_floats, record_in_fractions
 from rosenblatt.tracing.sequence_trace import trace_sentences
 from rosenblatt.tracing.trace_table import format_trace
+from rosenblatt.tracing.worked_steps import WORKED, trace_worked
 
 Array = np.ndarray[Any, Any]
 DEFAULT_VISITS = 20_000  # about where a trace ends if max_epochs is not given
@@ -64,6 +65,10 @@ class Trace:
         The resulting model: the last w, the average or the pocket. None for a voted perceptron.
     bound : number or None
         The upper bound on the number of updates, from the margin of the last w; as in `Report`.
+    classes : tuple or None
+        The classes of the given weights that the run started from; None if all classes are those of y.
+    first : int
+        The number of the first row where rows are printed; `Step.row` always counts from 0.
 
     Examples
     --------
@@ -86,6 +91,8 @@ class Trace:
     coef: tuple[tuple[Any, ...], ...] | None
     intercept: tuple[Any, ...] | None
     bound: Any
+    classes: tuple[Any, ...] | None = None
+    first: int = 0
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -235,15 +242,16 @@ class Trace:
     def _check(self) -> None:
         if self.learner not in TRACED:
             raise ValueError(f"This trace is of {self.learner!r}, which `trace` does not support.")
-        again = trace(
-            self.X,
-            np.array(self.y),
-            TRACED[self.learner].kind(**self.parameters),
-            exact=self.exact,
-            coef_init=self.start[0] if any(map(any, self.start[0])) or any(self.start[1]) else None,
-            intercept_init=self.start[1] if any(map(any, self.start[0])) or any(self.start[1]) else None,
-            sample_weight=self.sample_weight,
-        )
+        kind, (coef, intercept) = TRACED[self.learner].kind, self.start
+        start: dict[str, Any] = {}
+        if self.classes is not None:
+            model = kind.from_weights(coef, intercept, classes=self.classes, **self.parameters)
+        else:
+            model = kind(**self.parameters)
+            if any(map(any, coef)) or any(intercept):
+                start = {"coef_init": coef, "intercept_init": intercept}
+        y, weights = np.array(self.y), self.sample_weight
+        again = trace(self.X, y, model, exact=self.exact, sample_weight=weights, **start)
         for mine, other in zip(self.steps, again.steps, strict=False):
             if not _equal_up_to_rounding(mine, other):
                 raise ValueError(
@@ -299,6 +307,7 @@ def trace(
     model: Any = None,
     *,
     exact: bool = False,
+    first: int = 0,
     coef_init: Any = None,
     intercept_init: Any = None,
     sample_weight: Any = None,
@@ -315,12 +324,17 @@ def trace(
     y : array-like of shape (n,), or tags of the sentences
         Their labels, or tags.
     model : estimator, optional
-        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner, or a
-        `SequencePerceptron`; it is copied, not changed. By default `Perceptron(order="cyclic", **settings)`; to visit
-        given rows, use `order=[4, 2, 0]`. One made by `from_weights` is a start: the run begins at its weights.
+        A perceptron (last, averaged, voted, PAUM), passive-aggressive, AROW or second-order learner; `Pegasos`, a
+        `LinearClassifier` or `LinearRegressor` that descends row by row, or a `KernelPerceptron` of two classes, whose
+        α is shown per row; or a `SequencePerceptron`. It is copied, not changed. By default
+        `Perceptron(order="cyclic", **settings)`; to visit given rows, use `order=[4, 2, 0]`. One made by
+        `from_weights` is a start: the run begins at its weights, and
+        its classes need not all be in y.
     exact : bool, default=False
         Compute with fractions: a float counts as the number it prints as, so 0.2 is 1/5. Not available for rules with
         square roots.
+    first : int, default=0
+        The number of the first row in what is printed: 1, as on slides. `order` and `Step.row` count from 0.
     coef_init, intercept_init : array-like, optional
         w(0) and b(0), in the shapes of `coef_` and `intercept_`; zero by default.
     sample_weight : array-like of shape (n,), optional
@@ -330,7 +344,7 @@ def trace(
 
     Returns
     -------
-    Trace, or SequenceTrace for sentences
+    Trace, WorkedTrace for learners with an arithmetic of their own, or SequenceTrace for sentences
         Without `max_epochs` it ends after about 20,000 visits, even if `fit` would continue.
 
     Examples
@@ -356,7 +370,11 @@ def trace(
         if exact or any(start is not None for start in (coef_init, intercept_init, sample_weight)):
             raise ValueError("exact, coef_init, intercept_init and sample_weight are not for sequences.")
         return trace_sentences(X, y, clone(model).set_params(**settings))
-    learner = _as_learner(model, settings)
+    if type(model) in WORKED:
+        if any(start is not None for start in (coef_init, intercept_init, sample_weight)):
+            raise ValueError(f"{type(model).__name__} is traced from zero, with equal weights.")
+        return trace_worked(X, y, clone(model).set_params(**settings), exact=exact, first=first)
+    learner, known = _as_learner(model, settings), None
     if (
         coef_init is None
         and intercept_init is None
@@ -364,7 +382,7 @@ def trace(
         and vars(model).get("report_", learner) is None
     ):
         start = state_now(model, plan_of(model)).last()  # given weights are a start
-        coef_init, intercept_init = start.coef, start.intercept
+        coef_init, intercept_init, known = start.coef, start.intercept, vars(model).get("classes_")
     check_buffers(X, "X")
     check_buffers(y, "y")
     rows = well_formed(X).toarray() if sp.issparse(X) else np.asarray(X)
@@ -376,10 +394,10 @@ def trace(
     learner.set_params(random_state=new_seed(learner.random_state))
     weights = None if sample_weight is None else np.asarray(sample_weight)
     if exact:
-        run = record_in_fractions(learner, exact_rows, X, y, coef_init, intercept_init, weights)
+        run = record_in_fractions(learner, exact_rows, X, y, coef_init, intercept_init, weights, known)
         data = as_tuples(exact_rows)
     else:
-        run = record_in_floats(learner, X, rows, y, coef_init, intercept_init, weights)
+        run = record_in_floats(learner, X, rows, y, coef_init, intercept_init, weights, known)
         data = as_tuples(rows.astype(float))
     return Trace(
         learner=type(learner).__name__,
@@ -391,6 +409,8 @@ def trace(
         y=as_tuples(np.asarray(y)),
         sample_weight=None if weights is None else as_tuples(weights),
         exact=bool(exact),
+        classes=None if known is None else as_tuples(np.asarray(known)),
+        first=first,
         **run,
     )
 
@@ -399,5 +419,6 @@ def _as_learner(model: Any, settings: dict[str, Any]) -> Any:
     if model is None:
         return Perceptron(**{"order": "cyclic", **settings})
     if type(model) not in [learner.kind for learner in TRACED.values()]:
-        raise TypeError(f"trace supports {', '.join(TRACED)}, not {type(model).__name__}.")
+        supported = [*TRACED, *(kind.__name__ for kind in WORKED)]
+        raise TypeError(f"trace supports {', '.join(supported)}, not {type(model).__name__}.")
     return clone(model).set_params(**settings)

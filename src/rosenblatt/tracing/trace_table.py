@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rosenblatt.plot.number_format import format_number, format_vector
+from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import format_number, format_vector
 
 if TYPE_CHECKING:
     from rosenblatt.tracing.recording import Step
@@ -37,12 +38,12 @@ def format_trace(trace: Trace) -> str:
 
 def _line(trace: Trace, step: Step, bias: bool) -> list[str]:
     if step.row is None:
-        seen = [", ".join(map(str, step.rows)) or "none", "", "", "", ""]
+        seen = [", ".join(str(row + trace.first) for row in step.rows) or "none", "", "", "", ""]
     else:
         assert step.scores is not None
         scores = format_number(step.scores[0]) if len(step.scores) == 1 else format_vector(step.scores)
         seen = [
-            str(step.row),
+            str(step.row + trace.first),
             format_vector(trace.X[step.row]),
             _label(trace, step.label),
             scores,
@@ -93,10 +94,9 @@ def _planes(coef: Any, intercept: Any, bias: bool, name: bool = True) -> str:
 
 
 def _summary(trace: Trace) -> str:
-    updates = len(trace.updates)
     unfinished = "not solved" if trace.learner.endswith("Regressor") else "not separated"
     how = {"budget": unfinished, "early": "stopped early"}.get(trace.outcome, trace.outcome)
-    text = f"{how} after {updates} update{'' if updates == 1 else 's'} in {len(trace.steps)} steps"
+    text = f"{how} after {counted(len(trace.updates), 'update')} in {counted(len(trace.steps), 'step')}"
     if trace.bound is not None:
         text += f"; the bound allows {format_number(trace.bound)}"
         text += " rows that move w" if trace.parameters.get("update") == "batch" else ""

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+MOST_BITS = 10_000  # of a denominator: some rules double the length with every update
+LONGEST = 12  # characters of a fraction that is printed in full
 DIGITS = 4  # fractions with at most this many decimals are printed as decimals
 
 
@@ -39,16 +41,25 @@ def printed_fractions(values: Any) -> Any:
     return out
 
 
+def too_long(values: Iterable[Fraction]) -> bool:
+    """Whether a fraction has more digits than are worth computing with."""
+    return any(value.denominator.bit_length() > MOST_BITS for value in values)
+
+
 def format_number(value: Any) -> str:
-    """A number as shown in a table: 3/5 as 0.6, 2/3 as 2/3, a float with four digits.
+    """A number as shown in a table: 3/5 as 0.6, 2/3 as 2/3, a long fraction or a float with four digits.
 
     >>> [format_number(v) for v in (Fraction(3, 5), Fraction(2, 3), 1.0, 0.123456, -2, 67240.3)]
     ['0.6', '2/3', '1', '0.1235', '−2', '67,240']
+    >>> format_number(Fraction(11597, 4000000))
+    '≈0.002899'
     """
     if isinstance(value, Fraction):
         scaled = value * 10**DIGITS
         short = f"{scaled.numerator / 10**DIGITS:.{DIGITS}f}" if scaled.denominator == 1 else None
         text = short.rstrip("0").rstrip(".") if short else str(value)
+        if len(text) > LONGEST:
+            text = f"≈{float(value):.{DIGITS}g}"
     else:
         text = f"{value:,.0f}" if 10**DIGITS <= abs(value) < 1e15 else f"{value:.{DIGITS}g}"
     return ("0" if text in ("-0", "") else text).replace("-", "−")
