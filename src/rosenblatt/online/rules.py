@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class Rule:
         """The covariance of K classes at the start; None for a first-order rule."""
         return None
 
-    @property
+    @cached_property
     def criterion(self) -> Criterion:
         """What counts as wrong for this rule."""
         return criterion_of(self.encode(1.0, CONSTANT, 0.0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -54,7 +55,7 @@ class OnlinePlan(LinearPlan):
     watch: Callable[[Machine, Problem, int | tuple[int, ...], int], None] | None = None
     rows: int = 0  # of a whole epoch, if a call learns from a part of it
 
-    @property
+    @cached_property
     def criterion(self) -> Criterion:
         """That of the rule."""
         return self.rule.criterion

@@ -77,7 +77,7 @@ class Machine:
         """An independent copy."""
         arrays = (self.coef.copy(), self.intercept.copy(), self.tally.copy(), self.moves.copy())
         parts = (self.average, self.pocket, self.votes, self.debt, self.covariance)
-        return Machine(*arrays, self.by_feature, *(None if part is None else part.copy() for part in parts))  # type: ignore[arg-type]
+        return Machine(*arrays, self.by_feature, *[None if part is None else part.copy() for part in parts])  # type: ignore[arg-type]
 
     def transposed(self) -> Machine:
         """The same in the other layout; a full covariance has only one."""
