@@ -238,7 +238,7 @@ def test_a_dual_method_keeps_few_of_its_thousands_of_records(tmp_path):
 
 @pytest.mark.compiled
 def test_a_small_fit_is_a_short_path():
-    """Calls of our functions in a fit of ten rows: its fixed cost, without a clock (tests/test_walk.py counts files)."""
+    """Calls of our functions in a fit of ten rows: its fixed cost, without a clock."""
     X = np.random.default_rng(0).normal(size=(10, 3))
     y, home, entered = X[:, 0] > 0, os.path.dirname(rosenblatt.__file__), []
     model = rosenblatt.Perceptron(random_state=0).fit(X, y)
