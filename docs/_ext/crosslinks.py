@@ -136,10 +136,37 @@ def link(app: Sphinx, doctree: nodes.document, page: str) -> None:
         doctree.children[0] += links
 
 
+def tails(full: str) -> list[str]:
+    """What a full name ends with, the longest first: "a.b.c", "b.c", "c"."""
+    parts = full.split(".")
+    return [".".join(parts[start:]) for start in range(len(parts))]
+
+
+def backlinks(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Lead the links of a page of source code to the anchors where its names are described.
+
+    Sphinx makes an anchor from the module by which the first name of a file was reached, and the names of one file are
+    reached by several: `rosenblatt.plot.hulls` and `rosenblatt.records.Hulls` stand in one.
+    """
+    if not page.startswith("_modules/"):
+        return
+    anchors = {}
+    for full, entry in app.env.get_domain("py").objects.items():
+        there = app.builder.get_relative_uri(page, entry.docname)
+        anchors |= {(there, tail): entry.node_id for tail in tails(full)}
+
+    def mended(link: re.Match[str]) -> str:
+        found = [anchors[link[1], tail] for tail in tails(link[2]) if (link[1], tail) in anchors]
+        return f'<a class="viewcode-back" href="{link[1]}#{(found or [link[2]])[0]}">'
+
+    context["body"] = re.sub(r'<a class="viewcode-back" href="([^"#]*)#([^"]*)">', mended, context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("doctree-read", note_uses)
     app.connect("env-purge-doc", purge)
     app.connect("env-merge-info", merge)
     app.connect("env-updated", api_pages)
     app.connect("doctree-resolved", link)
+    app.connect("html-page-context", backlinks)
     return {"version": "1", "env_version": 1, "parallel_read_safe": True, "parallel_write_safe": True}

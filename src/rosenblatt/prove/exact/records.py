@@ -160,5 +160,6 @@ class CertificateRecord:
     def from_json(cls, text: str) -> Any:
         """Read the record that `to_json` wrote; refuse text that was edited."""
         document = parse_certificate(text, cls.kind)
-        known = [field.name for field in fields(cls) if field.name in document or field.default is MISSING]  # type: ignore[arg-type]
+        declared = fields(cls)  # type: ignore[arg-type]
+        known = [field.name for field in declared if field.name in document or field.default is MISSING]
         return cls(**{name: _decode(document[name]) for name in known})
