@@ -92,7 +92,7 @@ $(VENV)/.demo: $(PACKAGE) | $(BIN)/python
 
 $(VENV)/.test: $(PACKAGE) | $(BIN)/python
 	@echo "Installing rosenblatt and its test tools into $(VENV) ..."
-	@$(INSTALL) -e ".[test]"
+	@$(INSTALL) -e ".[test-all]"
 	@touch $(VENV)/.demo $@
 
 $(VENV)/.docs: $(PACKAGE) | $(BIN)/python

@@ -57,19 +57,22 @@ BAD_INPUT, UNDECIDED = 2, 3
 OUTPUT_CLOSED = 141  # the code that shells give for SIGPIPE: the reader closed our output before the end
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        print(f"rosenblatt {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _global_options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="With --version: what a bug report needs to say about this machine, too.")
     ] = False,
 ) -> None:
-    pass
+    if version:
+        from rosenblatt.cli.versions import versions
+
+        print(versions() if everything else f"rosenblatt {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(BAD_INPUT)
 
 
 EXAMPLE = "Example:  rosenblatt train reviews.svm --test held-out.svm -o reviews.model"
@@ -263,6 +266,19 @@ def bench(
         return
     for name, value in found.items():
         print(f"{name:<28} {value:,.1f}")
+
+
+@app.command("compile", epilog="Example:  NUMBA_CACHE_DIR=/opt/rosenblatt rosenblatt compile averaged linear-svm")
+def compile_command(
+    learners: Annotated[
+        list[str] | None, typer.Argument(help="Names, as train --learner takes them; all by default.")
+    ] = None,
+) -> None:
+    """Compile learners ahead, for images and machines whose disk cannot be written later."""
+    from rosenblatt.cli.compile_ahead import compile_ahead
+
+    for line in compile_ahead(learners or []):
+        print(line, flush=True)
 
 
 @app.command(epilog="Example:  rosenblatt lab customers.csv")
