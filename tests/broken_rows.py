@@ -162,6 +162,12 @@ CALLS |= {
         bad, y, model=rosenblatt.Perceptron(fit_intercept=False, max_epochs=2).fit(X, y)
     ),
     "plot.logistic": lambda bad: plot.logistic(fitted("LinearClassifier"), bad, y),
+    "plot.residuals": lambda bad: plot.residuals(
+        rosenblatt.LinearRegressor(max_epochs=2).fit(X[:, :1], X[:, 1]), bad, X[:, 1]
+    ),
+    "plot.learning": lambda bad: plot.learning(rosenblatt.Perceptron(), bad, y, X, y, passes=1),
+    "plot.learning, test rows": lambda bad: plot.learning(rosenblatt.Perceptron(), X, y, bad, y, passes=1),
+    "plot.plane": lambda bad: plot.plane(fitted("Perceptron"), bad),
     "plot.losses": lambda bad: plot.losses(model=fitted("Perceptron"), X=bad, y=y),
     "plot.surface": lambda bad: plot.surface(bad, y),
     "Layer.forward": lambda bad: rosenblatt.Layer(2).forward(bad, np.ones((X.shape[1], 2))),

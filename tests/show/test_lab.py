@@ -409,9 +409,9 @@ def test_editing_points(page):
 def test_settings_and_generators(page):
     one, session = page.perceptron, page.session
     one.example.value = "KTH: from any start"
-    assert (one.rate.value, one.order.value, one.rows.value) == (0.2, "these rows", "4, 2, 0")
+    assert (one.rate.value, one.order.value, one.rows.value) == (0.2, "these rows", "5, 3, 1")
     assert session.run.rows.tolist() == [4, 2, 0]
-    one.rows.value = "2"
+    one.rows.value = "3"
     assert session.run.rows[0] == 2
     one.order.value = "cyclic"
     assert session.run.rows.tolist() == [2, 4, 0]

@@ -166,7 +166,7 @@ def test_a_canvas_keeps_its_window():
     assert left < 0
     assert right > 4
     assert right - left == top - bottom
-    canvas.show_row_numbers(np.zeros((41, 2)))
+    canvas.show_row_numbers(np.zeros((41, 2)), 1)
     assert canvas.numbers.data["text"] == []
     X, y = arrays({"x": [], "y": [], "label": []})
     assert X.shape == (0, 2)

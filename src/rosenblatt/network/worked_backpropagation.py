@@ -31,6 +31,7 @@ class Backpropagation:
     Attributes
     ----------
     x, target : ndarray
+        The row, and what the network should have answered: u.
     sums, outputs : tuple of ndarray
         s = zW + b and F(s), one per layer; the last outputs are o.
     loss : number
@@ -41,6 +42,13 @@ class Backpropagation:
         ∂loss/∂W = z·δ, z the input of the layer, and ∂loss/∂b = δ.
     coefs, intercepts : tuple of ndarray
         The weights after a step of gradient descent, W − η·∂loss/∂W.
+
+    Examples
+    --------
+    >>> from rosenblatt import teaching
+    >>> found = teaching.backpropagation([[[1], [2]]], [[0]], [1, 0.5], [1], activation="identity")
+    >>> [str(value) for value in (found.loss, *found.deltas[0], *found.intercepts[0])]
+    ['1/2', '1', '-1']
     """
 
     x: Array

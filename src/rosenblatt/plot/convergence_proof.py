@@ -58,6 +58,7 @@ def convergence(trace: Any, *, ax: Any = None) -> ConvergenceDisplay:
     trace : Trace
         Of a perceptron on two separable classes, from zero, at a constant learning rate and without a margin.
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
 
     Returns
     -------

@@ -59,10 +59,13 @@ def learning(
     X, y : rows to learn from, and their labels
         Against rows, the first 2 % to 100 % of them are learned from; mix them first if they are sorted.
     X_test, y_test : test rows, and their labels
+        The rows of the second curve.
     against : {"passes", "rows"}, default="passes"
+        What is counted along the axis.
     passes : int, default=10
         How many passes are made.
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def learning(
         raise ValueError(f'against must be "passes" or "rows", got {against!r}.')
     labels, classes = np.asarray(y), np.unique(np.asarray(y))
     rows = well_formed(X)
-    rows = rows if isinstance(rows, np.ndarray) or hasattr(rows, "tocsr") else np.asarray(rows)
+    rows = rows.tocsr() if hasattr(rows, "tocsr") else np.asarray(rows)
     found: list[tuple[int, float, float]] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

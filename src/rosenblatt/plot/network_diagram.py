@@ -74,6 +74,7 @@ def network(model: Any, names: Any = None, *, ax: Any = None) -> NetworkDisplay:
     names : sequence of str, optional
         The names of the features; x₁, x₂, … by default.
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
 
     Returns
     -------

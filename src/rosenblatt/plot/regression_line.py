@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.number_format import format_number
 from rosenblatt.plot.drawing import COLOURS, Display, legend_beside
 
@@ -49,9 +50,13 @@ def residuals(model: Any, X: Any, y: Any, *, ax: Any = None) -> ResidualsDisplay
     Parameters
     ----------
     model : fitted regressor
+        What draws the line.
     X : array-like of shape (n, 1)
+        The rows.
     y : array-like of shape (n,)
+        Their numbers.
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -64,7 +69,8 @@ def residuals(model: Any, X: Any, y: Any, *, ax: Any = None) -> ResidualsDisplay
     >>> plot.residuals(LinearRegressor(penalty=None, solver="batch").fit(X, y), X, y).residuals.round(2)
     array([-0.17,  0.33, -0.17])
     """
-    rows, numbers = np.asarray(X, dtype=float), np.asarray(y, dtype=float)
+    rows = np.asarray(well_formed(X).toarray() if hasattr(X, "toarray") else X, dtype=float)
+    numbers = np.asarray(y, dtype=float)
     if rows.ndim != 2 or rows.shape[1] != 1:
         raise ValueError(f"Residuals are drawn for rows of one feature; X has shape {rows.shape}.")
     predicted = np.asarray(model.predict(rows), dtype=float)

@@ -82,9 +82,11 @@ def plane(model: Any, X: Any = (), *, ax: Any = None) -> PlaneDisplay:
     Parameters
     ----------
     model : fitted linear classifier of two classes, WidestPlane or Separability
+        What has the plane.
     X : array-like of shape (n, 2), optional
         Points. The origin is always drawn.
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def plane(model: Any, X: Any = (), *, ax: Any = None) -> PlaneDisplay:
     (array([-2.4,  0.8]), array([[ 1.44,  1.92],
            [-0.48,  3.36]]))
     """
-    points = np.vstack([np.zeros((1, 2)), require_two_features(X, "A plane") if len(X) else np.zeros((0, 2))])
+    points = np.vstack([np.zeros((1, 2)), require_two_features(X, "A plane") if np.shape(X)[0] else np.zeros((0, 2))])
     seen = margins(model, points)
     if seen.coef.shape[0] != 1:
         raise ValueError("One plane between two classes can be drawn.")

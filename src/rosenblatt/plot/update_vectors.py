@@ -87,6 +87,7 @@ def update(trace: Any, number: int = 1, *, ax: Any = None) -> UpdateDisplay:
     number : int, default=1
         Which update, counted from 1.
     ax : matplotlib axes, optional
+        Where to draw; a new figure by default.
 
     Returns
     -------

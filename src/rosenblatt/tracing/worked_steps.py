@@ -44,12 +44,21 @@ class WorkedStep:
     number : int
         From 1.
     epoch : int
+        From 1.
     row : int
         From 0.
     updated : bool
         Whether the row changed the model.
     values : dict
         The columns of the table: "f", "y·f", "η", "w", "b", "α" and so on; numbers, or tuples of numbers.
+
+    Examples
+    --------
+    >>> from rosenblatt import Pegasos, trace
+    >>> learner = Pegasos(alpha=0.5, order="cyclic", fit_intercept=False, max_epochs=1)
+    >>> step = trace([[1, 0], [0, -1]], [1, -1], learner, exact=True).steps[1]
+    >>> step.row, step.updated, str(step.values["η"])
+    (1, True, '1')
     """
 
     number: int
@@ -66,16 +75,21 @@ class WorkedTrace:
     Attributes
     ----------
     learner : str
+        Its name.
     rule : str
         What a visit does, as a formula.
     X : tuple of rows
+        Each a tuple of numbers.
     y : tuple of labels
+        As they were given.
     exact : bool
         Whether the numbers are fractions.
     steps : tuple of WorkedStep
+        Every visit, in order.
     coef, intercept : tuple and number
         The last w and b; of the dual perceptron with the linear kernel, Σ α·y·x. None for another kernel.
     ending : str
+        The last line: how the run ended.
     first : int
         The number of the first row where rows are printed.
 
