@@ -1,7 +1,5 @@
 """Work on several threads: the same bits, the same errors, and Ctrl-C is handled."""
 
-import os
-import signal
 import threading
 import time
 import warnings
@@ -11,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from ctrl_c import CtrlC
 from rosenblatt import AveragedPerceptron, Perceptron
 from rosenblatt.compiled import row_arrays, threads
 from rosenblatt.learn import row_checks
@@ -141,11 +140,11 @@ def test_ctrl_c_stops_the_work(monkeypatch):
 
     def piece(k):
         if k == 4:
-            os.kill(os.getpid(), signal.SIGINT)
+            keys.press()
         time.sleep(0.005)
         done.append(k)
 
-    with pytest.raises(KeyboardInterrupt):
+    with CtrlC() as keys:
         threads.in_threads(piece, range(100_000))
     assert len(done) < 10_000
 

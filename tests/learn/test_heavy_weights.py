@@ -173,8 +173,8 @@ INTERRUPTED = """
     ):
         model.set_params(max_epochs=2)
         model.fit(X[1:], y[1:]).fit(X[1:], y[1:], sample_weight=np.full(11, 2.0))  # compiled
-        threading.Timer(0.3, _thread.interrupt_main).start()
         try:
+            threading.Timer(0.3, _thread.interrupt_main).start()
             model.fit(X, y, sample_weight=np.full(12, 1e12))
         except KeyboardInterrupt:
             print("heard")

@@ -1,6 +1,5 @@
 """Ctrl-C: the KeyboardInterrupt arrives, and the model of the last whole epoch is there."""
 
-import _thread
 import contextlib
 import copy
 import dataclasses
@@ -9,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numba
@@ -18,6 +16,7 @@ import pytest
 import scipy.sparse as sp
 from numba.extending import overload
 
+from ctrl_c import CtrlC
 from family import ESTIMATORS, answers, contents, same_model, target_for
 from from_files import dump_svmlight_file
 from rosenblatt import (
@@ -49,9 +48,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 class Interrupts:
     """A callback that presses Ctrl-C some milliseconds after an epoch, in the middle of a later one."""
 
-    def __init__(self, after_epoch=2, delay=0.02):
-        self.after_epoch, self.delay, self.pressed = after_epoch, delay, None
-        self.heard = threading.Event()
+    def __init__(self, keys, after_epoch=2, delay=0.02):
+        self.keys, self.after_epoch, self.delay = keys, after_epoch, delay
 
     def setup(self, estimator, context):
         pass
@@ -64,17 +62,15 @@ class Interrupts:
 
     def on_fit_task_end(self, estimator, context):
         if context.task_name == "epoch" and context.task_id + 1 == self.after_epoch:
-            threading.Thread(target=self.press).start()
+            self.keys.press_in(self.delay)
 
-    def press(self):
-        time.sleep(self.delay)
-        while (
-            True
-        ):  # again, as a user would: Python drops an exception that is raised while a weak reference is cleared
-            self.pressed = time.process_time()
-            _thread.interrupt_main()
-            if self.heard.wait(60):
-                return
+
+def until_ctrl_c(model, X, y):
+    """Fit the model until its third epoch is interrupted."""
+    with CtrlC() as keys:
+        model.set_callbacks(Interrupts(keys)).fit(X, y)
+    print(f"{1000 * (time.process_time() - keys.pressed):.1f} ms from Ctrl-C to KeyboardInterrupt")
+    model.set_callbacks()
 
 
 def table(classes=2, sparse=False, rows=60_000, features=40):
@@ -109,17 +105,12 @@ def test_last_whole_epoch_is_the_model(estimator, knobs, classes, sparse):
     # A vote keeps every update and asks each of them about each row.
     X, y = table(classes, sparse, rows=2_000 if estimator is VotedPerceptron else 60_000)
     many = 10**6
-    press = Interrupts()
-    model = estimator(max_epochs=many, random_state=0, **knobs).set_callbacks(press)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    press.heard.set()
-    print(f"{1000 * (time.process_time() - press.pressed):.1f} ms from Ctrl-C to KeyboardInterrupt")
+    model = estimator(max_epochs=many, random_state=0, **knobs)
+    until_ctrl_c(model, X, y)
     assert model.report_.outcome == "interrupted"
     assert "interrupted" in str(model.report_)
     whole = model.n_iter_
     assert 2 <= whole == len(model.report_.epochs) < many
-    model.set_callbacks()
     untouched = estimator(max_epochs=whole, random_state=0, **knobs).fit(X, y)
     assert same_model(model, untouched)
     assert np.array_equal(answers(model, X[:100]), answers(untouched, X[:100]))
@@ -130,20 +121,18 @@ def test_last_whole_epoch_is_the_model(estimator, knobs, classes, sparse):
 @pytest.mark.compiled
 def test_while_rows_are_scored_that_were_held_out():
     X, y = table()
-    press = Interrupts()
     model = Perceptron(early_stopping=True, validation_fraction=0.9, n_iter_no_change=10**6, max_epochs=10**6)
-    with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(press).fit(X, y)
-    press.heard.set()
-    print(f"{1000 * (time.process_time() - press.pressed):.1f} ms from Ctrl-C to KeyboardInterrupt")
+    until_ctrl_c(model, X, y)
     assert model.report_.outcome == "interrupted"
     assert model.n_iter_ >= 2
 
 
 SCRIPT = """
-import json, os, signal, sys, time, warnings
+import _thread, json, sys, threading, time, warnings
 import numpy as np
 from rosenblatt import Perceptron
+
+sys.unraisablehook = lambda dropped: threading.Timer(0.05, _thread.interrupt_main).start()  # as in ctrl_c.py
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(200_000, 64)).astype(np.float32), rng.integers(0, 2, size=200_000)
@@ -201,14 +190,10 @@ def heard(call, *delays):
     """Milliseconds of work from Ctrl-C, pressed so many seconds after the calls began, to KeyboardInterrupt."""
     waits = []
     for delay in delays:
-        press = Interrupts(delay=delay)
-        thread = threading.Thread(target=press.press)
-        thread.start()
-        with pytest.raises(KeyboardInterrupt):
+        with CtrlC() as keys:
+            keys.press_in(delay)
             forever(call)
-        press.heard.set()
-        waits.append(1000 * (time.process_time() - press.pressed))
-        thread.join()
+        waits.append(1000 * (time.process_time() - keys.pressed))
     print(f"{', '.join(f'{wait:.0f}' for wait in waits)} ms from Ctrl-C to KeyboardInterrupt")
     return waits
 
