@@ -40,7 +40,7 @@ WANTED = 0.933
 SEEDS = range(5)
 PEERS = [("pa", 3), ("ap", 5), ("pa", 5), ("ap", 10), ("pa", 10), ("arow", 10), ("l2sgd", None), ("lbfgs", None)]
 OURS = [{"max_epochs": epochs} for epochs in (2, 3, 4, 5)]
-OURS += [{"update": "pa", "max_epochs": epochs} for epochs in (8, 12)]
+OURS += [{"rule": "pa", "max_epochs": epochs} for epochs in (8, 12)]
 
 
 def run() -> None:

@@ -32,7 +32,7 @@ def table_cases():
 def sequence_cases():
     for name, settings in {
         "perceptron": {},
-        "pa": {"update": "pa", "C": 0.25},
+        "pa": {"rule": "pa", "C": 0.25},
         "last": {"keep": "last"},
         "constraints": {"constraints": "iob2"},
         "no transitions": {"transitions": False, "order": "cyclic"},
@@ -40,7 +40,7 @@ def sequence_cases():
     }.items():
         for data in ("sentences items", "sentences mappings"):
             yield Case(f"{data}, {name}", "SequencePerceptron", settings, data, stored=True)
-    for name, settings in {"template": {}, "template pa": {"update": "pa"}}.items():
+    for name, settings in {"template": {}, "template pa": {"rule": "pa"}}.items():
         settings = {**settings, "template": TEMPLATE}
         yield Case(f"sentences columns, {name}", "SequencePerceptron", settings, "sentences columns", stored=True)
     early = {"early_stopping": True, "validation_fraction": 0.25, "n_iter_no_change": 2, "max_epochs": 8}

@@ -39,7 +39,7 @@ def kernel_cases():
             yield Case(
                 f"kernel, {rule}, {data}",
                 "KernelPerceptron",
-                {**poly, "budget": 6, "budget_rule": rule, "multiclass": "ovr"},
+                {**poly, "max_support": 6, "when_full": rule, "multiclass": "ovr"},
                 data,
                 kind="blas",
                 stored=True,
@@ -47,7 +47,7 @@ def kernel_cases():
         yield Case(
             f"kernel, {rule}, pieces",
             "KernelPerceptron",
-            {**poly, "budget": 6, "budget_rule": rule, "multiclass": "ovr"},
+            {**poly, "max_support": 6, "when_full": rule, "multiclass": "ovr"},
             "four",
             act="pieces",
             kind="blas",

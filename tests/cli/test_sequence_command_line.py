@@ -48,9 +48,9 @@ def test_train_test_tag_and_evaluate(at):
 
 
 def test_training_is_that_of_python(at):
-    trained(at, "--epochs", 1, "--seed", 4, "--set", "update=pa", "--set", "C=0.5")
+    trained(at, "--epochs", 1, "--seed", 4, "--set", "rule=pa", "--set", "C=0.5")
     X, y = rosenblatt.read_conll(at / "train.conll")
-    there = SequencePerceptron(template=TEMPLATE, max_epochs=1, random_state=4, update="pa", C=0.5).fit(X, y)
+    there = SequencePerceptron(template=TEMPLATE, max_epochs=1, random_state=4, rule="pa", C=0.5).fit(X, y)
     here = rosenblatt.load(at / "model")
     assert here.get_params() == there.get_params()
     assert (here.coef_ == there.coef_).all()

@@ -49,6 +49,15 @@ def table(classes=2, n=90, d=6, seed=0, whole=False, kind="dense"):
     return (sp.csr_matrix(X) if kind == "sparse" else X), y
 
 
+def test_the_report_is_that_of_the_best_model():
+    X, y = table()
+    search = GridSearchCV(Perceptron(max_epochs=3, random_state=0), {"margin": [0.0, 1.0]}, cv=3)
+    with pytest.raises(AttributeError):
+        search.report_  # noqa: B018
+    assert search.fit(X, y).report_ is search.best_estimator_.report_
+    assert str(search.report_).startswith(("separated", "stopped"))
+
+
 def columns_of(search, X, y, **how):
     """Every fit of the grid, one by one, over the same visits: rows in file order."""
     found = []

@@ -75,7 +75,7 @@ def test_errors_are_those_of_its_own_predictions():
     assert model.report_.bound is None
 
 
-@pytest.mark.parametrize("settings", [{}, {"update": "pa"}, {"keep": "last", "order": "random"}, {"order": "cyclic"}])
+@pytest.mark.parametrize("settings", [{}, {"rule": "pa"}, {"keep": "last", "order": "random"}, {"order": "cyclic"}])
 def test_partial_fits_are_one_fit(settings):
     whole = SequencePerceptron(random_state=3, max_epochs=4, **settings).fit(X, Y)
     parts = SequencePerceptron(random_state=3, **settings)
@@ -163,7 +163,7 @@ def test_callbacks_watch_and_stop():
 
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_passive_aggressive_steps_are_bounded_by_C(C):
-    model = SequencePerceptron(update="pa", C=C, keep="last", order="cyclic", max_epochs=1).fit(X[:1], Y[:1])
+    model = SequencePerceptron(rule="pa", C=C, keep="last", order="cyclic", max_epochs=1).fit(X[:1], Y[:1])
     assert np.abs(model.coef_).max() <= C * max(map(len, X[:1]))
     assert model.report_.bound is None
 
@@ -342,7 +342,7 @@ def test_rows_without_lengths_are_one_sentence():
 
 
 def test_it_is_cloned_and_searched():
-    model = SequencePerceptron(update="pa", C=0.5, constraints="iob2", max_epochs=2, random_state=1)
+    model = SequencePerceptron(rule="pa", C=0.5, constraints="iob2", max_epochs=2, random_state=1)
     assert clone(model).get_params() == model.get_params()
     search = GridSearchCV(SequencePerceptron(random_state=0), {"max_epochs": [1, 3], "update": ["perceptron", "pa"]})
     search.fit(X, Y)

@@ -46,8 +46,8 @@ OTHERS = {
     "SecondOrderPerceptron": lambda **how: rosenblatt.SecondOrderPerceptron(max_epochs=3, **how),
     "HierarchicalPerceptron": lambda **how: rosenblatt.HierarchicalPerceptron(max_epochs=3, **how),
     "KernelPerceptron": lambda **how: rosenblatt.KernelPerceptron(max_epochs=3, **how),
-    "forgetron": lambda **how: rosenblatt.KernelPerceptron(budget=3, budget_rule="forgetron", max_epochs=3, **how),
-    "projectron++": lambda **how: rosenblatt.KernelPerceptron(budget=3, max_epochs=3, **how),
+    "forgetron": lambda **how: rosenblatt.KernelPerceptron(max_support=3, when_full="forgetron", max_epochs=3, **how),
+    "projectron++": lambda **how: rosenblatt.KernelPerceptron(max_support=3, max_epochs=3, **how),
     "LinearSVM": lambda **how: rosenblatt.LinearSVM(max_epochs=3, **how),
     "KernelSVM": lambda **how: rosenblatt.KernelSVM(max_epochs=3, **how),
     "MultilayerPerceptron": lambda **how: rosenblatt.MultilayerPerceptron((3,), max_epochs=3, **how),
@@ -169,7 +169,7 @@ INTERRUPTED = """
         rosenblatt.AROW(covariance="full"),
         rosenblatt.Perceptron(update="batch"),
         rosenblatt.KernelPerceptron(kernel="linear"),
-        rosenblatt.KernelPerceptron(kernel="linear", budget=4),
+        rosenblatt.KernelPerceptron(kernel="linear", max_support=4),
     ):
         model.set_params(max_epochs=2)
         model.fit(X[1:], y[1:]).fit(X[1:], y[1:], sample_weight=np.full(11, 2.0))  # compiled

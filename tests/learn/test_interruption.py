@@ -409,7 +409,7 @@ TRAINABLE = {
     "AROW, full": (AROW, {"covariance": "full", "multiclass": "ovr"}, SHAPES, CLASSES),
     "kernel": (KernelPerceptron, {"gamma": 1.0}, SHAPES, LABELS),
     "kernel, average": (KernelPerceptron, {"gamma": 1.0, "keep": "average"}, SHAPES, CLASSES),
-    "budget": (KernelPerceptron, {"budget": 6, "gamma": 1.0}, SHAPES, LABELS),
+    "budget": (KernelPerceptron, {"max_support": 6, "gamma": 1.0}, SHAPES, LABELS),
     "KernelSVM": (KernelSVM, {"C": 1e5, "tol": 1e-13, "kernel": "linear"}, SHAPES, LABELS),
     "LinearSVM": (LinearSVM, {"C": 10.0, "tol": 1e-12}, SHAPES, LABELS),
     "LinearSVM, ovr": (LinearSVM, {"C": 10.0, "tol": 1e-12}, SHAPES, CLASSES),

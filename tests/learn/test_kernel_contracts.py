@@ -131,9 +131,9 @@ def test_gathered_rows_are_safe_to_share():
         ({"kernel": "sigmoid"}, "kernel"),
         ({"gamma": -1.0}, "gamma"),
         ({"degree": -1}, "degree"),
-        ({"budget": 0}, "budget"),
-        ({"budget": 5, "keep": "vote"}, 'keep="last"'),
-        ({"budget": 5}, "multiclass"),
+        ({"max_support": 0}, "max_support"),
+        ({"max_support": 5, "keep": "vote"}, 'keep="last"'),
+        ({"max_support": 5}, "multiclass"),
         ({"order": "worst"}, "order"),
         ({"cache_size": -1}, "cache_size"),
         ({"keep": "pocket"}, "keep"),
@@ -148,6 +148,6 @@ def test_bad_parameters_are_refused(parameters, message):
 def test_later_calls_must_agree_with_the_first():
     X, y = draw(2)
     model = KernelPerceptron(max_epochs=2, random_state=0).partial_fit(X, y)
-    for change in ({"keep": "vote"}, {"budget": 5}):
+    for change in ({"keep": "vote"}, {"max_support": 5}):
         with pytest.raises(ValueError, match="first call"):
             clone(model).partial_fit(X, y).set_params(**change).partial_fit(X, y)

@@ -88,7 +88,9 @@ def test_overflow_is_refused():
     X, y = draw(2)
     for budget in (None, 5):
         with pytest.raises(ValueError, match="overflows"):
-            KernelPerceptron("poly", degree=30, gamma=1.0, coef0=1.0, budget=budget).fit(X.astype(np.float32) * 100, y)
+            KernelPerceptron("poly", degree=30, gamma=1.0, coef0=1.0, max_support=budget).fit(
+                X.astype(np.float32) * 100, y
+            )
 
 
 # -- budgets ---------------------------------------------------------------------------------------------------------
@@ -152,7 +154,7 @@ def test_forgetron_is_its_slow_twin(budget, form):
     G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     sides = 2 * y - 1
     support, mistakes = forgetron(G, sides, [*range(60)] * 3, budget)
-    model = KernelPerceptron(gamma=1.0, budget=budget, budget_rule="forgetron", order="cyclic", max_epochs=3).fit(
+    model = KernelPerceptron(gamma=1.0, max_support=budget, when_full="forgetron", order="cyclic", max_epochs=3).fit(
         form(X), y
     )
     assert model.report_.updates == mistakes
@@ -168,7 +170,9 @@ def test_projectron_is_its_slow_twin(budget, eta, form):
     X, y = make_moons(60, noise=0.3, random_state=0)
     G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     S, beta, updates = projectron(G, 2 * y - 1, [*range(60)] * 3, budget, eta)
-    model = KernelPerceptron(gamma=1.0, budget=budget, eta=eta, order="cyclic", max_epochs=3).fit(form(X), y)
+    model = KernelPerceptron(gamma=1.0, max_support=budget, projection_tol=eta, order="cyclic", max_epochs=3).fit(
+        form(X), y
+    )
     assert model.report_.updates == updates
     assert model.dual_coef_.shape[1] == len(S) <= budget
     assert np.allclose(model.decision_function(X), beta @ G[S], atol=1e-7)
@@ -177,7 +181,7 @@ def test_projectron_is_its_slow_twin(budget, eta, form):
 def test_budgets_do_not_depend_on_the_scale_of_the_kernel():
     X, y = make_moons(80, noise=0.2, random_state=1)
     for rule in ("forgetron", "projectron++"):
-        settings = {"budget": 6, "budget_rule": rule, "order": "cyclic", "max_epochs": 2}
+        settings = {"max_support": 6, "when_full": rule, "order": "cyclic", "max_epochs": 2}
         one = KernelPerceptron(lambda A, B: (A @ B.T + 1) ** 3, **settings).fit(X, y)
         other = KernelPerceptron(lambda A, B: 7 * (A @ B.T + 1) ** 3, **settings).fit(X, y)
         assert np.allclose(one.decision_function(X), other.decision_function(X))
@@ -190,7 +194,13 @@ def test_a_budget_keeps_the_contracts():
     for rule in ("forgetron", "projectron++"):
         for multiclass in ("ovr", "ovo"):
             make = KernelPerceptron(
-                **SQUARE, budget=7, budget_rule=rule, multiclass=multiclass, max_epochs=3, random_state=0, eta=0.0
+                **SQUARE,
+                max_support=7,
+                when_full=rule,
+                multiclass=multiclass,
+                max_epochs=3,
+                random_state=0,
+                projection_tol=0.0,
             )
             whole, pieces = clone(make).fit(X, y), clone(make)
             for _ in range(3):
@@ -208,8 +218,12 @@ def test_a_budget_keeps_the_contracts():
             weighed = clone(ordered).fit(X, y, sample_weight=weight)
             copied = clone(ordered).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
             assert np.allclose(weighed.decision_function(X), copied.decision_function(X))
-    small = KernelPerceptron(budget=30, multiclass="ovr", record_errors=True, random_state=0).fit(np.eye(3), [0, 1, 2])
+    small = KernelPerceptron(max_support=30, multiclass="ovr", record_errors=True, random_state=0).fit(
+        np.eye(3), [0, 1, 2]
+    )
     assert small.report_.outcome == "separated"
     assert small.report_.epochs[-1].errors == 0
-    unordered = KernelPerceptron(budget=30, multiclass="ovr", order="random", random_state=0).fit(np.eye(3), [0, 1, 2])
+    unordered = KernelPerceptron(max_support=30, multiclass="ovr", order="random", random_state=0).fit(
+        np.eye(3), [0, 1, 2]
+    )
     assert unordered.report_.errors == 0

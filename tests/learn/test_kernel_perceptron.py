@@ -28,7 +28,7 @@ def order_dependent(estimator):
     [
         KernelPerceptron(max_epochs=100),
         KernelPerceptron(keep="vote", multiclass="ovr", max_epochs=5),
-        KernelPerceptron(budget=20, multiclass="ovo", max_epochs=10),
+        KernelPerceptron(max_support=20, multiclass="ovo", max_epochs=10),
         KernelSVM(),
         KernelSVM(multiclass="ovo"),
     ],

@@ -208,7 +208,7 @@ def test_training_is_its_slow_twin_to_the_bit(keep, rule, data):
         keep=keep,
         max_epochs=2,
         random_state=5,
-        update="pa" if rule.get("aggressive") else "perceptron",
+        rule="pa" if rule.get("aggressive") else "perceptron",
         C=rule.get("C", 1.0),
         transitions=rule.get("chained", True),
         **asked,

@@ -97,7 +97,7 @@ def test_rows_of_weight_zero_are_counted(machine):
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 def test_a_budget_keeps_the_numbers_of_its_rows(rule, multiclass):
     X, y = draw(3, 60)
-    how = {"budget": 5, "budget_rule": rule, "multiclass": multiclass, "eta": 0.0, "random_state": 0}
+    how = {"max_support": 5, "when_full": rule, "multiclass": multiclass, "projection_tol": 0.0, "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = KernelPerceptron(**how, max_epochs=3).fit(X, y)

@@ -4,11 +4,13 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import rosenblatt
 from rosenblatt import (
+    KernelPerceptron,
     KernelSVM,
     LinearClassifier,
     LinearSVM,
@@ -17,6 +19,7 @@ from rosenblatt import (
     PassiveAggressive,
     Pegasos,
     Perceptron,
+    SequencePerceptron,
     margins,
     trace,
 )
@@ -35,9 +38,31 @@ def test_parameters_of_other_libraries():
         LinearSVM(eta=0.1, n_iter=10)
     with pytest.raises(TypeError, match=r"use learning_rate_init=\.$"):
         MultilayerPerceptron(eta=0.1)
+    with pytest.raises(TypeError, match=r"no parameter 'budget': use max_support=\.$"):
+        KernelPerceptron(budget=5)
+    with pytest.raises(TypeError, match=r"no parameter 'epsilon': use adam_epsilon=\.$"):
+        MultilayerPerceptron(epsilon=1e-6)
+    with pytest.raises(TypeError, match=r"no parameter 'algorithm': use rule=\.$"):
+        SequencePerceptron(algorithm="pa")
     assert "eta" not in inspect.signature(Perceptron).parameters
     assert "learning_rate" in inspect.signature(Perceptron).parameters
     assert clone(Perceptron(learning_rate=0.5)).learning_rate == 0.5
+
+
+def test_a_parameter_means_the_same_in_every_estimator():
+    """`update` is when w moves, `epsilon` where a loss of residuals starts or bends."""
+    having = {name: set() for name in ("update", "epsilon", "budget", "eta")}
+    for name in rosenblatt.__all__:
+        kind = getattr(rosenblatt, name)
+        if inspect.isclass(kind) and issubclass(kind, BaseEstimator):
+            for parameter in having.keys() & inspect.signature(kind).parameters.keys():
+                having[parameter].add(name)
+    assert having == {
+        "update": {"Perceptron", "AveragedPerceptron"},
+        "epsilon": {"LinearRegressor", "PassiveAggressiveRegressor"},
+        "budget": set(),
+        "eta": set(),
+    }
 
 
 def test_the_mistakes_of_each_epoch():

@@ -144,10 +144,10 @@ CASES = {
         partial(on, "KernelPerceptron", SPARSE, LABELS, multiclass="ovr", kernel="linear"),
     ],
     "budgets": [
-        partial(on, "KernelPerceptron", SPARSE, budget=3, multiclass="ovr", budget_rule="forgetron"),
-        partial(on, "KernelPerceptron", y=TWO, budget=4, budget_rule="forgetron", kernel="linear"),
-        partial(on, "KernelPerceptron", budget=3, multiclass="ovo"),
-        partial(on, "KernelPerceptron", SPARSE, TWO, budget=9, eta=0.0),
+        partial(on, "KernelPerceptron", SPARSE, max_support=3, multiclass="ovr", when_full="forgetron"),
+        partial(on, "KernelPerceptron", y=TWO, max_support=4, when_full="forgetron", kernel="linear"),
+        partial(on, "KernelPerceptron", max_support=3, multiclass="ovo"),
+        partial(on, "KernelPerceptron", SPARSE, TWO, max_support=9, projection_tol=0.0),
     ],
     "KernelSVM": [
         partial(on, "KernelSVM", SPARSE),

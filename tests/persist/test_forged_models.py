@@ -124,8 +124,8 @@ def forged_tally(name, counter, value, y=CLASSES, **settings):
     [
         ("VotedPerceptron", {}),
         ("Perceptron", {"keep": "average"}),
-        ("KernelPerceptron", {"budget": 3, "multiclass": "ovr", "budget_rule": "forgetron"}),
-        ("KernelPerceptron", {"budget": 3, "multiclass": "ovo"}),
+        ("KernelPerceptron", {"max_support": 3, "multiclass": "ovr", "when_full": "forgetron"}),
+        ("KernelPerceptron", {"max_support": 3, "multiclass": "ovo"}),
     ],
 )
 def test_forged_counters_are_refused(name, settings, counter, value):
@@ -136,7 +136,7 @@ def test_forged_counters_are_refused(name, settings, counter, value):
 @pytest.mark.parametrize("value", [-1.0, 0.0, 2.5, 1e12, np.nan])
 def test_a_forged_size_of_a_support_is_refused(value):
     with pytest.raises(FileError, match=r"tally|support"):
-        from_bytes(forged_tally("KernelPerceptron", Count.SUPPORT, value, TWO, budget=5, kernel="linear"))
+        from_bytes(forged_tally("KernelPerceptron", Count.SUPPORT, value, TWO, max_support=5, kernel="linear"))
 
 
 @pytest.mark.parametrize("multiclass", ["multinomial", "ovr", "ovo"])

@@ -92,8 +92,8 @@ def test_every_estimator_comes_back_to_the_bit(name, rows):
         ("KernelPerceptron", {"keep": "average", "fit_intercept": True, "multiclass": "ovo"}),
         ("KernelPerceptron", {"keep": "vote", "multiclass": "ovr"}),
         ("KernelPerceptron", {"keep": "vote", "kernel": "poly"}),
-        ("KernelPerceptron", {"budget": 9, "multiclass": "ovr"}),
-        ("KernelPerceptron", {"budget": 9, "multiclass": "ovo", "budget_rule": "forgetron"}),
+        ("KernelPerceptron", {"max_support": 9, "multiclass": "ovr"}),
+        ("KernelPerceptron", {"max_support": 9, "multiclass": "ovo", "when_full": "forgetron"}),
         ("KernelSVM", {"multiclass": "ovo", "kernel": "linear"}),
         ("HierarchicalPerceptron", {"keep": "average", "tree": ["setosa", ["versicolor", "virginica"]]}),
         ("HierarchicalPerceptron", {"tree": {"setosa": None, "versicolor": "v", "virginica": "v"}}),
@@ -109,7 +109,7 @@ def test_every_estimator_comes_back_to_the_bit(name, rows):
 )
 def test_the_settings_of_every_estimator_come_back(name, settings):
     for labels in (NAMES, Y == 0):
-        if "budget" in settings or not isinstance(settings.get("tree"), list | dict) or labels is NAMES:
+        if "max_support" in settings or not isinstance(settings.get("tree"), list | dict) or labels is NAMES:
             model = any_fitted(name, labels=labels, **settings)
             again = come_back(model)
             if hasattr(model, "partial_fit") and not settings.get("early_stopping"):

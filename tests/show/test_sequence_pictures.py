@@ -23,7 +23,7 @@ def close():
     plt.close("all")
 
 
-@pytest.mark.parametrize("settings", [{}, {"update": "pa", "C": 0.5}, {"keep": "last", "order": "cyclic"}])
+@pytest.mark.parametrize("settings", [{}, {"rule": "pa", "C": 0.5}, {"keep": "last", "order": "cyclic"}])
 def test_a_trace_is_the_run_of_fit(settings):
     model = SequencePerceptron(random_state=3, max_epochs=4, **settings)
     run = trace(X, Y, model)

@@ -108,7 +108,7 @@ def test_a_long_fraction_is_rounded_where_it_is_printed():
         (LinearClassifier(loss="hinge", learning_rate=0.1, solver="gradient"), "row-by-row"),
         (KernelPerceptron("rbf"), "kernels"),
         (KernelPerceptron("poly"), "gamma"),
-        (KernelPerceptron("linear", budget=2), "budget"),
+        (KernelPerceptron("linear", max_support=2), "max_support"),
         (Pegasos(class_weight="balanced"), "equal weights"),
     ],
 )

@@ -39,9 +39,9 @@ KERNEL_PERCEPTRON: dict[str, Any] = {
     "keep": [StrOptions({"last", "average", "vote"})],
     "order": [StrOptions({"shuffle", "cyclic", "random"}), "array-like"],
     **BIAS_STEP,
-    "budget": [Interval(Integral, 1, None, closed="left"), None],
-    "budget_rule": [StrOptions({"projectron++", "forgetron"})],
-    "eta": [Interval(Real, 0, None, closed="left")],
+    "max_support": [Interval(Integral, 1, None, closed="left"), None],
+    "when_full": [StrOptions({"projectron++", "forgetron"})],
+    "projection_tol": [Interval(Real, 0, None, closed="left")],
 }
 
 
@@ -108,12 +108,12 @@ class KernelPerceptron(KernelClassifier):
         Which β is the model: the last; the average over all visits; or all of them, voting.
     multiclass : {"multinomial", "ovr", "ovo"}, default="multinomial"
         How more than two classes are learned: all planes together, one-vs-rest or one-vs-one.
-    budget : int, default=None
-        The most support rows of each plane; None: as many as it takes. A budget needs keep="last".
-    budget_rule : {"projectron++", "forgetron"}, default="projectron++"
-        What happens to a row that the budget has no room for: it is projected onto the support, or the oldest row is
+    max_support : int, default=None
+        The most support rows of each plane; None: as many as it takes. A limit needs keep="last".
+    when_full : {"projectron++", "forgetron"}, default="projectron++"
+        What happens to a row that the support has no room for: it is projected onto the support, or the oldest row is
         forgotten after all have shrunk. Both divide K by max K(x, x).
-    eta : float, default=0.1
+    projection_tol : float, default=0.1
         Of Projectron++: rows whose squared distance to the support's span is at most this are projected too.
     fit_intercept : bool, default=False
         Whether there is a bias b; if not, planes go through the origin.
@@ -132,8 +132,8 @@ class KernelPerceptron(KernelClassifier):
     ----------
     support_ : ndarray of shape (S,)
         The distinct rows that made mistakes, in the order of X; of equal rows the one that erred first. After
-        `partial_fit` each has its number in the call in which it joined. With a budget every plane has a support of
-        its own, so that a row may appear more than once.
+        `partial_fit` each has its number in the call in which it joined. With `max_support` every plane has a support
+        of its own, so that a row may appear more than once.
     support_vectors_ : array or CSR matrix of shape (S, d)
         These rows.
     dual_coef_ : ndarray of shape (planes, S)
@@ -167,9 +167,9 @@ class KernelPerceptron(KernelClassifier):
     """
 
     keep: str
-    budget: int | None
-    budget_rule: str
-    eta: float
+    max_support: int | None
+    when_full: str
+    projection_tol: float
     fit_intercept: bool
     bias_step: float | str
     order: Any
@@ -186,9 +186,9 @@ class KernelPerceptron(KernelClassifier):
         coef0: float = 0.0,
         keep: str = "last",
         multiclass: str = "multinomial",
-        budget: int | None = None,
-        budget_rule: str = "projectron++",
-        eta: float = 0.1,
+        max_support: int | None = None,
+        when_full: str = "projectron++",
+        projection_tol: float = 0.1,
         fit_intercept: bool = False,
         bias_step: float | str = "unit",
         order: str | Sequence[int] = "shuffle",
@@ -205,11 +205,11 @@ class KernelPerceptron(KernelClassifier):
         self._take(locals())
 
     def _plan(self) -> KernelPlan:
-        if self.budget is not None and self.keep != "last":
-            raise ValueError(f'budget={self.budget} needs keep="last": the average and the vote need every mistake.')
-        budget = None if self.budget is None else int(self.budget)
-        how: dict[str, Any] = {"budget": budget, "budget_rule": self.budget_rule, "eta": float(self.eta)}
-        return KernelPlan(bias=chosen_bias(self), **how, **self._kernel())
+        room = self.max_support
+        if room is not None and self.keep != "last":
+            raise ValueError(f'max_support={room} needs keep="last": the average and the vote need every mistake.')
+        how: dict[str, Any] = {"budget_rule": self.when_full, "eta": float(self.projection_tol)}
+        return KernelPlan(bias=chosen_bias(self), budget=room and int(room), **how, **self._kernel())
 
     @property
     def support_(self) -> Array:

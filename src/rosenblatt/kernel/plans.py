@@ -28,7 +28,7 @@ UNMIXED = "only weights of linear learners can be mixed"
 
 @dataclass(frozen=True, kw_only=True)
 class KernelPlan(Plan):
-    """The kernel perceptron, with or without a budget of support rows; `memory` is in bytes."""
+    """The kernel perceptron, with or without a limit of its support, `budget`; `memory` is in bytes."""
 
     kernel: str | Callable[[Any, Any], Any] = "rbf"
     degree: float = 3.0
@@ -64,7 +64,7 @@ class KernelPlan(Plan):
         if self.budget is None:
             return new_kernel_state(examples, kernel, scheme, self.keep, classes, seed)
         if scheme.joint:
-            raise ValueError(f'A budget is for two classes; with {classes} classes give multiclass="ovr" or "ovo".')
+            raise ValueError(f'max_support is for two classes; with {classes} classes give multiclass="ovr" or "ovo".')
         return new_budget_state(examples, kernel, scheme, classes, seed, self.budget_rule, self.budget, self.eta)
 
     def follow(self, state: KernelState | BudgetState) -> KernelSolver:
@@ -76,7 +76,7 @@ class KernelPlan(Plan):
     def refuse_change(self, state: KernelState | BudgetState) -> None:
         """`keep`, and whether there is a budget, stay as they were."""
         if state.keep != self.keep or isinstance(state, BudgetState) != (self.budget is not None):
-            raise ValueError("keep and budget must be what they were in the first call of partial_fit.")
+            raise ValueError("keep and max_support must be what they were in the first call of partial_fit.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ NETWORK: dict[str, Any] = {
     "momentum": [Interval(Real, 0, 1, closed="left")],
     "beta_1": [Interval(Real, 0, 1, closed="left")],
     "beta_2": [Interval(Real, 0, 1, closed="left")],
-    "epsilon": [Interval(Real, 0, None, closed="neither")],
+    "adam_epsilon": [Interval(Real, 0, None, closed="neither")],
     "batch_size": [Interval(Integral, 1, None, closed="left")],
     "order": PASSES,
     "tol": [Interval(Real, 0, None, closed="left")],
@@ -82,8 +82,8 @@ class MultilayerPerceptron(EpochClassifier):
         The step size at the start.
     momentum : float, default=0.9
         The momentum of "sgd".
-    beta_1, beta_2, epsilon : float, default=0.9, 0.999, 1e-8
-        Parameters of Adam.
+    beta_1, beta_2, adam_epsilon : float, default=0.9, 0.999, 1e-8
+        Parameters of Adam: β₁, β₂ and ε.
     batch_size : int, default=200
         Rows per step.
     order : {"shuffle", "blocks", "cyclic", "random"} or sequence of rows, default="shuffle"
@@ -147,7 +147,7 @@ class MultilayerPerceptron(EpochClassifier):
     momentum: float
     beta_1: float
     beta_2: float
-    epsilon: float
+    adam_epsilon: float
     batch_size: int
     order: Any
     tol: float
@@ -170,7 +170,7 @@ class MultilayerPerceptron(EpochClassifier):
         momentum: float = 0.9,
         beta_1: float = 0.9,
         beta_2: float = 0.999,
-        epsilon: float = 1e-8,
+        adam_epsilon: float = 1e-8,
         batch_size: int = 200,
         order: str | Sequence[int] = "shuffle",
         max_epochs: int | None = None,
@@ -196,7 +196,7 @@ class MultilayerPerceptron(EpochClassifier):
                 float(self.momentum),
                 float(self.beta_1),
                 float(self.beta_2),
-                float(self.epsilon),
+                float(self.adam_epsilon),
             ),
             batch=int(self.batch_size),
             tol=float(self.tol),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from rosenblatt.plot.drawing import COLOURS, Display, count_in_whole_numbers
 
@@ -61,7 +62,7 @@ def epochs(report: Any, *, ax: Any = None) -> EpochsDisplay:
     >>> display.ax_.get_xlabel()
     'epoch'
     """
-    report = getattr(report, "report_", report)
+    report = report.report_ if isinstance(report, BaseEstimator) else report
     records = report.epochs
     errors = np.array([math.nan if record.errors is None else record.errors for record in records], dtype=float)
     if errors.size and report.errors is not None and math.isnan(errors[-1]):

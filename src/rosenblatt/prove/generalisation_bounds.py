@@ -208,16 +208,11 @@ def _compression_size(model: Any) -> tuple[int | None, str]:
 
 def _updates_by_single_rows(model: Any, *orders: str) -> bool:
     """Whether each update was caused by a single row, with rows visited in one of these orders."""
-    if not {"order", "max_epochs"} <= set(model.get_params(deep=False)):
-        return False
-    order = model.order
-    return (
-        isinstance(order, str)
-        and order in orders
-        and getattr(model, "update", "online") == "online"
-        and not hasattr(model, "solver")  # a gradient step needs no mistake
-        and not hasattr(model, "batch_size")
-    )
+    settings = model.get_params(deep=False)
+    if not {"order", "max_epochs"} <= set(settings) or {"solver", "batch_size"} & set(settings):
+        return False  # a gradient step needs no mistake
+    order = settings["order"]
+    return isinstance(order, str) and order in orders and settings.get("update", "online") == "online"
 
 
 def _count_errors(model: Any, X: Any, y: Any) -> tuple[int, int]:

@@ -53,6 +53,8 @@ class GridSearchCV(_GridSearchCV):
         the highest of many scores on the same folds, and therefore higher than the score to expect on new rows.
     one_pass_ : int
         How many of the fits (one per setting and fold) were columns of a shared pass.
+    report_ : Report
+        How the fit of the best setting on all rows ended: that of `best_estimator_`.
 
     Examples
     --------
@@ -95,6 +97,11 @@ class GridSearchCV(_GridSearchCV):
             return_train_score=return_train_score,
         )
         self.memory = memory
+
+    @property
+    def report_(self) -> Any:
+        """How the fit of the best setting on all rows ended."""
+        return self.best_estimator_.report_
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Try every setting on every fold, and fit the best one on all rows.

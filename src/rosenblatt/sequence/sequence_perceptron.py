@@ -65,9 +65,9 @@ class SequencePerceptron(OnlineLearner):
 
     Parameters
     ----------
-    update : {"perceptron", "pa"}, default="perceptron"
-        "pa" is passive-aggressive (PA-I): it decodes with a cost of 1 for each wrong tag and takes the step
-        min(C, ℓ/‖ΔΦ‖²), ℓ = cost − w·ΔΦ.
+    rule : {"perceptron", "pa"}, default="perceptron"
+        The update rule. "pa" is passive-aggressive (PA-I): it decodes with a cost of 1 for each wrong tag and takes the
+        step min(C, ℓ/‖ΔΦ‖²), ℓ = cost − w·ΔΦ.
     C : float, default=0.03
         The largest step of "pa".
     keep : {"average", "last"}, default="average"
@@ -139,7 +139,7 @@ class SequencePerceptron(OnlineLearner):
     'N'
     """
 
-    update: str
+    rule: str
     C: float
     keep: str
     constraints: str | None
@@ -155,7 +155,7 @@ class SequencePerceptron(OnlineLearner):
     STORED = (OnlineLearner.STORED | {"_features"}) - {"coef_", "intercept_"}
     ENCODED = ("n_features_in_", "_features")
     _parameter_constraints: dict[str, Any] = {
-        "update": [StrOptions({"perceptron", "pa"})],
+        "rule": [StrOptions({"perceptron", "pa"})],
         "C": [Interval(Real, 0, None, closed="neither")],
         "keep": [StrOptions({"average", "last"})],
         "constraints": [StrOptions({"iob1", "iob2", "iobes"}), None],
@@ -174,7 +174,7 @@ class SequencePerceptron(OnlineLearner):
     def __init__(
         self,
         *,
-        update: str = "perceptron",
+        rule: str = "perceptron",
         C: float = 0.03,
         keep: str = "average",
         constraints: str | None = None,
@@ -309,7 +309,7 @@ class SequencePerceptron(OnlineLearner):
         if not isinstance(order, str) and order.max() >= sentences.bounds.size - 1:
             raise ValueError(f"order names sentence {int(order.max())}, X has {sentences.bounds.size - 1} sentences.")
         chained = self.transitions and (self.template is None or Template.parse(self.template).pairs)
-        plan = SequencePlan(PathRule(self.update == "pa", float(self.C), bool(chained)), order, forbidden)
+        plan = SequencePlan(PathRule(self.rule == "pa", float(self.C), bool(chained)), order, forbidden)
         seed = new_seed(self.random_state)
         return SequenceSolver(plan, new_sequence_state(sentences.n_features, len(tags), self.keep, seed))
 

@@ -18,6 +18,9 @@ LARGEST_SEED = int(np.iinfo(np.int32).max)
 ALIASES = {
     **dict.fromkeys(("eta", "eta0"), ("learning_rate", "learning_rate_init")),
     **dict.fromkeys(("n_iter", "max_iter"), ("max_epochs",)),
+    **dict.fromkeys(("budget",), ("max_support",)),
+    **dict.fromkeys(("epsilon",), ("adam_epsilon",)),
+    **dict.fromkeys(("algorithm",), ("rule",)),
 }
 
 

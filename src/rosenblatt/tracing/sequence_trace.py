@@ -31,7 +31,7 @@ class SentenceStep:
     sentence : int
         The sentence visited, from 0.
     lattice : Lattice
-        Before the visit, by the weights that decode; with update="pa" a wrong tag costs 1.
+        Before the visit, by the weights that decode; with rule="pa" a wrong tag costs 1.
     gold : tuple
         The tags it should have.
     moved : tuple of (str, tag, float)

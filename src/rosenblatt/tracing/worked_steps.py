@@ -260,8 +260,8 @@ class WorkedDual(Worked):
 
     def __init__(self, model: Any, plan: Any, rows: Array, y: Array, number: Callable[[Any], Any]) -> None:
         super().__init__(model, plan, rows, y, number)
-        if model.kernel not in ("linear", "poly") or model.budget is not None or model.keep != "last":
-            raise ValueError('trace shows the dual perceptron with the kernels "linear" and "poly", without a budget.')
+        if model.kernel not in ("linear", "poly") or model.max_support is not None or model.keep != "last":
+            raise ValueError('trace shows the dual perceptron with the kernel "linear" or "poly" and no max_support.')
         self.linear = model.kernel == "linear"
         products = rows @ rows.T
         if not self.linear:
