@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearSVM, Pegasos
-from rosenblatt.objective.free_intercept import best_intercept
+from rosenblatt.learn.best_intercept import best_intercept
 from rosenblatt.objective.svm_dual import DualAscent
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

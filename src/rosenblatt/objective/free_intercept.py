@@ -1,14 +1,14 @@
 """The intercept of a support vector machine without a penalty on it.
 
-The problem and the notation are those of `svm_dual`, without ½(b/B)². Its dual has the constraint Σ y_i α_i = 0 as well,
-one per column. Passes ascend on the dual of a penalised problem whose penalty is centred again after each of them
+The problem and the notation are those of `svm_dual`, without ½(b/B)². Its dual has the constraint Σ y_i α_i = 0 as
+well, one per column. Passes ascend on the dual of a penalised problem whose penalty is centred again after each of them
 (the method of multipliers: M. Hestenes, "Multiplier and gradient methods", JOTA 4, 1969):
 
     ½‖w‖² + ½((b − b₀)/B)² + Σ C_i ξ_i,   b = b₀ + B² Σ y_i α_i,   then b₀ ← b
 
-so that Σ y_i α_i goes to 0. For the gap, the α of the heavier side are scaled until Σ y_i α_i = 0, and b is the best one
-for w, by a search over the kinks of the loss. Of classes together (Crammer and Singer), Σ_i α_ik = 0 for each k: what
-rows of class j take from class k is scaled, and b is that of the passes.
+so that Σ y_i α_i goes to 0. For the gap, the α of the heavier side are scaled until Σ y_i α_i = 0, and b is the best
+one for w, by a search over the kinks of the loss. Of classes together (Crammer and Singer), Σ_i α_ik = 0 for each k:
+what rows of class j take from class k is scaled, and b is that of the passes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rosenblatt.learn.best_intercept import best_intercept, even_sides
 from rosenblatt.learn.scores import score_many, score_one
 
 if TYPE_CHECKING:
@@ -32,29 +33,6 @@ def sides_of(truth: Array, K: int, single: bool) -> Array:
     if single:
         return np.asarray(truth[:, None] > 0)
     return np.asarray(truth != 0 if truth.ndim == 2 else truth[:, None] == np.arange(K))
-
-
-def best_intercept(f: Array, positive: Array, caps: Array, squared: bool) -> float:
-    """The b that minimises Σ C_i ξ_i or Σ C_i ξ_i², where y_i f_i are the margins without it.
-
-    A row's loss begins at b = y_i − f_i, for positive rows below it, for negative ones above.
-
-    >>> best_intercept(np.array([1.0, -3.0]), np.array([True, False]), np.ones(2), False)
-    1.0
-    """
-    kinks = np.where(positive, 1.0, -1.0) - f
-    order = np.argsort(kinks, kind="stable")
-    t, C, plus = kinks[order], caps[order], positive[order]
-    if not squared:  # the slope is −Σ C of positive rows at first, and grows by C_i at each kink
-        slope = np.cumsum(C) - C[plus].sum()
-        k = min(int(np.searchsorted(slope, 0.0)), t.size - 1)
-        flat = slope[k] == 0.0 and k + 1 < t.size
-        return float(0.5 * (t[k] + t[k + 1]) if flat else t[k])
-    above, below = np.where(plus, C, 0.0), np.where(plus, 0.0, C)
-    mass = above.sum() - np.cumsum(above) + np.cumsum(below)  # of the rows with a loss just above t_k
-    sums = (above * t).sum() - np.cumsum(above * t) + np.cumsum(below * t)
-    k = max(int(np.searchsorted(mass * t - sums >= 0.0, True)) - 1, 0)
-    return float(sums[k] / mass[k]) if mass[k] > 0 else float(t[k])
 
 
 def scores_without_intercept(ascent: DualAscent) -> Array:
@@ -86,11 +64,7 @@ def balanced(alpha: Array, truth: Array, joint: bool, single: bool) -> Array:
         found[rows, truth] = 0.0
         found[rows, truth] = -found.sum(axis=1)
         return np.asarray(found)
-    on = sides_of(truth, K, single)
-    plus, minus = np.where(on, alpha, 0.0).sum(axis=0), np.where(on, 0.0, alpha).sum(axis=0)
-    least = np.minimum(plus, minus)
-    shrink = [np.divide(least, side, out=np.ones(K), where=side > 0) for side in (plus, minus)]
-    return np.asarray(alpha * np.where(on, *shrink))
+    return even_sides(alpha, sides_of(truth, K, single))
 
 
 def balance(ascent: DualAscent) -> None:

@@ -8,13 +8,14 @@ C_i = C·s_i
             hinge: U_i = C_i, D_i = 0;  squared hinge: U_i = ∞, D_i = 1/(2C_i)
     step    G = w·z_i − 1 + D_i α_i;  α_i ← clip(α_i − G/(‖x̂_i‖² + D_i), 0, U_i)
 
-A free intercept has no B in the primal; `free_intercept` says how passes find it. Since ‖w‖² = Σ α_i w·z_i, the gap is a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge,
-C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its square. A pass sums the terms as an estimate; once the estimate is near
-the tolerance, a scan of all rows computes the gap. It relies on w = Σ α_i z_i, which rounding of the steps spoils: if
-it is closed, w is summed again from the rows and α, and the gap of the rounded weights is bounded (`svm_gap`). Where
-that is not closed, training goes on from the new w; after two such checks in double precision, after more not at all.
-Shrinking: a row whose α is at a bound, with a slope beyond the largest violation of the previous pass, is left out
-until a scan. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008.)
+A free intercept has no B in the primal; `free_intercept` says how passes find it. Since ‖w‖² = Σ α_i w·z_i, the gap is
+a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge, C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its
+square. A pass sums the terms as an estimate; once the estimate is near the tolerance, a scan of all rows computes the
+gap. It relies on w = Σ α_i z_i, which rounding of the steps spoils: if it is closed, w is summed again from the rows
+and α, and the gap of the rounded weights is bounded (`svm_gap`). Where that is not closed, training goes on from the
+new w; after two such checks in double precision, after more not at all. Shrinking: a row whose α is at a bound, with a
+slope beyond the largest violation of the previous pass, is left out until a scan. (Hsieh, Chang, Lin, Keerthi,
+Sundararajan, ICML 2008.)
 
 Multinomial (Crammer and Singer 2001): w_k = Σ α_ik x̂_i, α_ik ≤ C_i [k = y_i], Σ_k α_ik = 0, and with
 e_k = [k ≠ y], G_k = w_k·x̂ + e_k
@@ -457,7 +458,7 @@ class DualAscent:
         return None
 
     def _settled(self) -> Sums:
-        """w as the rows and α say; of a free intercept, after α is scaled, and with the best b."""
+        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
         duals = self.duals
         if self.plan.free:
             free_intercept.balance(self)
