@@ -89,9 +89,9 @@ def averages():
 
     for w, b, votes in zip(voted.vectors_, voted.intercepts_, voted.votes_, strict=True):
         line(w, b, color="#777", lw=0.8, alpha=min(1, votes / 12))
-    line(last.coef_[0], last.intercept_[0], color="#c33", ls="--", lw=2, label=f"last: {last.score(cloud.X, cloud.y):.0%}")
-    right = average.score(cloud.X, cloud.y)
-    line(average.coef_[0], average.intercept_[0], color="black", lw=2.5, label=f"average: {right:.0%}")
+    for name, model, style in (("last", last, {"color": "#c33", "ls": "--"}), ("average", average, {"color": "black"})):
+        right = model.score(cloud.X, cloud.y)
+        line(model.coef_[0], model.intercept_[0], lw=2.5, label=f"{name}: {right:.0%}", **style)
     ax.set(xlim=(-3.2, 3.2), ylim=(-3, 3))
     ax.legend(loc="upper right")
     figure.savefig(HERE / "averages.png", dpi=90)
