@@ -45,13 +45,16 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
     from rosenblatt.lab.server import start
     from rosenblatt.lab.sharing import Snapshot
 
-    shown: str | Snapshot | None = None if data is None else _text(Path(data))
     configure_panel()
-    if shown is not None and Path(data).suffix == ".json":
-        shown = Snapshot.from_json(shown)
-        Lab().restore(shown)  # fails here, before a browser opens
-    elif shown is not None:
-        parse_csv(shown)
+    shown: str | Snapshot | None = None
+    if data is not None:  # a bad file fails here, before a browser opens
+        text = _text(Path(data))
+        if Path(data).suffix == ".json":
+            shown = Snapshot.from_json(text)
+            Lab().restore(shown)
+        else:
+            shown = text
+            parse_csv(text)
     return start(pn, lambda: new_page(shown), port=port, open_browser=open_browser, block=block)
 
 
