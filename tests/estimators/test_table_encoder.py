@@ -384,9 +384,8 @@ def forged(path, value):
         ("parts", ("minute",)),
         ("format", "%s"),
         ("idf", np.ones(2)),
-        ("pairs", np.full((3, 2), 10**6)),
-        ("single", np.array([-5])),
-        ("words", np.array([1, 2], dtype=object)),
+        ("sublinear", 1),
+        ("terms", None),
         ("knots", np.array([2.0, 1.0])),
     ],
 )
