@@ -384,8 +384,12 @@ def forged(path, value):
         ("parts", ("minute",)),
         ("format", "%s"),
         ("idf", np.ones(2)),
+        ("pairs", np.full((3, 2), 10**6)),
+        ("single", np.array([-5])),
+        ("words", np.array([1, 2], dtype=object)),
+        ("words", np.array(["a", "a"], dtype=object)),
         ("sublinear", 1),
-        ("terms", None),
+        ("order", np.zeros(3, int)),
         ("knots", np.array([2.0, 1.0])),
     ],
 )

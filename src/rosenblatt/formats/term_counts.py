@@ -221,9 +221,6 @@ class Terms:
     words: Vocabulary
     places: Array  # (m, 2)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"words": self.words, "places": self.places}  # without the tables
-
     @functools.cached_property
     def tables(self) -> tuple[Words, Pairs]:
         """The words and the terms as tables in which they are found."""
@@ -242,19 +239,20 @@ class Terms:
         words = self.words.names
         return [words[a] if b == NONE else f"{words[a]} {words[b]}" for a, b in self.places.tolist()]
 
-    def sorted(self, kept: Array) -> tuple[Terms, Array]:
-        """Some of the terms in the order of their names, and which they are here; words that none has are dropped."""
+    def take(self, kept: Array, by_name: bool) -> tuple[Terms, Array]:
+        """Some of the terms, and which they are here: by their names, or as found, first words and then pairs."""
         places = self.places[kept]
         used = np.zeros(len(self.words) + 1, bool)
         used[places] = True
-        used[NONE] = False
-        names = self.words.names
-        order = sorted(np.flatnonzero(used).tolist(), key=names.__getitem__)
+        names, order = self.words.names, np.flatnonzero(used[:NONE]).tolist()
+        if by_name:
+            order.sort(key=names.__getitem__)
         rank = np.full(used.size, NONE, np.int64)
         rank[order] = np.arange(len(order))
-        # A space comes before all characters of words, so that pairs are in the order of their words.
         first, second = rank[places].T
-        at = np.argsort(first * (len(order) + 1) + second + 1)
+        # A space comes before all characters of words, so that pairs by name are in the order of their words.
+        keys = first * (len(order) + 1) + second + 1
+        at = np.argsort(keys) if by_name else np.lexsort((keys, second != NONE))
         ranked = np.column_stack([first[at], second[at]]).astype(np.int32)
         return Terms(Vocabulary.of([names[k] for k in order]), ranked), kept[at]
 

@@ -78,7 +78,6 @@ RECORDS = {
     "table-summary": "tables.summary.TableSummary",
     "target-scale": "tables.targets.TargetScale",
     "template-features": "sequence.templates.TemplateFeatures",
-    "terms": "formats.term_counts.Terms",
     "text-encoding": "tables.columns.text.TextEncoding",
     "tree": "online.hierarchy.Tree",
     "tree-report": "online.hierarchy.TreeReport",

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.formats.declared_fields import is_array, is_number, must, verify
-from rosenblatt.formats.term_counts import NONE, Terms
-from rosenblatt.formats.vocabulary import Vocabulary
+from rosenblatt.formats.declared_fields import is_array, is_number, must
 from rosenblatt.tables.columns.dates import FORMATS, PARTS, DateEncoding
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.numbers import NumberEncoding, SplineEncoding
@@ -52,13 +50,14 @@ def _check_numbers(encoding: NumberEncoding) -> None:
 
 
 def _check_text(encoding: TextEncoding) -> None:
-    terms, idf = encoding.terms, encoding.idf
-    must(isinstance(terms, Terms) and isinstance(idf, np.ndarray), "terms, and the idf of each")
-    verify(terms.words, Vocabulary)
-    must(isinstance(terms.places, np.ndarray) and terms.places.dtype == np.int32, "places of words")
-    must(terms.places.shape == (idf.size, 2) and is_array(idf, (idf.size,)), "an idf for each word and pair")
-    must(np.isfinite(idf).all() and idf.dtype == np.float64, "an idf for each word and pair")
-    first, second = terms.places.T
-    for places, least in ((first, 0), (second, NONE)):
-        must(not idf.size or (places.min() >= least and places.max() < len(terms.words)), "places within the words")
+    words, pairs, single, idf = encoding.words, encoding.pairs, encoding.single, encoding.idf
+    must(all(isinstance(one, np.ndarray) for one in (words, pairs, single, idf)), "arrays")
+    must(words.ndim == 1 and all(isinstance(word, str) for word in words.tolist()), "words")
+    must(len(set(words.tolist())) == words.size, "distinct words")
+    must(is_array(pairs, (pairs.shape[0], 2), "iu") and is_array(single, (single.size,), "iu"), "places of words")
+    must(is_array(idf, (single.size + pairs.shape[0],)) and np.isfinite(idf).all(), "an idf for each word and pair")
+    for places in (pairs, single):
+        must(not places.size or (places.min() >= 0 and places.max() < words.size), "places within the words")
+    order = np.arange(idf.size) if encoding.order is None else encoding.order
+    must(is_array(order, idf.shape, "iu") and (np.sort(order) == np.arange(idf.size)).all(), "an order of all features")
     must(isinstance(encoding.sublinear, bool), "whether tf is sublinear")

@@ -121,7 +121,7 @@ class TextEncoder(TransformerMixin, BaseEstimator):
         self._validate_params()
         found = self._counts(X)
         least = self.min_df if isinstance(self.min_df, Integral) else self.min_df * found.counts.shape[0]
-        encoding = TextEncoding.of(found, least, bool(self.sublinear_tf))
+        encoding = TextEncoding.of(found, least, sublinear=bool(self.sublinear_tf), by_name=True)
         if not encoding.width:
             n, m = found.counts.shape
             where = (

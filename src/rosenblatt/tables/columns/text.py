@@ -6,14 +6,16 @@ written without spaces: each of their characters is a word.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 
-from rosenblatt.formats.term_counts import TermCounts, Terms, count_terms
+from rosenblatt.formats.term_counts import NONE, TermCounts, Terms, count_terms
 from rosenblatt.formats.tokens import UNSPACED
+from rosenblatt.formats.vocabulary import Vocabulary
 
 Array = np.ndarray[Any, Any]
 LEAST_ROWS = 2  # in which a word or pair must occur
@@ -36,28 +38,46 @@ def counted(texts: Any) -> TermCounts:
 
 @dataclass(frozen=True)
 class TextEncoding:
-    """tf·idf of each word and pair, in the order of their names, the row scaled to length 1.
+    """tf·idf of each word and pair, the row scaled to length 1.
 
     tf = 1 + ln count if `sublinear`, else the count; idf = 1 + ln((1 + n)/(1 + rows with it)), learned from n rows.
     """
 
-    terms: Terms
-    idf: Array
+    words: Array
+    pairs: Array  # (m, 2) positions in `words`
+    single: Array  # the positions of the words that are features themselves
+    idf: Array  # of each feature
     sublinear: bool = True
+    order: Array | None = None  # which of `single`, followed by `pairs`, each feature is; None: in that order
 
     @classmethod
-    def of(cls, found: TermCounts, least: float, sublinear: bool = True) -> TextEncoding:
+    def of(cls, found: TermCounts, least: float, *, sublinear: bool = True, by_name: bool = False) -> TextEncoding:
         """Learn the words and pairs that at least so many rows have, and their idf."""
         n, m = found.counts.shape
         rows = np.bincount(found.counts.indices, minlength=m)
-        terms, kept = found.terms.sorted(np.flatnonzero(rows >= least))
-        return cls(terms, 1 + np.log((1 + n) / (1 + rows[kept])), sublinear)
+        terms, kept = found.terms.take(np.flatnonzero(rows >= least), by_name)
+        idf, paired = 1 + np.log((1 + n) / (1 + rows[kept])), terms.places[:, 1] != NONE
+        order = np.argsort(np.argsort(paired, kind="stable")) if by_name else None
+        words = np.array(terms.words.names, dtype=object)
+        made = cls(words, terms.places[paired], terms.places[~paired, 0], idf, sublinear, order)
+        made.__dict__["terms"] = terms
+        return made
 
     @classmethod
     def fit(cls, found: TermCounts) -> TextEncoding:
         """Learn from the texts of a column, from rare words if there are no others."""
         common = cls.of(found, LEAST_ROWS)
         return common if common.width else cls.of(found, 1)
+
+    @functools.cached_property
+    def terms(self) -> Terms:
+        """The word or the pair of each feature."""
+        single = np.column_stack([self.single, np.full(self.single.size, NONE)])
+        places = np.concatenate([single, self.pairs]).astype(np.int32)
+        return Terms(Vocabulary.of(self.words.tolist()), places if self.order is None else places[self.order])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}  # without the terms and their tables
 
     @property
     def width(self) -> int:
