@@ -29,6 +29,12 @@ class Table:
     batch: Any = None  # the part of a file that it was read from
     path: str = ""  # of the file
 
+    @property
+    def typed(self) -> bool:
+        """Whether some columns are numbers by their type."""
+        kinds = [column.type for column in self.columns.values()]
+        return any(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
+
     def error(self, what: str, row: int, column: str) -> Exception:
         """An error about a value, with its place."""
         if self.batch is None:
