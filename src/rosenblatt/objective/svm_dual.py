@@ -487,7 +487,7 @@ class DualAscent:
             self.duals = duals._replace(w=duals.w.astype(np.float64), scores=duals.scores.astype(np.float64))
 
     def _only_marches(self, dual: float, estimate: float) -> bool:
-        """Whether α only moves towards bounds that it would not reach in `MOST_EPOCHS` passes, at a steady rate.
+        """Whether α only moves, at a steady rate, towards bounds that it would not reach in all passes there may be.
 
         Contradictory rows with a large C raise the dual by the same little step in each pass.
         """
@@ -498,7 +498,7 @@ class DualAscent:
         self.earlier = dual, estimate, dual - before
         now = dual - before
         steady = 0.5 * rise <= now <= 2.0 * rise and abs(estimate - gap) <= FLAT * gap
-        return steady and now * (MOST_EPOCHS / WINDOW) < estimate
+        return steady and now * (max(MOST_EPOCHS, self.plan.max_epochs or 0) / WINDOW) < estimate
 
     def published(self, dtype: Any) -> tuple[Array, Array]:
         """Copies of w and b, which an interrupted pass does not change."""
