@@ -36,6 +36,7 @@ SECTIONS = {
     "networks": bench_networks.run,
     "files": bench_files.run,
     "tables": bench_tables.run,
+    "defaults": bench_tables.defaults,
     "search": bench_search.run,
     "sequences": bench_sequences.run,
     "embeddings": bench_embeddings.run,
