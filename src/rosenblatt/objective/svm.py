@@ -13,9 +13,9 @@ from sklearn.utils.metaestimators import available_if
 from rosenblatt.objective.linear import LINEAR, ObjectiveLearner
 from rosenblatt.objective.pegasos import PegasosPlan
 from rosenblatt.objective.svm_dual import DualPlan
-from rosenblatt.shell.common_parameters import COMMON
 from rosenblatt.shell.encoding import PLAIN
 from rosenblatt.shell.online_classifier import OnlineClassifier
+from rosenblatt.shell.parameters import COMMON
 
 Array = np.ndarray[Any, Any]
 

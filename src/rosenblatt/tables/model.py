@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rosenblatt.formats.declared_fields import must
-from rosenblatt.learn.row_weights import encode_weights
+from rosenblatt.learn.examples import encode_weights
 from rosenblatt.registry import family
 from rosenblatt.shell.caller_warnings import warn
 from rosenblatt.shell.fitted_attributes import SHARED, check_attributes
