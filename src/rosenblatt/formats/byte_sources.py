@@ -41,7 +41,8 @@ SUFFIXES = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-FORMATS = ("svmlight", "csv", "tsv", "parquet", "arrow", "text")
+FORMATS = (*dict.fromkeys(SUFFIXES.values()), "text")
+TABLES = tuple(kind for kind in FORMATS if kind not in ("svmlight", "text"))
 GLOB_PATTERN = re.compile(r"[*?\[]")
 LOOKS_SVMLIGHT = re.compile(rb"[-+.\deE,]*(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)*\s*(#.*)?")
 

@@ -60,8 +60,7 @@ def batches(path: str, kind: str, size: int, header: bool) -> Iterator[Batch]:
     written = kind in ("csv", "tsv")
     record = 2 if header and written else 1
     with arrow_errors_as_file_errors(path), open_bytes(path) as file:
-        source = {"csv": _csv_batches, "tsv": _csv_batches, "parquet": _parquet_batches, "arrow": _arrow_batches}[kind]
-        for batch in source(pa, file, path, kind, size, header):
+        for batch in READERS[kind](pa, file, path, kind, size, header):
             if not written:  # text was checked when it was split into columns
                 batch.validate(full=True)
             names = batch.schema.names
@@ -248,6 +247,15 @@ def _slices(batch: Any, size: int) -> Iterator[tuple[int, int]]:
     """
     rows = max(1, size * batch.num_rows // max(1, batch.nbytes, 8 * batch.num_rows * batch.num_columns))
     return ((first, rows) for first in range(0, max(1, batch.num_rows), rows))
+
+
+# What yields the rows of a table, as record batches of about `size` bytes.
+READERS = {
+    "csv": _csv_batches,
+    "tsv": _csv_batches,
+    "parquet": _parquet_batches,
+    "arrow": _arrow_batches,
+}
 
 
 def _as_file_error(message: str, path: str) -> FileError:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rosenblatt.formats import table_layout
-from rosenblatt.formats.byte_sources import expand_paths, readable_once, refuse_overwriting_inputs
+from rosenblatt.formats.byte_sources import TABLES, expand_paths, readable_once, refuse_overwriting_inputs
 from rosenblatt.formats.contents import Contents, merge_contents
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.reading import HASHED_FEATURES, Reading, in_bytes, make_reading
@@ -27,7 +27,6 @@ from rosenblatt.scale.fit_from_files import memory_limit
 from rosenblatt.scale.progress import Progress, followed
 from rosenblatt.scale.read_ahead import ahead
 from rosenblatt.scale.shards import (
-    TABLES,
     AskColumns,
     AskContents,
     AskExamples,

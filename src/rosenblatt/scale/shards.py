@@ -40,7 +40,6 @@ from rosenblatt.scale.row_cache import RowCache, cached, cut, read_blocks
 
 Array = np.ndarray[Any, Any]
 NO_ROWS = "expected rows, found none"
-TABLES = ("csv", "tsv", "parquet", "arrow")
 
 
 # -- the rows that a process holds -----------------------------------------------------------------------------------
