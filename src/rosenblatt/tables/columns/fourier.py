@@ -9,10 +9,12 @@ the total variance of the features, gives them the length of the rows, and γ = 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from rosenblatt.formats.declared_fields import doubles, must
 
 Array = np.ndarray[Any, Any]
 
@@ -21,9 +23,13 @@ Array = np.ndarray[Any, Any]
 class FourierFeatures:
     """Ω of shape (d, D), p and √(2V/D)."""
 
-    frequencies: Array
-    phases: Array
+    frequencies: Annotated[Array, doubles("d", "D")]
+    phases: Annotated[Array, doubles("D")]
     scale: float
+
+    def check(self) -> None:
+        """Finite frequencies and phases."""
+        must(self.phases.size and np.isfinite(self.frequencies).all() and np.isfinite(self.phases).all(), "frequencies")
 
     @classmethod
     def drawn(cls, X: Any, width: float, count: int, seed: int) -> FourierFeatures:

@@ -7,12 +7,14 @@ written without spaces: each of their characters is a word.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
+
+from rosenblatt.formats.declared_fields import doubles, integers, must, shaped
 
 Array = np.ndarray[Any, Any]
 UNSPACED = r"(\p{Han}|\p{Hiragana}|\p{Katakana})"
@@ -80,10 +82,15 @@ class TextEncoding:
     idf = 1 + ln((1 + n)/(1 + rows with it)), learned from n rows.
     """
 
-    words: Array
-    pairs: Array  # (m, 2) positions in `words`
-    single: Array  # the positions of the words that are features themselves
-    idf: Array
+    words: Annotated[Array, shaped((np.dtype(object),), "words")]
+    pairs: Annotated[Array, integers("pairs", "two", below="words")]  # positions in `words`
+    single: Annotated[Array, integers("single", below="words")]  # of the words that are features themselves
+    idf: Annotated[Array, doubles("features")]
+
+    def check(self, pairs: int, two: int, single: int, features: int) -> None:
+        """Words, and an idf for each word and pair."""
+        must(all(isinstance(word, str) for word in self.words.tolist()), "words")
+        must(two == 2 and features == single + pairs and np.isfinite(self.idf).all(), "an idf for each word and pair")
 
     @classmethod
     def fit(cls, found: CountedWords) -> TextEncoding:
