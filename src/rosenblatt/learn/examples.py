@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rosenblatt.compiled.row_arrays import Dense, Sparse, radius2, widened
-from rosenblatt.formats.arrow_checks import check_collected
+from rosenblatt.formats.arrow import check_collected
 
 Array = np.ndarray[Any, Any]
 
