@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from rosenblatt.formats.declared_fields import doubles, must
 
@@ -56,5 +55,5 @@ class FourierFeatures:
         return found
 
     def beside(self, X: Any) -> Any:
-        """The rows with these features after their own, as CSR."""
-        return sp.hstack([X, sp.csr_matrix(self.values(X))], format="csr")
+        """The rows with these features after their own, as an array."""
+        return np.hstack([X.toarray(), self.values(X)])
