@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.formats.arrow_layouts import plain_layout
+from rosenblatt.formats.arrow import plain_layout
 from rosenblatt.formats.byte_sources import PACKED, STDIN, open_bytes
 from rosenblatt.formats.errors import FileError
 
