@@ -48,7 +48,7 @@ def train_command(
     learner: Annotated[
         Learner | None,
         typer.Option(
-            help="The learner, such as averaged, logistic, linear-svm, arow or auto, which searches.",
+            help="The learner, such as averaged, logistic, linear-svm or arow; auto, the default for tables, searches.",
             metavar="NAME",
         ),
     ] = None,
@@ -62,7 +62,7 @@ def train_command(
         typer.Option(
             min=0.001,
             help="Tables: search learners and their settings for this long; another run may choose others. Default: "
-            "one learner, without a search; with --learner auto a search that every run repeats.",
+            "a search that every run repeats.",
         ),
     ] = None,
     template: Annotated[
