@@ -143,6 +143,12 @@ class TableClassifier(ClassifierMixin, TableModel):
         found: Array = self.classes_[codes]
         return found
 
+    def _score_planes(self) -> tuple[Array, Array]:
+        K, shifts = self.classes_.size, self.calibration_.shifts
+        coef, bias = self._learned_planes(1 if K == 2 else K)
+        coef, bias = self.calibration_.scale * coef, self.calibration_.scale * bias
+        return coef, bias + (shifts[1:] - shifts[0] if K == 2 else shifts)
+
     def _scores(self, X: Any) -> Array:
         """The scores of the learner."""
         return np.concatenate([class_scores(self.learner_, part, self.classes_.size) for part in self._parts(X)])

@@ -83,6 +83,10 @@ class TableRegressor(RegressorMixin, TableModel):
         """
         return np.concatenate([self.target_.predictions(self.learner_, part) for part in self._parts(X)])
 
+    def _score_planes(self) -> tuple[Array, Array]:
+        coef, bias = self._learned_planes(1)
+        return self.target_.deviation * coef, self.target_.given(bias)
+
     def _check_whole(self) -> None:
         super()._check_whole()
         if "summary_" in vars(self):
