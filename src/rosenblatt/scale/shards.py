@@ -104,7 +104,7 @@ class FileShard:
     def batches(self, how: Reading) -> Iterator[table_batches.Batch]:
         """The tables, batch by batch."""
         for path in self.paths:
-            yield from table_batches.batches(path, how.format, CHUNK_BYTES, how.header)
+            yield from table_batches.batches(path, how, CHUNK_BYTES)
 
     def contents(self, how: Reading, store: Store) -> Contents:
         """The contents of the files; their cache is made if needed."""
