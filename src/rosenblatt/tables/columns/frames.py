@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from rosenblatt.formats.arrow_checks import check_buffers, check_collected
-from rosenblatt.formats.arrow_layouts import plain_layout
+from rosenblatt.formats.arrow import check_buffers, check_collected, plain_layout
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.labels import is_missing
