@@ -391,6 +391,7 @@ def callee(function: F) -> F:
     template: Any = make_overload_template(function, lambda *_: function, options, False, "never")  # type: ignore[no-untyped-call]
     infer(template)  # type: ignore[no-untyped-call]
     infer_global(function, kinds.Function(template))  # type: ignore[no-untyped-call]
+    _VERBS[function] = os.path.abspath(function.__code__.co_filename)
     return function
 
 
