@@ -90,7 +90,7 @@ def test_tables_and_text(folder):
     assert run("predict", folder / "t", folder / "new.txt")[0] == 2
     plain = folder / "plain.csv"
     plain.write_text((folder / "table.csv").read_text().split("\n", 1)[1])
-    assert run("train", plain, "--label", "2", "--categorical", "hash", "--no-header", "--epochs", 2)[0] == 0
+    assert run("train", plain, "--label", "2", "--no-header", "--epochs", 2)[0] == 0
 
 
 def test_a_model_reads_files_as_in_training_whatever_the_options(folder):

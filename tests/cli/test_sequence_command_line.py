@@ -113,7 +113,6 @@ def test_what_does_not_fit_together_is_refused(at):
         ("--learner", "arow"),
         ("--no-header",),
         ("--mixing", "mistakes"),
-        ("--categorical", "hash"),
         ("--ngrams", "1,2"),
         ("--tls-ca", at / "chunk.tpl"),
         ("--cache-dir", at),

@@ -128,7 +128,10 @@ def test_kinds_and_the_task_can_be_told(churn):
     assert isinstance(load(model), TableRegressor)
     assert "R² " in run("evaluate", model, churn)[1]
     assert run("train", churn, "--label", "churned", "--column", "zip")[0] == 2
-    assert run("train", churn, "--label", "churned", "--column", "zip=names", "--epochs", 3)[0] == 2
+    before = load(model).encoder_
+    arguments = ("--label", "amount", "--learner", "linear-regressor", "--column", "zip=names", "-o", model)
+    assert run("train", churn, *arguments)[0] == 0
+    assert set(before.get_feature_names_out()) - set(load(model).encoder_.get_feature_names_out()) == {"zip"}
 
 
 def test_labels_of_zero_and_one_and_few_whole_numbers_are_classes(tmp_path):
@@ -198,8 +201,10 @@ def test_every_learner_is_there_by_name(learner, tmp_path):
     assert run("train", tmp_path / "t.csv", "--learner", learner, "--epochs", 2, "-o", tmp_path / "m")[0] == 0
     assert run("evaluate", tmp_path / "m", tmp_path / "t.csv")[0] == 0
     if learner == "linear-svm":
-        assert isinstance(load(tmp_path / "m"), LinearSVM)
-        assert "LinearSVM" in run("predict", tmp_path / "m", tmp_path / "t.csv", "--proba")[2]
+        assert isinstance(load(tmp_path / "m").learner_, LinearSVM)
+        (tmp_path / "r.svm").write_text("1 1:2\n0 1:3\n")
+        assert run("train", tmp_path / "r.svm", "--learner", learner, "-o", tmp_path / "m")[0] == 0
+        assert "LinearSVM" in run("predict", tmp_path / "m", tmp_path / "r.svm", "--proba")[2]
 
 
 def test_rows_of_numbers_without_columns_are_refused(tmp_path):
@@ -274,4 +279,4 @@ def test_train_searches_in_a_way_that_every_run_repeats(churn, monkeypatch):
     assert found[0].setting_ == found[1].setting_
     code, _, errors = run("train", churn, "--label", "churned", "--learner", "auto", "--epochs", "3")
     assert code == 2
-    assert "--learner auto is for tables, without options of a single learner" in errors
+    assert "A search (--learner auto, --seconds) takes no --set, --epochs or --order" in errors

@@ -19,7 +19,7 @@ from rosenblatt._version import __version__
 from rosenblatt.cli.options import (
     AsJson,
     CacheFolder,
-    Categorical,
+    ColumnKinds,
     FeaturesOption,
     Force,
     FormatOption,
@@ -98,7 +98,7 @@ def predict_command(
     from rosenblatt.cli.sequences import is_sequence_model
     from rosenblatt.formats.byte_sources import expand_paths, refuse_overwriting_inputs
 
-    settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
+    settings = reading_settings(format, None, None, zero_based, header)
     # Labels appended to the input would be read as rows.
     refuse_overwriting_inputs((str(model), *expand_paths(source)), ["/dev/stdout"])
     loaded = rosenblatt.load(model)
@@ -141,7 +141,7 @@ def evaluate_command(
     import rosenblatt
     from rosenblatt.cli.scoring import evaluate_file
 
-    settings = reading_settings(format, None, None, zero_based, header, "onehot", "1,1")
+    settings = reading_settings(format, None, None, zero_based, header)
     found = evaluate_file(rosenblatt.load(model), source, settings)
     print_json(measures_as_dict(found)) if as_json else print(found)
 
@@ -158,22 +158,30 @@ def check(
     features: FeaturesOption = None,
     zero_based: ZeroBased = None,
     header: Header = True,
-    categorical: Categorical = "onehot",
-    ngrams: Ngrams = "1,1",
+    column: ColumnKinds = None,
+    ngrams: Ngrams = None,
 ) -> None:
     """Decide whether a plane separates the classes, and print the proof."""
     import rosenblatt
-    from rosenblatt.cli.scoring import with_column_names
+    from rosenblatt.cli.table_models import column_kinds, encoded_table, has_columns
+    from rosenblatt.formats.byte_sources import spooled
     from rosenblatt.formats.read_and_stream import read_rows
 
-    settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
-    how, X, y, _ = read_rows(source, **settings)
-    verdict = rosenblatt.separability(with_column_names(X, how), y)
+    settings = reading_settings(format, label, features, zero_based, header, ngrams)
+    table = None
+    with spooled(source, stdin=False) as files:  # detecting the format must not consume a pipe
+        if has_columns(files, settings):
+            table = encoded_table(files, settings, column_kinds(column or []))
+            verdict = rosenblatt.separability(table.X, table.y)
+        else:
+            _, X, y, _ = read_rows(files, **settings)
+            verdict = rosenblatt.separability(X, y)
     if as_json:
         each = {str(one.positive): one.verdict for one in getattr(verdict, "verdicts", (verdict,))}
-        print_json({"separable": verdict.separable, "verdicts": each, "proof": str(verdict)})
+        used = {} if table is None else {"columns": table.columns, "left_out": table.encoder.left_out_}
+        print_json({"separable": verdict.separable, "verdicts": each, "proof": str(verdict), **used})
     else:
-        print(verdict)
+        print(verdict if table is None else f"{table}\n{verdict}")
     if not verdict.separable:
         raise typer.Exit(UNDECIDED if verdict.separable is None else 1)
 
@@ -260,7 +268,7 @@ def bench(
     """Measure the speed of reading and training on this machine."""
     from rosenblatt.cli.speed import measure_speed
 
-    found = measure_speed(source, reading_settings(format, label, None, None, True, "onehot", "1,1"))
+    found = measure_speed(source, reading_settings(format, label, None, None))
     if as_json:
         print_json(found)
         return

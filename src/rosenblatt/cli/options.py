@@ -36,15 +36,26 @@ FormatOption = Annotated[Format | None, typer.Option(help="The file format, if t
 LabelOption = Annotated[
     str | None, typer.Option(help="Tables: the label column, by name or, if no column has that name, by number from 0.")
 ]
-FeaturesOption = Annotated[int | None, typer.Option(min=1, help="The number of features, if known.")]
+FeaturesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="svmlight: the number of features, if known. Text files: hash words into so many features."
+    ),
+]
 ZeroBased = Annotated[
     bool | None, typer.Option("--zero-based/--one-based", help="svmlight: the first index, if known.")
 ]
 Header = Annotated[
     bool, typer.Option("--header/--no-header", help="CSV, TSV: whether the first line names the columns.")
 ]
-Categorical = Annotated[str, typer.Option(help="Tables: one-hot encode text values (onehot) or hash them (hash).")]
-Ngrams = Annotated[str, typer.Option(help='Text: the range of word n-grams, such as "1,2".')]
+ColumnKinds = Annotated[
+    list[str] | None,
+    typer.Option("--column", help='Tables: the kind of a column, such as "zip=names"; may be repeated.'),
+]
+Ngrams = Annotated[
+    str | None,
+    typer.Option(help='Text files: hash word n-grams of this range, such as "1,3".', show_default="1,2, by TF-IDF"),
+]
 
 
 def _use_cache_folder(folder: Path | None) -> Path | None:
@@ -69,9 +80,8 @@ def reading_settings(
     label: str | None,
     features: int | None,
     zero: bool | None,
-    header: bool,
-    names: str,
-    grams: str,
+    header: bool = True,
+    grams: str | None = None,
 ) -> dict[str, Any]:
     """Keyword arguments for `rosenblatt.read` from the command line's options; only those that are not the defaults."""
     kind = None if format is None else format.value
@@ -79,9 +89,7 @@ def reading_settings(
     settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if not header:
         settings["header"] = False
-    if names != "onehot":
-        settings["categorical"] = names
-    if grams != "1,1":
+    if grams is not None:
         try:
             low, high = (int(part) for part in grams.split(","))
         except ValueError:

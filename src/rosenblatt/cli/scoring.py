@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import is_classifier
 
 from rosenblatt.cli.sequences import evaluate_tags, is_sequence_model
@@ -235,16 +234,3 @@ def _check_comparable(classes: Any, labels: Any, path: str) -> None:
         raise FileError(
             f"expected labels of the kind that the model was trained on, such as {known!r}, found {found!r}", path
         )
-
-
-def with_column_names(X: Any, how: Any) -> Any:
-    """X with the column names of the file, if it has any."""
-    if how is None or how.layout is None:
-        return X
-
-    class NamedArray(np.ndarray):
-        """An array with column names."""
-
-    X = X if sp.issparse(X) else X.view(NamedArray)
-    X.columns = how.layout.feature_names
-    return X

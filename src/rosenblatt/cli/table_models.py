@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,26 @@ from sklearn.base import is_classifier
 from rosenblatt.formats.byte_sources import expand_paths, spooled
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.read_and_stream import rereadable
+from rosenblatt.formats.reading import make_reading
 from rosenblatt.scale.prediction import how_to_read
 from rosenblatt.scale.table_files import table_and_labels
-from rosenblatt.tables.columns.files import table_parts
+from rosenblatt.tables.columns.encoding import in_given_units
+from rosenblatt.tables.columns.files import TEXT, table_parts
 from rosenblatt.tables.columns.labels import labels_of
+from rosenblatt.tables.columns.numbers import NumberEncoding
 from rosenblatt.tables.columns.values import as_names
+from rosenblatt.tables.encoder import TableEncoder
 
 Array = np.ndarray[Any, Any]
+WORDS_AND_PAIRS = (1, 2)  # the n-grams of columns of text
+FEATURES_OF = {
+    "numbers": "numbers, as they are",
+    "splines": "numbers, as piecewise-linear splines",
+    "names": "names, one column of 0 and 1 per name",
+    "booleans": "booleans, as 0 and 1",
+    "dates": "dates, by year, month, day of the week and hour",
+    "text": "text, by words and pairs of words, TF-IDF",
+}
 
 
 def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
@@ -30,6 +43,72 @@ def column_kinds(options: Sequence[str]) -> dict[str, str] | None:
             raise ValueError(f'--column takes name=kind, such as "zip=names", not {option!r}.')
         kinds[name] = kind
     return kinds or None
+
+
+def has_columns(source: Any, settings: dict[str, Any]) -> bool:
+    """Whether a source is a table, or text that is not to be hashed; refuses settings that do not apply to columns."""
+    found = make_reading(source, **{name: value for name, value in settings.items() if name != "n_features"}).format
+    if found == "svmlight":
+        return False
+    others = {"n_features", "zero_based"} & set(settings)
+    if settings.get("ngrams", WORDS_AND_PAIRS) != WORDS_AND_PAIRS:
+        others.add("ngrams")
+    if others and found != "text":
+        raise ValueError("--features, --zero-based, --one-based and --ngrams are for svmlight and text files.")
+    return not others
+
+
+def encoded_by_columns(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without the range of n-grams that columns of text have anyway."""
+    return {name: value for name, value in settings.items() if name != "ngrams"}
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """A table as rows of numbers in the units of its columns, its labels, and how each column became features."""
+
+    X: Any
+    y: Array
+    encoder: TableEncoder
+    rows_left_out: int
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The kind of each column that is used."""
+        return {one.name: one.kind for one in self.encoder.columns_}
+
+    def __str__(self) -> str:
+        kinds = {kind: [name for name, one in self.columns.items() if one == kind] for kind in self.columns.values()}
+        without = f" ({self.rows_left_out:,} rows without a label are left out)" if self.rows_left_out else ""
+        lines = [f"{self.y.size:,} rows{without}"]
+        lines += [f"  {FEATURES_OF[kind]}: {', '.join(names)}" for kind, names in kinds.items()]
+        lines += [f"  left out {name}: {reason}" for name, reason in self.encoder.left_out_.items()]
+        for one in self.encoder.columns_:
+            missing = self.encoder.missing_counts_.get(one.name)
+            if missing:
+                mean = (
+                    f"taken as the mean {one.encoding.mean:.6g}, " if isinstance(one.encoding, NumberEncoding) else ""
+                )
+                lines += [f"  {one.name}: {missing:,} missing, {mean}with a column that marks them"]
+        return "\n".join(lines)
+
+
+def encoded_table(source: Any, settings: dict[str, Any], kinds: dict[str, str] | None) -> EncodedTable:
+    """The table in a file, whose columns are used as a model of tables would use them, with numbers as they are."""
+    with spooled(source, stdin=False) as found:
+        how = make_reading(found, **encoded_by_columns(settings))
+        with rereadable(found, how, scan=True) as files:
+            table, column, _, absent = table_and_labels(files, how)
+    y = labels_of(column).classes
+    known = {TEXT: "text"} if how.format == "text" else {}
+    encoder = TableEncoder(columns={**known, **(kinds or {})}).fit(table, y)
+    encoder.columns_ = tuple(in_given_units(one) for one in encoder.columns_)
+    X = encoder.transform(table)
+    if not X.shape[1]:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in encoder.left_out_.items())
+        raise FileError(f"expected a column to separate the classes by, found none ({reasons})", table.path)
+    X.columns = encoder.get_feature_names_out().tolist()  # the names in a proof
+    return EncodedTable(X, y, encoder, absent)
 
 
 def answers_by_part(

@@ -16,7 +16,7 @@ import typer
 from rosenblatt.cli.options import (
     AsJson,
     CacheFolder,
-    Categorical,
+    ColumnKinds,
     FeaturesOption,
     Force,
     FormatOption,
@@ -51,10 +51,7 @@ def train_command(
     task: Annotated[
         Task | None, typer.Option(help="Tables: predict classes or numbers, if the label can be either.")
     ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", help='Tables: the kind of a column, such as "zip=names"; may be repeated.'),
-    ] = None,
+    column: ColumnKinds = None,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -132,15 +129,16 @@ def train_command(
     features: FeaturesOption = None,
     zero_based: ZeroBased = None,
     header: Header = True,
-    categorical: Categorical = "onehot",
-    ngrams: Ngrams = "1,1",
+    ngrams: Ngrams = None,
 ) -> None:
     """Train a model on a file of any size."""
     from rosenblatt.cli.progress_bar import show_progress
+    from rosenblatt.cli.table_models import column_kinds, encoded_by_columns, has_columns
     from rosenblatt.formats.byte_sources import spooled
     from rosenblatt.scale.fit_from_files import steps
+    from rosenblatt.scale.table_files import fit_table
 
-    settings = reading_settings(format, label, features, zero_based, header, categorical, ngrams)
+    settings = reading_settings(format, label, features, zero_based, header, ngrams)
     tls = {"ca": tls_ca, "cert": tls_cert, "key": tls_key}
     others = [str(path) for path in (template, *tls.values()) if path is not None]
     _check_paths(source, [path for path in (output, checkpoint) if path is not None], test, others, force)
@@ -154,35 +152,35 @@ def train_command(
         return
     if format is None and Path(source.removesuffix(".gz").removesuffix(".zst")).suffix == ".conll":
         raise ValueError(f"{source}: CoNLL columns need a file of feature templates: give --template.")
-    plain = all(option is None for option in (set_, epochs, order, features))
-    plain = plain and (categorical, ngrams) == ("onehot", "1,1")
     how: dict[str, Any] = {"shards": shards, "n_jobs": jobs, "mixing": mixing, "memory": memory, "deadline": deadline}
     how |= {"checkpoint": checkpoint, "resume": resume}
+    single = learner not in (None, AUTO) or any(option is not None for option in (set_, epochs, order))
+    search = AUTO if learner == AUTO or seconds is not None else None
+    if single and search:
+        raise ValueError("A search (--learner auto, --seconds) takes no --set, --epochs or --order: leave those out.")
+    parameters = dict(_parameter(one) for one in set_ or ())
     with ExitStack() as copies:
-        files: Any = source
-        if learner in (None, AUTO) and plain:
-            from rosenblatt.cli.table_models import column_kinds
-            from rosenblatt.scale.table_files import fit_table, is_table_source
-
-            files = copies.enter_context(spooled(source, stdin=False))  # detecting the format must not consume a pipe
-            if is_table_source(files, settings):
-                search = AUTO if learner == AUTO or seconds is not None else None
-                table = {"columns": column_kinds(column or []), "random_state": seed, "learner": search}
-                said = None if task is None else task.value
-                with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint):
-                    model = fit_table({**table, "seconds": seconds}, files, said, client=client, **how, **settings)
-                if files is not source:
-                    model.summary_ = replace(model.summary_, source=Path(source).name)
-                _report(model, output, test, as_json)
-                return
-        if task is not None or column or seconds is not None:
+        files: Any = copies.enter_context(spooled(source, stdin=False))  # detecting the format must not consume a pipe
+        if has_columns(files, settings):
+            table: dict[str, Any] = {"columns": column_kinds(column or []), "random_state": seed, "seconds": seconds}
+            said = None if task is None else task.value
+            if single:
+                named = learner or ("linear-regressor" if task == Task.REGRESSION else "passive-aggressive")
+                default = {} if learner or task == Task.REGRESSION else {"C": 0.1, "keep": "average"}
+                search = _estimator(named, epochs or 10, order or "shuffle", seed, {**default, **parameters})
+            table |= {} if search is None else {"learner": search}
+            with _cluster(cluster, workers, tls) as client, _interruptible(checkpoint):
+                model = fit_table(table, files, said, client=client, **how, **encoded_by_columns(settings))
+            if files is not source:
+                model.summary_ = replace(model.summary_, source=Path(source).name)
+            _report(model, output, test, as_json)
+            return
+        if task is not None or column or search:
             raise ValueError(
-                "--task, --column and --seconds are for tables that are trained without --learner and its options."
+                "--task, --column, --seconds and --learner auto are for tables, and for text without --features."
             )
-        if learner == AUTO:
-            raise ValueError("--learner auto is for tables, without options of a single learner: leave those out.")
         name = learner or "averaged"
-        model = _estimator(name, epochs or 10, order or "shuffle", seed, dict(_parameter(one) for one in set_ or ()))
+        model = _estimator(name, epochs or 10, order or "shuffle", seed, parameters)
         if not LEARNERS[name].from_files:
             _fit_in_memory(model, files, settings)
             _report(model, output, test, as_json)

@@ -210,6 +210,7 @@ class Solver:
     state: Any  # with seed, epoch, updates and copy(): everything that a later epoch needs
     iterates = False  # whether an epoch is one short iteration of possibly thousands
     separates = False  # whether it has finished once no row violates its margin
+    defers = False  # whether the model can be formed from the state when it is first read
     continues = True  # whether a later call of `partial_fit` can go on from the state
     finished = "stalled"  # the outcome once `ending` reports convergence: "separated", "solved" or "stalled"
     complains: tuple[str, ...] = ("budget",)  # the outcomes of which the user is warned

@@ -171,6 +171,11 @@ def _encode_sparse(X: Any) -> tuple[Sparse, float]:
 def _repeats_column(columns: Array, starts: Array, d: int) -> bool:
     """Whether some row has a column twice."""
     n = starts.size - 1
+    if columns.size < d // 8:  # sorting so few takes less time than an array of all columns
+        rows = np.repeat(np.arange(n), (starts[1:] - starts[:-1]).astype(np.int64))
+        order = np.lexsort((columns, rows))
+        same = (np.diff(rows[order]) == 0) & (np.diff(columns[order].astype(np.int64)) == 0)
+        return bool(same.any())
     # Each thread stores a row number per column, in total no more than the size of the matrix.
     count = min(thread_count(), max(1, columns.size // d)) if columns.size >= MANY_VALUES else 1
     parts = np.linspace(0, n, 1 + count, dtype=np.int64).tolist()

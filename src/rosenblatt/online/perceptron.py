@@ -183,7 +183,7 @@ class Perceptron(OnlineClassifier):
         return float(pair[0]), float(pair[1])
 
     def _written_out(self) -> tuple[Any, Any, Any]:
-        kept = vars(self).get("_kept")
+        kept = vars(self._complete()).get("_kept")
         if not isinstance(kept, VotedPlanes):
             raise AttributeError(f'{type(self).__name__} has vectors_ and votes_ only when fitted with keep="vote".')
         found = [history.vectors(kept.scheme) for history in kept.histories]

@@ -66,6 +66,11 @@ class OnlinePlan(LinearPlan):
         return isinstance(self.rule, PerceptronRule) and isinstance(self.rate, int | float)
 
     @property
+    def local(self) -> bool:
+        """A visit changes only the weights of its row's features; a batch is summed in arrays as large as w."""
+        return not self.batch
+
+    @property
     def _rule(self) -> Rule:
         return self.rule
 
@@ -234,7 +239,7 @@ class OnlineSolver(LinearSolver):
     def _scanned(self, source: Source, known: list[bool]) -> bool:
         """Whether a scan finds every row above its margin, for machines not known to have converged."""
         planes = tuple(
-            None if converged else _planes(machine, self.plan, self.state)
+            None if converged else _alone(machine, self.state).current()
             for converged, machine in zip(known, self.state.machines, strict=True)
         )
         return all(source.ask(Clean(self.plan.criterion, self.state.scheme, self.state.classes, planes)))
@@ -261,8 +266,11 @@ def _epoch(machine: Machine, problem: Problem, plan: OnlinePlan, state: State) -
 
 
 def _planes(machine: Machine, plan: OnlinePlan, state: State) -> Planes:
-    alone = State([machine], state.scheme.alone, "last", state.classes, 0)
-    return alone.last()
+    return _alone(machine, state).last()
+
+
+def _alone(machine: Machine, state: State) -> State:
+    return State([machine], state.scheme.alone, "last", state.classes, 0)
 
 
 def _visit_in_order(

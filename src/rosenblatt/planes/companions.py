@@ -48,6 +48,10 @@ class Companion:
         """The same in the other layout."""
         return type(self)(*(in_other_layout(one) if one.ndim == 2 else one for one in self.arrays))
 
+    def at(self, place: Any) -> Self:
+        """A copy of the part at these places of the weights."""
+        return type(self)(*(one[place].copy() if one.ndim == 2 else one.copy() for one in self.arrays))
+
 
 class Sums(Companion):
     """Two arrays in double, shaped like coefficients and intercepts, which start at zero."""

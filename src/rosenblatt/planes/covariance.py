@@ -18,8 +18,8 @@ class Covariance(Companion):
     full: ClassVar[bool] = False
 
     def planes(self, weights: Weights) -> Weights:
-        """The weights used for prediction."""
-        return Weights(weights.coef.copy(), weights.intercept.copy())
+        """The weights used for prediction; they may share memory with those given."""
+        return weights
 
     def weights(self, planes: Weights) -> Weights:
         """The inverse of `planes`: what a machine with this covariance stores of these planes, (K, d) and (K,)."""
@@ -128,7 +128,7 @@ class FullCovariance(Covariance):
 
     def planes(self, weights: Weights) -> Weights:
         """Coefficients and, from the last column, intercepts."""
-        return Weights(weights.coef[:, :-1].copy(), weights.coef[:, -1].copy())
+        return Weights(weights.coef[:, :-1], weights.coef[:, -1])
 
     def weights(self, planes: Weights) -> Weights:
         """Intercepts as the last column."""

@@ -43,6 +43,11 @@ class LinearPlan(Plan):
         return False
 
     @property
+    def local(self) -> bool:
+        """Whether an epoch changes only the weights of the features that its rows store."""
+        return False
+
+    @property
     def second_order(self) -> bool:
         """Whether machines have a covariance."""
         return self._rule is not None and self._rule.order == 2
@@ -91,6 +96,7 @@ class LinearSolver(Solver):
     """A solver whose state is machines of planes."""
 
     state: State
+    defers = True
 
     def __init__(self, plan: Any, state: State) -> None:
         self.plan, self.state = plan, state

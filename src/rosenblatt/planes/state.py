@@ -79,6 +79,27 @@ class Machine:
         parts = (self.average, self.pocket, self.votes, self.debt, self.covariance)
         return Machine(*arrays, self.by_feature, *[None if part is None else part.copy() for part in parts])  # type: ignore[arg-type]
 
+    def at(self, features: Array | slice) -> Machine:
+        """A copy with the weights, averages and variances of these features alone, or of all."""
+        place = features if self.by_feature else (slice(None), features)
+        parts = {name: getattr(self, name) for name in ("average", "covariance")}
+        found: dict[str, Any] = {name: part and part.at(place) for name, part in parts.items()}
+        arrays = (self.coef[place].copy(), self.intercept.copy(), self.tally.copy(), self.moves.copy())
+        return Machine(*arrays, self.by_feature, **found)
+
+    def put(self, features: Array | slice, part: Machine) -> None:
+        """Write a copy that `at` made back to its place."""
+        place = features if self.by_feature else (slice(None), features)
+        for whole, saved in zip(self._at_features(self), self._at_features(part), strict=True):
+            whole[place if whole.ndim == 2 else slice(None)] = saved
+
+    @staticmethod
+    def _at_features(machine: Machine) -> tuple[Array, ...]:
+        """The arrays that `at` copies."""
+        parts = [part.arrays for part in (machine.average, machine.covariance) if part is not None]
+        own = (machine.coef, machine.intercept, machine.tally, machine.moves)
+        return (*own, *(array for part in parts for array in part))
+
     def transposed(self) -> Machine:
         """The same in the other layout; a full covariance has only one."""
         parts: dict[str, Any] = {name: part.transposed() for name, part in self.companions.items()}
@@ -140,9 +161,28 @@ class State:
         """The type of the weights."""
         return self.machines[0].coef.dtype
 
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        one = self.machines[0]
+        return int(one.coef.shape[0] if one.by_feature else one.coef.shape[1] - one.full)
+
+    @property
+    def selects(self) -> bool:
+        """Whether the model of some features is that of all, restricted to these."""
+        return self.keep in ("last", "average") and not self.machines[0].full
+
+    def at(self, features: Array) -> State:
+        """A copy with the weights of these features alone; covariances are diagonal, and no pocket or vote is kept."""
+        return State(**(vars(self) | {"machines": [machine.at(features) for machine in self.machines]}))
+
+    def current(self) -> Planes:
+        """The last iterate, in memory that training goes on to change."""
+        return self._planes([_last(machine) for machine in self.machines])
+
     def last(self) -> Planes:
         """The last iterate."""
-        return self._planes([_last(machine) for machine in self.machines])
+        return self._planes([Weights(*(one.copy("K") for one in _last(machine))) for machine in self.machines])
 
     def kept(self) -> Model:
         """The model that `keep` selects: the last iterate, the average, the pocket or the vote."""
@@ -184,11 +224,9 @@ def begin_at(machine: Machine, keep: str) -> None:
 
 
 def _last(machine: Machine) -> Weights:
-    """Coef (K, d) and intercept of the last iterate."""
+    """Coef (K, d) and intercept of the last iterate, which may share the machine's memory."""
     weights = machine.weights
-    if machine.covariance is not None:
-        return _by_class(machine.covariance.planes(weights), machine)
-    return _by_class(Weights(weights.coef.copy(), weights.intercept.copy()), machine)
+    return _by_class(weights if machine.covariance is None else machine.covariance.planes(weights), machine)
 
 
 def _average(machine: Machine) -> Weights:

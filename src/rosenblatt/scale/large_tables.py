@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import scipy.sparse as sp
+from sklearn.base import is_classifier, is_regressor
 
 from rosenblatt.compiled.row_arrays import Sparse
 from rosenblatt.formats.byte_sources import (
@@ -119,7 +120,14 @@ class TableJob:
         """The model; of parameters that of the task that was asked for, or of this one."""
         if isinstance(self.estimator, TableModel):
             return self.estimator
-        kind: Any = TableRegressor if (self.task or task) == "regression" else TableClassifier
+        learner = self.estimator.get("learner")
+        wanted = self.task or ("regression" if hasattr(learner, "fit") and is_regressor(learner) else task)
+        if wanted == "regression" and hasattr(learner, "fit") and is_classifier(learner):
+            raise ValueError(
+                f"{type(learner).__name__} predicts classes, but the labels are numbers: choose a learner for numbers "
+                "(--learner linear-regressor, or regressor), or say that they are classes (--task classification)."
+            )
+        kind: Any = TableRegressor if wanted == "regression" else TableClassifier
         model: TableModel = kind(**self.estimator)
         return model
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from rosenblatt.planes.state import State
+
 
 class Fitted(NamedTuple):
     """What was learned: the model that predicts, and the state that learning goes on from, if it can."""
@@ -22,6 +24,8 @@ def fitted(estimator: Any) -> Fitted:
     True
     """
     held = vars(estimator)
+    if isinstance(held.get("_state"), State):
+        held.setdefault("_kept", estimator._kept)
     return Fitted(held.get("_kept"), held.get("_state"), bool(held.get("_by_labels", False)), held.get("_contents"))
 
 

@@ -29,6 +29,7 @@ from rosenblatt.learn.plan import Plan
 from rosenblatt.learn.report import Report, unseen
 from rosenblatt.learn.sharding import Sharding
 from rosenblatt.planes.mixing import MixedSolver
+from rosenblatt.planes.state import State
 from rosenblatt.registry import family
 from rosenblatt.shell.caller_warnings import warn
 from rosenblatt.shell.parameters import Parameters, new_seed
@@ -79,6 +80,32 @@ def _restore(model: Any, before: dict[str, Any], error: BaseException) -> None:
         model.__dict__ = before
 
 
+# -- models formed when they are read ----------------------------------------------------------------------------------
+
+LEARNED = ("_state", "_kept", "coef_", "intercept_")
+
+
+class FromState:
+    """An attribute of the model that is formed from the state when it is first read, and then stored.
+
+    So a call of `partial_fit` on a few rows copies no weights. What was read stays as it was: it is a copy.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: type) -> Any:
+        held = {} if model is None else vars(model)
+        state = held.get("_state")
+        if "_kept" not in held and isinstance(state, State):
+            held["_kept"] = state.kept()
+        if self.name not in held and isinstance(held.get("_kept"), Planes):
+            held.update(shown(held["_kept"], numbers="classes_" not in held) | held)
+        if self.name not in held:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}", name=self.name, obj=model)
+        return held[self.name]
+
+
 # -- train and conclude ----------------------------------------------------------------------------------------------
 
 
@@ -125,21 +152,25 @@ def located(error: NotFiniteError, source: Source) -> NotFiniteError:
     return error if error.place is not None else error.at(largest_in(source))
 
 
-def one_epoch(estimator: Any, solver: Any, source: Source) -> None:
-    """Run one more epoch after those of earlier calls."""
+def one_epoch(estimator: Any, solver: Any, source: Source, undo: Any = None) -> None:
+    """Run one more epoch after those of earlier calls, with the `UndoLog` of the state if it is the estimator's own."""
     began, run = time.perf_counter(), Training(solver, source, 1, rollback=False)
+    told, state = vars(estimator).get("report_"), vars(estimator).get("_state")
+    before = told.epochs if told is not None and state is not None and state.epoch else ()
     try:
         for _ in run:
             pass
         (record,) = run.records
-        state = vars(estimator).get("_state")
-        before = estimator.report_.epochs if state is not None and state.epoch else ()  # from_weights gives no report
         records = EpochRecords.of(before).after(record)
         if record.updates:  # otherwise the weights are unchanged
-            check_state(solver.state)
-        publish(estimator, run, began, solver.finished if record.converged else "budget", records)
-    except NotFiniteError as error:
-        raise located(error, source) from None
+            check_state(solver.state) if undo is None else undo.check()
+        publish(estimator, run, began, solver.finished if record.converged else "budget", records, solver.defers)
+    except BaseException as error:
+        if undo is not None and vars(estimator).get("report_") is told:
+            undo.restore()
+        if isinstance(error, NotFiniteError):
+            raise located(error, source) from None
+        raise
 
 
 def publish(
@@ -148,18 +179,25 @@ def publish(
     began: float,
     outcome: str = "interrupted",
     records: Sequence[EpochRecord] | None = None,
+    deferred: bool = False,
 ) -> Report:
-    """Store the current model in the estimator's attributes, all at once; returns its report, without a scan."""
+    """Store the current model in the estimator's attributes, all at once; returns its report, without a scan.
+
+    A deferred model is formed from the state when it is first read: see `FromState`.
+    """
     solver, facts = run.solver, run.source.facts
     records = run.records if records is None else records
-    kept, report = solver.model(), unseen(outcome, run, records, time.perf_counter() - began)
-    new = {name: value for name, value in vars(estimator).items() if name not in ("_state", "coef_", "intercept_")}
-    new |= {"_kept": kept, "_by_labels": facts.by_labels, "n_iter_": len(records), "report_": report}
+    report = unseen(outcome, run, records, time.perf_counter() - began)
+    new = {name: value for name, value in vars(estimator).items() if name not in LEARNED}
+    new |= {"_by_labels": facts.by_labels, "n_iter_": len(records), "report_": report}
     if solver.continues:
         new["_state"] = solver.state
     if facts.classes is not None:
         new["classes_"] = facts.classes
-    new |= shown(kept, numbers=facts.classes is None) | run.source.described | solver.described
+    if not deferred:
+        kept = solver.model()
+        new |= {"_kept": kept} | shown(kept, numbers=facts.classes is None)
+    new |= run.source.described | solver.described
     estimator.__dict__ = new  # Ctrl-C must not find attributes of two models in one estimator
     return report
 

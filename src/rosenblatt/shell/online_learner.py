@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -28,7 +28,9 @@ from rosenblatt.learn.orders import Shuffled
 from rosenblatt.learn.plan import Plan, checked_order, class_count
 from rosenblatt.learn.report import Report
 from rosenblatt.planes.companions import Weights
+from rosenblatt.planes.linear_plan import LinearPlan
 from rosenblatt.planes.state import State
+from rosenblatt.planes.undo_log import UndoLog
 from rosenblatt.shell.encoding import CLASSES, PLAIN, Classes, Numbers, Reader, encode_examples
 from rosenblatt.shell.fitted_attributes import (
     SHARED,
@@ -38,13 +40,14 @@ from rosenblatt.shell.fitted_attributes import (
     planes_now,
     protect,
 )
-from rosenblatt.shell.fitting import named_classes, one_epoch, shown, train
+from rosenblatt.shell.fitting import LEARNED, FromState, named_classes, one_epoch, shown, train
 from rosenblatt.shell.held_out_scoring import ScoredRows, chosen_rows, given_rows
 from rosenblatt.shell.parameters import Parameters, new_seed
 
 Array = np.ndarray[Any, Any]
 ROWS_AT_ONCE = 1 << 16
 SPLIT = 1 << 32  # epoch numbers from here on seed the choice of held-out rows
+SPARE = 8  # rows that store fewer values than one for so many features are scored by their own weights alone
 PATIENT_EPOCHS = 10  # without a better score, if n_iter_no_change is None
 
 
@@ -52,14 +55,14 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
     """What all learners share. A subclass defines `_plan`; some also have a reader of their own."""
 
     _state: Any
-    _kept: Any
     _by_labels: bool
     report_: Report
     n_features_in_: int
     n_iter_: int
     classes_: Array
-    coef_: Array
-    intercept_: Array
+    _kept: Any = FromState()
+    coef_: Array = FromState()  # type: ignore[assignment]
+    intercept_: Array = FromState()  # type: ignore[assignment]
     # Parameters that not every learner has.
     order: Any = "shuffle"
     keep: str = "last"
@@ -109,7 +112,7 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
             raise ValueError('class_weight="balanced" needs all rows at once; pass a mapping to partial_fit.')
         if self.early_stopping:
             raise ValueError("early_stopping needs all rows at once: use fit, not partial_fit.")
-        first = "_state" not in vars(self)
+        first, undo = "_state" not in vars(self), None
         if not first:
             self._check_assigned()
             plan.refuse_change(self._state)
@@ -124,34 +127,74 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
             self._target.check_labels(examples)
             state = plan.new_state(source, new_seed(self.random_state))
         else:
-            state = self._state_for(examples, plan)
-        one_epoch(self, plan.follow(state), source)
+            state, undo = self._state_for(examples, plan)
+        one_epoch(self, plan.follow(state), source, undo)
         return self
 
-    def _state_for(self, examples: Examples, plan: Plan) -> Any:
-        """A copy of the state, stored once its epoch is complete, extended by new classes."""
-        state = state_now(self, plan)
-        if examples.classes is None:
-            return state
-        known, found, labels = self.classes_.size, examples.classes.size, examples.target.ndim == 2
+    def _state_for(self, examples: Examples, plan: Plan) -> tuple[Any, UndoLog | None]:
+        """The state to go on from, extended by new classes.
+
+        It is a copy, stored once its epoch is complete; or the state itself, with a log to undo what the epoch does to
+        it, where an epoch changes only what its rows touch.
+        """
+        classes, known = examples.classes, self._model_now.classes
+        found = known if classes is None else classes.size
+        if classes is not None:
+            self._check_classes(plan, examples, known, found)
+        if classes is None or known == found:
+            local = isinstance(plan, LinearPlan) and plan.local and "_skl_callbacks" not in vars(self)
+            if local and assigned_planes(self) is None:
+                return self._state, UndoLog(self._state, examples.rows)
+            return state_now(self, plan), None
+        if not plan.grows:
+            new = [label for label in classes.tolist() if label not in self.classes_.tolist()]
+            raise ValueError(
+                f"{type(self).__name__} got new classes {new}: name all classes in the first call of partial_fit."
+            )
+        places = np.searchsorted(classes, np.asarray(self.classes_))
+        return plan.grown(state_now(self, plan), places, found, plan.scheme(found, False)), None
+
+    def _check_classes(self, plan: Plan, examples: Examples, known: int, found: int) -> None:
+        """Refuse labels for classes, another number of labels, and another way of handling several classes."""
+        labels = examples.target.ndim == 2
         if labels != self._by_labels or (labels and known != found):
             raise ValueError(
                 f"y has {found} {'label columns' if labels else 'classes'}, the model learned {known} "
                 f"{'label columns' if self._by_labels else 'classes'}."
             )
         scheme = plan.scheme(found, labels)
-        if known > 2 and scheme != self._kept.scheme:
-            raise ValueError(f"multiclass was {self._kept.scheme.name!r} in the first call and is now {scheme.name!r}.")
-        if known == found:
-            return state
-        if not plan.grows:
-            new = [label for label in examples.classes.tolist() if label not in self.classes_.tolist()]
-            raise ValueError(
-                f"{type(self).__name__} got new classes {new}: name all classes in the first call of partial_fit."
-            )
-        return plan.grown(state, np.searchsorted(examples.classes, np.asarray(self.classes_)), found, scheme)
+        before = self._model_now.scheme
+        if known > 2 and scheme != before:
+            raise ValueError(f"multiclass was {before.name!r} in the first call and is now {scheme.name!r}.")
 
     # -- the model -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _model_now(self) -> Any:
+        """The model, or the state that it has not been formed from yet."""
+        held = vars(self)
+        return held["_kept"] if "_kept" in held or "_state" not in held else held["_state"]
+
+    def _complete(self) -> OnlineLearner:
+        """Itself, with the model formed."""
+        for name in LEARNED if "_state" in vars(self) else ():
+            with suppress(AttributeError):
+                getattr(self, name)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy holds."""
+        self._complete()
+        held: dict[str, Any] = super().__getstate__()
+        return held
+
+    def __copy__(self) -> Any:
+        """A copy with a state of its own, which later calls of `partial_fit` change in place."""
+        twin = type(self).__new__(type(self))
+        twin.__setstate__(self.__getstate__())
+        if isinstance(vars(twin).get("_state"), State):
+            twin._state = twin._state.copy()
+        return twin
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copy, whose `coef_` is a read-only view of its own planes."""
@@ -172,7 +215,7 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
     def _check_whole(self) -> None:
         """Refuse a model whose parts do not fit together: compiled code would read outside them."""
         check_attributes(self)
-        if "_kept" in vars(self) or "_state" in vars(self):
+        if {"_kept", "_state"} & vars(self._complete()).keys():
             self._check_learned()
 
     def _check_learned(self) -> None:
@@ -181,17 +224,25 @@ class OnlineLearner(CallbackSupportMixin, Parameters):
 
     def _check_assigned(self) -> None:
         """Refuse assigned attributes with which compiled code would read outside the model."""
-        check_assigned(self, self._kept, self._reader.width(self))
+        check_assigned(self, self._model_now, self._reader.width(self))
 
     def _known_rows(self, X: Any) -> Dense | Sparse:
         """Rows to predict, checked against the model."""
-        check_is_fitted(self, "_kept")
+        if "_state" not in vars(self):
+            check_is_fitted(self, "_kept")
         self._check_assigned()
         return self._reader.rows(self, X)[0]
 
     def _scores(self, X: Any) -> Array:
         """Scores by the model with the current `coef_` and `intercept_`, which users may have assigned."""
-        rows, kept = self._known_rows(X), self._kept
+        rows, held = self._known_rows(X), vars(self)
+        if isinstance(rows, Sparse) and not {"_kept", "coef_", "intercept_"} & held.keys():
+            state, few = self._state, rows.columns.size < self._state.width // SPARE
+            if few and state.selects:
+                features, places = np.unique(rows.columns, return_inverse=True)
+                places = read_only(places.reshape(-1).astype(rows.columns.dtype))
+                return self._reader.scores(state.at(features).kept(), rows._replace(columns=places))
+        kept = self._kept
         return self._reader.scores(planes_now(self, kept) if isinstance(kept, Planes) else kept, rows)
 
     def __sklearn_tags__(self) -> Any:
@@ -357,13 +408,21 @@ def initial_values(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     return array
 
 
+def assigned_planes(learner: OnlineLearner) -> Planes | None:
+    """The planes with the `coef_` and `intercept_` that a user assigned; None if they are those that were learned."""
+    if not {"_kept", "coef_", "intercept_"} & vars(learner).keys():
+        return None
+    kept = learner._kept
+    now = planes_now(learner, kept) if isinstance(kept, Planes) and isinstance(learner._state, State) else kept
+    return None if now is kept else now
+
+
 def state_now(learner: OnlineLearner, plan: Plan) -> Any:
     """A copy of the state to continue from; it starts at `coef_` and `intercept_` if a user assigned them."""
-    kept, state = learner._kept, learner._state
-    now = planes_now(learner, kept) if isinstance(kept, Planes) and isinstance(state, State) else kept
-    if now is kept:
+    now, state = assigned_planes(learner), learner._state
+    if now is None:
         return state.copy()
-    facts = Facts(kept.width, vars(learner).get("classes_"), learner._by_labels, state.dtype, 0, 0.0, 0, 0.0)
+    facts = Facts(now.width, vars(learner).get("classes_"), learner._by_labels, state.dtype, 0, 0.0, 0, 0.0)
     given: Any = SimpleNamespace(facts=facts)
     start = Weights(np.asarray(now.coef, np.float64), np.asarray(now.intercept, np.float64))
     new = plan.new_state(given, new_seed(learner.random_state), start)

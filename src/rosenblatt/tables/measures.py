@@ -100,11 +100,12 @@ class ClassesOutOfFold(ClassifierMixin, BaseEstimator):
 
 
 def planes_of(learner: Any) -> Array | None:
-    """The coefficients of a learner, (planes, features); None if it has none."""
+    """The coefficients of a learner, (planes, features); None if it has none, or if they are of its own features."""
     coef = getattr(learner, "coef_", None)
     if coef is None:
         return None
-    return np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
+    planes = np.atleast_2d(coef.toarray() if sp.issparse(coef) else np.asarray(coef))
+    return planes if planes.shape[1] == learner.n_features_in_ else None
 
 
 def r2(target: Array, predictions: Array, weights: Array | None = None) -> float:

@@ -112,6 +112,13 @@ def learned(column: ParsedColumn, max_names: int = MAX_NAMES) -> ColumnEncoding:
     return ColumnEncoding(column.name, column.kind, encoding)
 
 
+def in_given_units(one: ColumnEncoding) -> ColumnEncoding:
+    """The same with numbers as they are, neither shifted nor scaled."""
+    if not isinstance(one.encoding, NumberEncoding):
+        return one
+    return replace(one, encoding=replace(one.encoding, shift=0.0, scale=1.0))
+
+
 def encoded(encodings: tuple[ColumnEncoding, ...], columns: list[ParsedColumn], rows: int) -> Any:
     """The features of a table, as CSR of float64."""
     blocks = []
