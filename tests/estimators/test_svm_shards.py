@@ -12,8 +12,9 @@ from ctrl_c import CtrlC
 from rosenblatt import LinearSVM, load, save
 from rosenblatt.compiled import threads
 from rosenblatt.learn.schemes import TWO
-from rosenblatt.objective import svm_shards
-from rosenblatt.objective.svm_shards import Copies, PartOfPass, Setting, ShardAscent, ShardedAscent, Slices
+from rosenblatt.objective import svm_merging, svm_shards
+from rosenblatt.objective.svm_merging import Copies, ShardedAscent
+from rosenblatt.objective.svm_shards import PartOfPass, Setting, ShardAscent, Slices
 from rosenblatt.shell.encoding import CLASSES, PLAIN, encode_examples
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -24,7 +25,7 @@ FITTED = ("coef_", "intercept_", "support_", "dual_coef_")
 @pytest.fixture(autouse=True)
 def many_parts(monkeypatch):
     """Passes in several parts, on several threads, of small data too."""
-    monkeypatch.setattr(svm_shards, "VALUES_PER_WEIGHT", 1e-3)
+    monkeypatch.setattr(svm_merging, "VALUES_PER_WEIGHT", 1e-3)
     monkeypatch.setattr(threads, "MANY_VALUES", 0)
 
 
@@ -48,13 +49,14 @@ def same(a, b):
 )
 def test_any_number_of_shards_has_the_minimum_of_one(loss, multiclass, classes, form):
     X, y = blobs(classes=classes)
-    one = LinearSVM(loss=loss, multiclass=multiclass, tol=1e-5, random_state=0).fit(form(X), y)
-    for shards in (2, 3, 8):
-        model = LinearSVM(loss=loss, multiclass=multiclass, tol=1e-5, n_jobs=shards, random_state=0).fit(form(X), y)
+    settings = {"loss": loss, "multiclass": multiclass, "tol": 1e-4, "random_state": 0}
+    one = LinearSVM(**settings).fit(form(X), y)
+    for shards in (2, 5):
+        model = LinearSVM(**settings, n_jobs=shards).fit(form(X), y)
         report = model.report_
         assert report.outcome == "solved"
-        assert report.gap <= 1e-5
-        assert math.isclose(report.objective, one.report_.objective, rel_tol=2.1e-5)
+        assert report.gap <= 1e-4
+        assert math.isclose(report.objective, one.report_.objective, rel_tol=1e-4)
         assert len(report.sharding.rows) == shards
         assert len(report.sharding.copies) == len(report.sharding.gaps) == report.n_epochs
         assert np.allclose(model.dual_coef_ @ X[model.support_], model.coef_)
@@ -112,13 +114,13 @@ def test_rows_sorted_by_class_are_solved_too():
 
 def test_accuracy_on_text_like_rows():
     rng = np.random.default_rng(0)
-    X = sp.random_array((3000, 300), density=0.05, rng=rng, format="csr", dtype=np.float32)
-    f = X @ rng.normal(size=300)
+    X = sp.random_array((3000, 100), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    f = X @ rng.normal(size=100)
     y = f > np.median(f) + 0.1 * rng.normal(size=3000)
     scores = []
     for shards in (1, 2, 8):
-        model = LinearSVM(tol=1e-4, n_jobs=shards, random_state=0).fit(X[:2000], y[:2000])
-        assert model.report_.gap <= 1e-4
+        model = LinearSVM(tol=1e-3, n_jobs=shards, random_state=0).fit(X[:2000], y[:2000])
+        assert model.report_.gap <= 1e-3
         assert model.coef_.dtype == np.float32
         scores.append(model.score(X[2000:], y[2000:]))
     assert max(scores) - min(scores) <= 1e-3
@@ -168,9 +170,10 @@ def test_the_gap_holds_in_fractions(shards, loss):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_merge_lowers_the_dual(form, monkeypatch):
-    """Rows of one direction, on which all shards overshoot together: a share of their changes is kept."""
-    X = np.ones((64, 1)) + 0.01 * np.random.default_rng(0).normal(size=(64, 1))
-    X, y = np.vstack([X, -X])[::-1], np.repeat([0, 1], 64)
+    """Steps that overshoot, because σ′ is too small: a share of them is kept."""
+    X, y = blobs()
+    monkeypatch.setattr(svm_merging, "CAUTION", 0.0)
+    monkeypatch.setattr(svm_merging, "LEAST_CAUTION", 0.0)
     sweep, seen = ShardedAscent.sweep, []
 
     def watched(self, epoch, seed):
@@ -182,11 +185,11 @@ def test_no_merge_lowers_the_dual(form, monkeypatch):
     shares = []
     shorten = ShardAscent.shorten
     monkeypatch.setattr(ShardAscent, "shorten", lambda self, share: (shares.append(share), shorten(self, share)))
-    model = LinearSVM(C=0.02, tol=1e-8, n_jobs=8, random_state=0).fit(form(X), y)
+    model = LinearSVM(tol=1e-4, n_jobs=8, random_state=0).fit(form(X), y)
     duals = [dual for dual, _ in seen]
     assert all(b >= a - 1e-12 * abs(a) for a, b in itertools.pairwise(duals))
     assert min(shares) < 1.0
-    assert model.report_.gap <= 1e-8
+    assert model.report_.gap <= 1e-4
 
 
 def test_a_part_of_a_pass_is_its_formula():

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from rosenblatt.compiled.threads import thread_count
 from rosenblatt.objective.linear import LINEAR, ObjectiveLearner
 from rosenblatt.objective.pegasos import PegasosPlan
-from rosenblatt.objective.svm_shards import ShardedPlan
+from rosenblatt.objective.svm_merging import ShardedPlan
 from rosenblatt.shell.common_parameters import COMMON
 from rosenblatt.shell.encoding import PLAIN
 from rosenblatt.shell.online_classifier import OnlineClassifier
