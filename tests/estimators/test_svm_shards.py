@@ -114,13 +114,13 @@ def test_rows_sorted_by_class_are_solved_too():
 
 def test_accuracy_on_text_like_rows():
     rng = np.random.default_rng(0)
-    X = sp.random_array((3000, 100), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    X = sp.random_array((22_000, 100), density=0.05, rng=rng, format="csr", dtype=np.float32)
     f = X @ rng.normal(size=100)
-    y = f > np.median(f) + 0.1 * rng.normal(size=3000)
+    y = f > np.median(f) + 0.1 * rng.normal(size=22_000)
     scores = []
     for shards in (1, 2, 8):
-        model = LinearSVM(tol=1e-3, n_jobs=shards, random_state=0).fit(X[:2000], y[:2000])
-        assert model.report_.gap <= 1e-3
+        model = LinearSVM(tol=1e-4, n_jobs=shards, random_state=0).fit(X[:2000], y[:2000])
+        assert model.report_.gap <= 1e-4
         assert model.coef_.dtype == np.float32
         scores.append(model.score(X[2000:], y[2000:]))
     assert max(scores) - min(scores) <= 1e-3
