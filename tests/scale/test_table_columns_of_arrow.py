@@ -15,7 +15,7 @@ import pytest
 
 from rosenblatt import FileError, Perceptron, TableClassifier, TableRegressor, fit
 from rosenblatt.cli.scoring import evaluate_file
-from rosenblatt.formats.arrow_layouts import plain_layout
+from rosenblatt.formats.arrow import plain_layout
 from rosenblatt.scale import large_tables, table_files
 
 ROWS = 60  # enough of each class to be held out

@@ -211,9 +211,11 @@ class Lab:
         self.tabs.active = shot.page
 
 
-def new_page(text: str | None = None) -> Any:
-    """The page for a new visitor, with the CSV text from the command line or the state in the link."""
-    lab = Lab(text)
+def new_page(shown: str | Snapshot | None = None) -> Any:
+    """The page for a new visitor, with the CSV text or the state from the command line, or the state in the link."""
+    lab = Lab(shown if isinstance(shown, str) else None)
+    if isinstance(shown, Snapshot):
+        lab.restore(shown)
     packed = pn.state.session_args.get("state") if pn.state.session_args else None
     if packed:
         try:

@@ -8,13 +8,14 @@ C_i = C·s_i
             hinge: U_i = C_i, D_i = 0;  squared hinge: U_i = ∞, D_i = 1/(2C_i)
     step    G = w·z_i − 1 + D_i α_i;  α_i ← clip(α_i − G/(‖x̂_i‖² + D_i), 0, U_i)
 
-Since ‖w‖² = Σ α_i w·z_i, the gap is a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge,
-C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its square. A pass sums the terms as an estimate; once the estimate is near
-the tolerance, a scan of all rows computes the gap. It relies on w = Σ α_i z_i, which rounding of the steps spoils: if
-it is closed, w is summed again from the rows and α, and the gap of the rounded weights is bounded (`svm_gap`). Where
-that is not closed, training goes on from the new w; after two such checks in double precision, after more not at all.
-Shrinking: a row whose α is at a bound, with a slope beyond the largest violation of the previous pass, is left out
-until a scan. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008.)
+A free intercept has no B in the primal; `free_intercept` says how passes find it. Since ‖w‖² = Σ α_i w·z_i, the gap is
+a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge, C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its
+square. A pass sums the terms as an estimate; once the estimate is near the tolerance, a scan of all rows computes the
+gap. It relies on w = Σ α_i z_i, which rounding of the steps spoils: if it is closed, w is summed again from the rows
+and α, and the gap of the rounded weights is bounded (`svm_gap`). Where that is not closed, training goes on from the
+new w; after two such checks in double precision, after more not at all. Shrinking: a row whose α is at a bound, with a
+slope beyond the largest violation of the previous pass, is left out until a scan. (Hsieh, Chang, Lin, Keerthi,
+Sundararajan, ICML 2008.)
 
 Multinomial (Crammer and Singer 2001): w_k = Σ α_ik x̂_i, α_ik ≤ C_i [k = y_i], Σ_k α_ik = 0, and with
 e_k = [k ≠ y], G_k = w_k·x̂ + e_k
@@ -26,6 +27,7 @@ e_k = [k ≠ y], G_k = w_k·x̂ + e_k
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -49,6 +51,7 @@ from rosenblatt.learn.plan import MOST_EPOCHS, Needs
 from rosenblatt.learn.report import Report
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
 from rosenblatt.learn.sharding import Sharding
+from rosenblatt.objective import free_intercept
 from rosenblatt.objective.stochastic_visits import add_all
 from rosenblatt.objective.svm_gap import CAP, CURVE, Gap, Published, Sums, duality_gap, longest, losses, summed
 from rosenblatt.planes.linear_plan import LinearPlan, LinearSolver
@@ -72,7 +75,8 @@ class DualPlan(LinearPlan):
 
     squared: bool = False
     C: float = 1.0
-    scale: float = 1.0  # B, 0 without intercept
+    scale: float = 1.0  # B, 0 without intercept; what B is for a free one, the rows say
+    free: bool = False  # whether b has no penalty
     tol: float = 1e-3
     shrinking: bool = True
 
@@ -319,10 +323,10 @@ def gap_many(duals: DualVariables, rows: Any, y: Array, index: Array, how: DualS
 
 
 @compiled
-def squared_norms(rows: Any, index: Array, bias: float, out: Array) -> None:
-    """‖x̂_i‖² of rows."""
+def squared_norms(rows: Any, index: Array, out: Array) -> None:
+    """‖x_i‖² of rows."""
     for i in index:
-        out[i, CURVE] = norm(rows, i) + bias
+        out[i, CURVE] = norm(rows, i)
 
 
 # -- the training ----------------------------------------------------------------------------------------------------
@@ -362,7 +366,8 @@ class Ascent:
     w: Array
     b: Array
 
-    def __init__(self, plan: DualPlan, scheme: Scheme) -> None:
+    def __init__(self, plan: DualPlan, scheme: Scheme, K: int) -> None:
+        self.centre = np.zeros(K)  # b₀ of a free intercept
         self.plan, self.scheme = plan, scheme
         self.how = DualSettings(plan.squared, plan.scale * plan.scale, plan.shrinking)
         self.ratio = SCAN_RATIO
@@ -403,8 +408,16 @@ class Ascent:
         """The sum of the losses of all rows, and how far it may be from the exact one."""
         raise NotImplementedError
 
-    def take(self, w: Array, b: Array) -> None:
-        """Go on from this w."""
+    def settled(self) -> Sums:
+        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
+        raise NotImplementedError
+
+    def gap_of(self, w: Array, b: Array) -> Gap:
+        """The gap of these weights; of a free intercept, with α scaled aside."""
+        raise NotImplementedError
+
+    def alpha_bounds(self) -> tuple[Array, float]:
+        """Σ |α_i| of each column, and max ‖x̂_i‖² of the rows that take part."""
         raise NotImplementedError
 
     def use_doubles(self) -> None:
@@ -423,12 +436,21 @@ class Ascent:
         """How training in shards went, until now or until this mark."""
         return None
 
+    def recentred(self, estimate: float) -> float:
+        """Centre the penalty of a free intercept at b; the estimate with Σ |Σ y_i α_i|, which goes to 0."""
+        b, move = self.b, self.b - self.centre
+        estimate -= float(b @ move) / self.how.bias
+        self.centre = b.copy()
+        b += move
+        return float(np.abs(move).sum()) / self.how.bias + max(estimate, 0.0)
+
     # -- after a pass --------------------------------------------------------------------------------------------------
 
     def dual(self) -> float:
         """The dual objective, of w as the steps left it."""
         norm2 = float(np.vdot(self.w, self.w).real)
-        norm2 += float(self.b @ self.b) / self.how.bias if self.how.bias else 0.0
+        if self.how.bias and not self.plan.free:
+            norm2 += float(self.b @ self.b) / self.how.bias
         linear, quadratic = self.linear_terms()
         return linear - quadratic - 0.5 * norm2
 
@@ -446,12 +468,13 @@ class Ascent:
             return None
         gap = self.scanned_gap()
         if gap <= tol * (dual + gap):
-            sums = self.summed()
-            self.take(sums.u, sums.b)
+            sums = self.settled()
             checked = duality_gap(self, sums, *self.published(dtype))
             if checked.relative <= tol:
                 return checked
             self._count(checked.relative)
+            if self.plan.free:  # scaling α changed w by too much
+                self.ratio *= 0.5
         else:
             self.ratio = min(SCAN_RATIO, max(estimate / gap, 0.1))
         if self.shrunk[0]:
@@ -469,7 +492,7 @@ class Ascent:
             self.use_doubles()
 
     def _only_marches(self, dual: float, estimate: float) -> bool:
-        """Whether α only moves towards bounds that it would not reach in `MOST_EPOCHS` passes, at a steady rate.
+        """Whether α only moves, at a steady rate, towards bounds that it would not reach in all passes there may be.
 
         Contradictory rows with a large C raise the dual by the same little step in each pass.
         """
@@ -480,7 +503,7 @@ class Ascent:
         self.earlier = dual, estimate, dual - before
         now = dual - before
         steady = 0.5 * rise <= now <= 2.0 * rise and abs(estimate - gap) <= FLAT * gap
-        return steady and now * (MOST_EPOCHS / WINDOW) < estimate
+        return steady and now * (max(MOST_EPOCHS, self.plan.max_epochs or 0) / WINDOW) < estimate
 
     def published(self, dtype: Any) -> tuple[Array, Array]:
         """Copies of w and b, which an interrupted pass does not change."""
@@ -490,8 +513,10 @@ class Ascent:
 class DualAscent(Ascent):
     """One machine's dual problem: α, w, and the active rows."""
 
-    def __init__(self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int) -> None:
-        super().__init__(plan, scheme)
+    def __init__(
+        self, problem: Problem, plan: DualPlan, scheme: Scheme, d: int, K: int, bias: float | None = None
+    ) -> None:
+        super().__init__(plan, scheme, K)
         self.problem, self.size, self.longest = problem, problem.size, longest(problem)
         n = problem.truth.shape[0]
         dense = isinstance(problem.rows, Dense)
@@ -512,14 +537,22 @@ class DualAscent(Ascent):
         )
         self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
         for index in problem.pieces(1):
-            squared_norms(problem.rows, index, self.how.bias, self.duals.rows)
+            squared_norms(problem.rows, index, self.duals.rows)
+        if plan.free and bias is None:
+            square = float(self.duals.rows[problem.index(0, problem.size), CURVE].mean())
+            bias = free_intercept.SHARE * square or 1.0
+        if bias is not None:
+            self.how = self.how._replace(bias=bias)
+        self.duals.rows[:, CURVE] += self.how.bias
         self.activate_all()
 
     @classmethod
-    def of(cls, examples: Examples, plan: DualPlan, scheme: Scheme, classes: int, K: int) -> DualAscent:
-        """The dual problem of these examples, with α = 0."""
+    def of(
+        cls, examples: Examples, plan: DualPlan, scheme: Scheme, classes: int, K: int, bias: float | None = None
+    ) -> DualAscent:
+        """The dual problem of these examples, with α = 0; B² of a free intercept, if it is known."""
         (problem,) = problems(examples, scheme, classes)
-        return cls(problem, plan, scheme, examples.n_features, K)
+        return cls(problem, plan, scheme, examples.n_features, K, bias)
 
     @property
     def w(self) -> Array:  # type: ignore[override]
@@ -553,6 +586,8 @@ class DualAscent(Ascent):
         self.begin_pass()
         order = Shuffled(self.active.size, seed)
         self.active = self.visit(self.active[order.piece(epoch, 0, self.active.size)])
+        if self.plan.free:
+            duals.sums[ESTIMATE] = self.recentred(duals.sums[ESTIMATE])
         self.end_pass()
         return int(duals.sums[STEPS] - before)
 
@@ -588,7 +623,7 @@ class DualAscent(Ascent):
 
     def scanned_gap(self) -> float:
         """The duality gap of w as the steps left it, by a scan of all rows."""
-        return max(self.gap_terms(), 0.0)
+        return free_intercept.scanned_gap(self) if self.plan.free else max(self.gap_terms(), 0.0)
 
     def gap_terms(self) -> float:
         """The sum of the rows' terms of the gap."""
@@ -609,10 +644,29 @@ class DualAscent(Ascent):
         """The sum of the losses of all rows, and how far it may be from the exact one."""
         return losses(self.problem, self.duals.alpha, self.duals.rows, of, self.how.squared)
 
-    def take(self, w: Array, b: Array) -> None:
-        """Go on from this w."""
-        self.duals.w[...] = w
-        self.duals.b[:] = b
+    def settled(self) -> Sums:
+        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
+        duals = self.duals
+        if self.plan.free:
+            free_intercept.balance(self)
+        sums = self.summed()
+        duals.w[...] = sums.u
+        duals.b[:] = free_intercept.intercepts(self) if self.plan.free else sums.b
+        self.centre = duals.b.copy()
+        return sums
+
+    def gap_of(self, w: Array, b: Array) -> Gap:
+        """The gap of these weights; of a free intercept, with α scaled aside."""
+        aside = copy.copy(self)
+        if self.plan.free:
+            aside.duals = self.duals._replace(alpha=self.duals.alpha.copy())
+            free_intercept.balance(aside)
+        return duality_gap(aside, aside.summed(), w, b)
+
+    def alpha_bounds(self) -> tuple[Array, float]:
+        """Σ |α_i| of each column, and max ‖x̂_i‖² of the rows that take part."""
+        curve = self.duals.rows[self.problem.index(0, self.size), CURVE]
+        return np.abs(self.duals.alpha).sum(axis=0), float(curve.max())
 
     def use_doubles(self) -> None:
         """Store w in double precision from now on."""
@@ -620,8 +674,9 @@ class DualAscent(Ascent):
         self.duals = duals._replace(w=duals.w.astype(np.float64), scores=duals.scores.astype(np.float64))
 
     def mark(self) -> Any:
-        """The active rows, which alone can change in the next pass, and their α."""
-        return self.active, self.duals.alpha[self.active]
+        """The rows that can change in the next pass, and their α: the active ones; all may be scaled if b is free."""
+        rows = self.problem.index(0, self.size) if self.plan.free else self.active
+        return rows, self.duals.alpha[rows]
 
     def shares(self, mark: Any = None) -> Array:
         """(n, K): the coefficient of each x̂_i in w_k, now or at the time of this mark."""
@@ -704,7 +759,7 @@ class DualSolver(LinearSolver):
         (machine,), gap = self.state.machines, self.gap
         if gap is None:
             w = machine.coef[0] if self.ascent.across is None else machine.coef
-            gap = duality_gap(self.ascent, self.ascent.summed(), w, machine.intercept)
+            gap = self.ascent.gap_of(w, machine.intercept)
         closed, objective = gap.relative <= self.plan.tol, check_objective(gap.primal)
         outcome = "solved" if closed else "stalled" if report.outcome == "solved" else report.outcome
         return replace(report, outcome=outcome, gap=gap.relative, objective=objective)

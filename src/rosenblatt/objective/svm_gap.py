@@ -173,10 +173,12 @@ def duality_gap(ascent: Ascent, sums: Sums, w: Array, b: Array) -> Gap:
     """The gap between these weights, in the layout of u, and α, by a pass over all rows."""
     bias, across = ascent.how.bias, ascent.across
     w, b = np.ascontiguousarray(w, np.float64), b.astype(np.float64)
-    length = np.sqrt(_squares(w, b, bias, across))
+    length = np.sqrt(_squares(w, b, bias, across))  # a free b counts in the rounding of margins only
+    counted = 0.0 if ascent.plan.free else bias
     of = Published(w, b, (ascent.longest + 6.0) * EPS * length, np.zeros(b.size))
     loss, error = ascent.losses(of).tolist()
-    square, own = float(length @ length), np.sqrt(_squares(sums.u, sums.b, bias, across))
+    square = float(_squares(w, b, counted, across).sum())
+    own = np.sqrt(_squares(sums.u, sums.b, counted, across))
     terms = ascent.size + ascent.parts - 1.0  # of a sum over shards of sums over rows
     off = (terms + 4.0) * EPS * sums.spread
     shortfall = float((off * (own + 0.5 * off)).sum())
@@ -185,6 +187,11 @@ def duality_gap(ascent: Ascent, sums: Sums, w: Array, b: Array) -> Gap:
     dual = linear - quadratic - 0.5 * float(own @ own)
     rounding = (terms + w.size / b.size + 8.0) * EPS
     error += rounding * (primal + abs(linear) + quadratic + 0.5 * float(own @ own)) + shortfall
+    if ascent.plan.free:  # what Σ y_i α_i ≠ 0 may gain: a best b has |b| ≤ 1 + max|w·x|, 2 + 2 max|w·x| of K together
+        absolute, curve = ascent.alpha_bounds()
+        farthest = math.sqrt(2.0 * (primal + error) * curve)
+        left = np.abs(sums.b) / bias + (terms + 4.0) * EPS * absolute
+        error += float(left.sum()) * (2.0 + 2.0 * farthest)
     gap = max(primal - dual, 0.0) + error
     least = primal - error
     relative = gap / least if least > 0.0 else 0.0 if gap == 0.0 else math.inf

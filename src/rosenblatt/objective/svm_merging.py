@@ -36,8 +36,8 @@ from rosenblatt.learn.epochs import Source
 from rosenblatt.learn.examples import Facts
 from rosenblatt.learn.plan import default_epochs
 from rosenblatt.learn.sharding import Sharding
-from rosenblatt.objective.svm_dual import FINE, Ascent, DualPlan, next_bounds
-from rosenblatt.objective.svm_gap import Published, Sums
+from rosenblatt.objective.svm_dual import FINE, Ascent, DualAscent, DualPlan, next_bounds
+from rosenblatt.objective.svm_gap import Gap, Published, Sums, duality_gap
 from rosenblatt.objective.svm_shards import (
     Asked,
     AskGap,
@@ -77,6 +77,10 @@ class ShardedPlan(DualPlan):
     def ascent(self, source: Source, state: State) -> Ascent:
         """On one core, in threads, or wherever the source's shards are."""
         if not source.whole:
+            if self.free:
+                raise ValueError(
+                    "In shards of files the intercept needs a penalty: intercept_scaling=1.0, or fit_intercept=False."
+                )
             return ShardedAscent(source, self, state)  # type: ignore[arg-type]
         if self.jobs == 1:
             return super().ascent(source, state)
@@ -134,10 +138,14 @@ class ShardedAscent(Ascent):
     """A dual problem in shards: w and the copies of it, and when there are fewer of them."""
 
     def __init__(self, source: Shards, plan: DualPlan, state: State) -> None:
-        super().__init__(plan, state.scheme)
         self.source, K = source, state.machines[0].intercept.size
+        super().__init__(plan, state.scheme, K)
         # The plan of a worker is that of one machine.
         self.setting = Setting(uuid.uuid4().hex, plan, state.scheme, state.classes, K, state.seed)
+        if isinstance(source, Slices) and plan.free:  # its α are scaled, and b found, where all rows are
+            self.whole = DualAscent.of(source.examples, plan, state.scheme, state.classes, K)
+            self.how, bias = self.whole.how, self.whole.how.bias
+            self.setting = self.setting._replace(bias=bias)
         self.parts = len(source.sizes)
         self.every = list(range(self.parts))
         opened = list(source.ask_each(Open(self.setting), self.every))
@@ -199,6 +207,9 @@ class ShardedAscent(Ascent):
         ended = self._ask(End(self.setting, Stamp(epoch, parts), share), self.every)
         ordered = [last[k] for k in self.every]
         self.estimate = sum(one.estimate for one in ordered)
+        if self.plan.free:
+            self.b = self.b.copy()
+            self.estimate = self.recentred(self.estimate)
         self.linear = sum(one.linear[0] for one in ended), sum(one.linear[1] for one in ended)
         high, low = (np.array([one.worst[:, k] for one in ordered]) for k in (0, 1))
         self.worst = next_bounds(high.max(axis=0), low.min(axis=0), self.scheme.joint)
@@ -238,7 +249,7 @@ class ShardedAscent(Ascent):
         found = super().closed(dtype)
         told, relative = before.sharding, max(self.estimate, 0.0) / (self.objective or 1.0)
         self.progress = Progress(
-            snapshots,
+            self.progress.snapshots,
             replace(
                 told,
                 mistakes=(*told.mistakes, steps),
@@ -269,6 +280,8 @@ class ShardedAscent(Ascent):
 
     def scanned_gap(self) -> float:
         """The duality gap of w as the steps left it, by a scan of all rows."""
+        if self.plan.free:
+            return self._gathered().scanned_gap()
         return float(max(sum(self._ask(AskGap(self.setting, self.at, self.w, self.b), self.every)), 0.0))
 
     def summed(self) -> Sums:
@@ -280,9 +293,37 @@ class ShardedAscent(Ascent):
         """The sum of the losses of all rows, and how far it may be from the exact one."""
         return np.asarray(sum(self._ask(AskLosses(self.setting, self.at, of), self.every)))
 
-    def take(self, w: Array, b: Array) -> None:
-        """Go on from this w."""
-        self.w, self.b = w.astype(self.w.dtype), b.copy()
+    def _gathered(self) -> DualAscent:
+        """The dual problem of all rows, in memory, at this α and w."""
+        whole, alpha = self.whole, self.shares()
+        whole.duals.alpha[:] = alpha if self.scheme.joint else np.abs(alpha)
+        scores = np.zeros(self.b.size, self.w.dtype)
+        whole.duals = whole.duals._replace(w=self.w.copy(), b=self.b.copy(), scores=scores)
+        return whole
+
+    def settled(self) -> Sums:
+        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
+        if not self.plan.free:
+            sums = self.summed()
+            self.w, self.b = sums.u.astype(self.w.dtype), sums.b.copy()
+            return sums
+        whole = self._gathered()
+        sums = whole.settled()
+        self.w, self.b, self.centre, self.linear = whole.w, whole.b.copy(), whole.centre, whole.linear_terms()
+        shares = np.split(whole.signed(whole.duals.alpha), np.cumsum(self.source.sizes)[:-1])
+        found = zip(self.progress.snapshots, shares, strict=True)
+        snapshots = tuple(one._replace(shares=each) for one, each in found if one is not None)
+        self.progress = self.progress._replace(snapshots=snapshots)
+        self.setting = self.setting._replace(run=uuid.uuid4().hex)  # the shards ask for their new α
+        return sums
+
+    def gap_of(self, w: Array, b: Array) -> Gap:
+        """The gap of these weights; of a free intercept, with α scaled aside."""
+        return self._gathered().gap_of(w, b) if self.plan.free else duality_gap(self, self.summed(), w, b)
+
+    def alpha_bounds(self) -> tuple[Array, float]:
+        """Σ |α_i| of each column, and max ‖x̂_i‖² of the rows that take part."""
+        return np.abs(self.shares()).sum(axis=0), self.whole.alpha_bounds()[1]
 
     def use_doubles(self) -> None:
         """Store w in double precision from now on."""

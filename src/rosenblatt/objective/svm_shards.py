@@ -50,6 +50,7 @@ class Slices:
     def __init__(self, examples: Examples, shards: int) -> None:
         n = examples.target.shape[0]
         bounds = [n * k // shards for k in range(shards + 1)]
+        self.examples = examples
         self.cut = [_slice(examples, a, b) for a, b in itertools.pairwise(bounds) if b > a]
         self.sizes = [one.target.shape[0] for one in self.cut]
         self.facts = examples.facts()
@@ -99,6 +100,7 @@ class Setting(NamedTuple):
     classes: int
     columns: int
     seed: int
+    bias: float | None = None  # B² of a free intercept
 
 
 class Stamp(NamedTuple):
@@ -113,7 +115,9 @@ class ShardAscent:
 
     def __init__(self, examples: Examples, setting: Setting, shard: int) -> None:
         self.setting, self.at = setting, Stamp(-1, 0)
-        self.ascent = DualAscent.of(examples, setting.plan, setting.scheme, setting.classes, setting.columns)
+        self.ascent = DualAscent.of(
+            examples, setting.plan, setting.scheme, setting.classes, setting.columns, setting.bias
+        )
         self.seed = shard_seed(setting.seed, shard)
         self.visits: Array = self.ascent.active[:0]
         self.kept: list[Array] = []

@@ -27,7 +27,7 @@ def learn_table(
     """Learn from columns and an encoded target."""
     if table.rows < 2:
         raise ValueError(f"{plan.name} cannot learn from 1 sample: it needs two rows or more.")
-    used = UsedColumns(plan.options, tuple(table.columns), table.named)
+    used = UsedColumns(plan.options, tuple(table.columns), table.named, table.typed)
     columns = used.in_table(table, y, target.classes)
     task = TableTask(plan, target, table.rows > MANY_ROWS)
     return (_held_out if task.large else _cross_validated)(task, used, columns, y, weights)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 SHOWN = 6  # features, and classes, shown in one line
 FEW = 5  # names of columns shown in one line
+EVIDENT, REASONS = ("numbers", "splines", "text"), 8  # kinds without a reason in the summary, and reasons in one line
 CLOSEST = 2  # runners-up of a search shown in one line
 
 
@@ -26,6 +27,8 @@ class TableSummary:
         Columns with missing values, and how many.
     left_out : tuple of (str, str)
         Columns that were not used, and why.
+    columns : tuple of (str, str, str)
+        Each column that is used, its kind, and why it has that kind.
     learner : str
     passes : int
     seconds : float
@@ -110,9 +113,12 @@ class TableSummary:
     runners_up: tuple[tuple[str, float, float], ...] = ()
     searched_rows: int = 0
     raced: int = 0
+    columns: tuple[tuple[str, str, str], ...] = ()
 
     def __str__(self) -> str:
         lines = [self._table(), f"  {self._columns()}"]
+        why = [f"{name}: {kind}, {reason}" for name, kind, reason in self.columns if kind not in EVIDENT]
+        lines += [f"  {'; '.join(why[:REASONS])}{'; …' if len(why) > REASONS else ''}"] if why else []
         lines += [f"  left out {name}: {reason}" for name, reason in self.left_out]
         lines += [f"{self.learner}, {self.passes:,} {'pass' if self.passes == 1 else 'passes'}, {self.seconds:.1f} s"]
         lines += [f"  {self._scores()}"]
