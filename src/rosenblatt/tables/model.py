@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,7 +24,9 @@ from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.frames import as_table
 from rosenblatt.tables.columns.used_columns import ColumnOptions
 from rosenblatt.tables.encoder import TableEncoder, warn_left_out
+from rosenblatt.tables.explanation import Explanation, explained
 from rosenblatt.tables.fit import learn_table
+from rosenblatt.tables.measures import planes_of
 from rosenblatt.tables.plan import TablePlan
 from rosenblatt.tables.report import TableReport
 from rosenblatt.tables.results import concluded
@@ -33,6 +35,7 @@ from rosenblatt.tables.summary import TableSummary
 from rosenblatt.tables.targets import label_array
 
 Array = np.ndarray[Any, Any]
+ROWS_AT_ONCE = 8_192
 
 
 class TableModel(BaseEstimator):
@@ -42,7 +45,7 @@ class TableModel(BaseEstimator):
     STORED = SHARED | {"encoder_", "fourier_", "learner_", "setting_", "summary_", "_large", "_seed"}
     _parameter_constraints: dict[str, Any] = {
         "columns": [Mapping, None],
-        "learner": [StrOptions({"auto"}), HasMethods(["fit", "predict"]), None],
+        "learner": [StrOptions({"auto", "linear"}), HasMethods(["fit", "predict"]), None],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "seconds": [Interval(Real, 0, None, closed="neither"), None],
@@ -59,7 +62,7 @@ class TableModel(BaseEstimator):
         self,
         *,
         columns: Mapping[str, Any] | None = None,
-        learner: Any = None,
+        learner: Any = "auto",
         scoring: Any = None,
         cv: int = 5,
         seconds: float | None = None,
@@ -124,13 +127,50 @@ class TableModel(BaseEstimator):
         check_is_fitted(self, "summary_")
         return TableReport.of(self.summary_, self.learner_)
 
+    def explain(self, X: Any) -> Explanation:
+        """What each column adds to the scores of rows, for learners with one plane per class (or one for two).
+
+        Parameters
+        ----------
+        X : frame, array-like or sparse matrix of shape (n, d)
+            The rows to explain.
+
+        Returns
+        -------
+        Explanation
+            The base and the contributions, which add up to `decision_function`, or to `predict` of numbers.
+        """
+        check_is_fitted(self, "summary_")
+        coef, base = self._score_planes()
+        return explained(self.encoder_.columns_, self.fourier_, self.encoder_.transform(X), coef, base)
+
+    def _score_planes(self) -> tuple[Array, Array]:
+        """The weights (planes, features) and biases (planes,) of what `explain` explains."""
+        raise NotImplementedError
+
+    def _learned_planes(self, planes: int) -> tuple[Array, Array]:
+        """The weights and biases of the learner, which must have so many planes."""
+        if self.learner_ is None:
+            return np.zeros((planes, 0)), np.zeros(planes)
+        coef = planes_of(self.learner_)
+        if coef is None or coef.shape[0] != planes:
+            raise ValueError(
+                f"explain needs one plane per class (one for two classes, or for numbers), which "
+                f"{type(self.learner_).__name__} does not have: leave out learner, or take a linear one."
+            )
+        return coef.astype(np.float64), np.atleast_1d(self.learner_.intercept_).astype(np.float64)
+
     # -- scikit-learn and model files ----------------------------------------------------------------------------------
 
-    def _encoded(self, X: Any) -> Any:
-        """The rows of a table as the learner gets them."""
+    def _parts(self, X: Any) -> Iterator[Any]:
+        """The rows of a table as the learner gets them; those with random features, which are dense, part by part."""
         check_is_fitted(self, "summary_")
         rows = self.encoder_.transform(X)
-        return rows if self.fourier_ is None else self.fourier_.beside(rows)
+        if self.fourier_ is None:
+            yield rows
+            return
+        for begin in range(0, max(rows.shape[0], 1), ROWS_AT_ONCE):
+            yield self.fourier_.beside(rows[begin : begin + ROWS_AT_ONCE])
 
     def __sklearn_tags__(self) -> Any:
         """X may have columns of mixed types, missing values, or be sparse."""
