@@ -14,12 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.formats.declared_fields import must
-from rosenblatt.learn.row_weights import encode_weights
+from rosenblatt.formats.declared_fields import must, verify
+from rosenblatt.learn.examples import encode_weights
+from rosenblatt.learn.phases import printed
 from rosenblatt.registry import family
 from rosenblatt.shell.caller_warnings import warn
 from rosenblatt.shell.fitted_attributes import SHARED, check_attributes
-from rosenblatt.tables.column_checks import check_fourier
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.frames import as_table
 from rosenblatt.tables.columns.used_columns import ColumnOptions
@@ -49,6 +49,7 @@ class TableModel(BaseEstimator):
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "verbose": ["boolean"],
         "random_state": ["random_state"],
     }
     _target: type[Any]  # ClassTarget or NumberTarget
@@ -66,10 +67,11 @@ class TableModel(BaseEstimator):
         scoring: Any = None,
         cv: int = 5,
         seconds: float | None = None,
+        verbose: bool = False,
         random_state: Any = None,
     ) -> None:
         self.columns, self.learner, self.scoring, self.cv = columns, learner, scoring, cv
-        self.seconds, self.random_state = seconds, random_state
+        self.seconds, self.verbose, self.random_state = seconds, verbose, random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn from a table.
@@ -96,7 +98,9 @@ class TableModel(BaseEstimator):
             table, y, weights = table.take(kept), y[kept], weights[kept]
         began, plan = time.perf_counter(), self.plan()
         target, y = plan.target.of(y, plan.class_weight)
-        return store(self, concluded(*learn_table(plan, table, target, y, weights), began))
+        with printed(self.verbose):
+            found = learn_table(plan, table, target, y, weights)
+        return store(self, concluded(*found, began))
 
     def plan(self, kinds: Mapping[str, str] | None = None) -> TablePlan:
         """What the parameters say, checked, with the random numbers of one fit.
@@ -197,8 +201,7 @@ class TableModel(BaseEstimator):
         setting, fourier = self.setting_, self.fourier_
         must(setting is None or (isinstance(setting, TableSetting) and setting.is_whole()), "a setting")
         if fourier is not None:
-            must(isinstance(fourier, FourierFeatures), "random features")
-            check_fourier(fourier, width)
+            verify(fourier, FourierFeatures, d=width)
             width += fourier.width
         if self.learner_ is None:
             return
