@@ -94,7 +94,7 @@ ESTIMATORS = [
     if isinstance(getattr(rosenblatt, name), type) and hasattr(getattr(rosenblatt, name), "fit") and name not in OTHERS
 ]
 METHODS = ("fit", "partial_fit", "predict", "decision_function", "predict_proba", "predict_log_proba", "score",
-           "transform", "fit_transform", "tree_distance")  # fmt: skip
+           "transform", "fit_transform", "tree_distance", "explain")  # fmt: skip
 LABELLED = ("fit", "partial_fit", "score", "fit_transform", "tree_distance")
 
 
