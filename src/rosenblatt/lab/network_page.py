@@ -16,7 +16,7 @@ from rosenblatt.lab.periodic import toggled
 from rosenblatt.lab.points import LECTURES
 from rosenblatt.lab.runs import FIRST_ROW
 from rosenblatt.lab.session import Session
-from rosenblatt.learn.counted import counted
+from rosenblatt.learn.number_format import counted
 from rosenblatt.network.estimators import MultilayerPerceptron
 from rosenblatt.network.worked_backpropagation import backpropagation
 from rosenblatt.online.mark_i import MarkI
