@@ -12,14 +12,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.formats.declared_fields import is_count, must
+from rosenblatt.formats.declared_fields import is_count, must, verify
 from rosenblatt.shell.caller_warnings import warn
 from rosenblatt.shell.fitted_attributes import SHARED, check_attributes
-from rosenblatt.tables.column_checks import check_encoding
 from rosenblatt.tables.columns.encoding import ENCODINGS, ColumnEncoding, encoded, learned
 from rosenblatt.tables.columns.frames import Table, as_table
 from rosenblatt.tables.columns.one_hot_categories import MAX_NAMES
 from rosenblatt.tables.columns.used_columns import DROP, ColumnOptions, UsedColumns, columns_again
+from rosenblatt.tables.frames_out import dense_if_asked
 
 Array = np.ndarray[Any, Any]
 
@@ -135,7 +135,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
         """`fit`, then `transform` of the same table."""
         table = as_table(X)
-        return self.fit(table, y).transform(table)
+        return dense_if_asked(self, sparse_rows(self.fit(table, y), table))
 
     def transform(self, X: Any) -> Any:
         """The rows of a table as numbers.
@@ -149,12 +149,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        csr_matrix of shape (n, features)
+        csr_matrix of shape (n, features), or a frame after `set_output`
         """
-        check_is_fitted(self, "columns_")
-        table = self._matched(as_table(X))
-        columns = columns_again(table, self.columns_, options_of(self), self._notes)
-        return encoded(self.columns_, columns, table.rows)
+        return dense_if_asked(self, sparse_rows(self, X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """The name of each feature.
@@ -205,8 +202,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for one in self.columns_:
             must(isinstance(one, ColumnEncoding) and one.name in names, "encodings of columns")
             if options_of(self).transformer(one.name, one.kind) is None:
-                must(isinstance(one.encoding, ENCODINGS.get(one.kind, ())), "an encoding of the column's kind")
-                check_encoding(one.encoding)
+                must(one.kind in ENCODINGS, "a kind of column")
+                verify(one.encoding, ENCODINGS[one.kind])
+
+
+def sparse_rows(encoder: TableEncoder, X: Any) -> Any:
+    """What `transform` gives where `set_output` asks for no frame."""
+    check_is_fitted(encoder, "columns_")
+    table = encoder._matched(as_table(X))
+    columns = columns_again(table, encoder.columns_, options_of(encoder), encoder._notes)
+    return encoded(encoder.columns_, columns, table.rows)
 
 
 def options_of(encoder: TableEncoder) -> ColumnOptions:
