@@ -87,7 +87,7 @@ BROKEN = {
 
 # -- what takes rows -------------------------------------------------------------------------------------------------
 
-OTHERS = {"Tagger", "GridSearchCV"}  # which takes words, not rows; which needs an estimator, and shows its rows to it
+OTHERS = {"Tagger", "TextEncoder", "GridSearchCV"}  # which take words, not rows; which shows its rows to an estimator
 ESTIMATORS = [
     name
     for name in rosenblatt.__all__

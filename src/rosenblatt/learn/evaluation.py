@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from rosenblatt.compiled.machine_code import compiled
+from rosenblatt.compiled.machine_code import callee, compiled
 from rosenblatt.compiled.row_arrays import Dense, Sparse, gathered, in_pieces, is_narrow, spans, values_per_row
 from rosenblatt.compiled.tie_rule import decide, edge, rival, wins_tie
 from rosenblatt.formats.declared_fields import floats
@@ -222,7 +222,7 @@ def _counted(problem: Problem, index: Array, scores: Array, criterion: Criterion
     return _count_joint(criterion, scores, problem.truth, index) if problem.scheme.joint else None
 
 
-@compiled
+@callee
 def _violates(criterion: Criterion, margin: float, lack: float) -> bool:
     """Whether a row shows that the learner has not converged; a margin of NaN does."""
     return not (lack < 0.0 if criterion.clears_margin else margin > 0.0)
