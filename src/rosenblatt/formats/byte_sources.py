@@ -46,7 +46,7 @@ SUFFIXES = {
     ".npy": "npy",
     ".npz": "npz",
 }
-FORMATS = ("svmlight", "csv", "tsv", "parquet", "arrow", "jsonl", "npy", "npz", "text")
+FORMATS = (*dict.fromkeys(SUFFIXES.values()), "text")
 PACKED = (".gz", ".zst", ".bz2")
 GLOB_PATTERN = re.compile(r"[*?\[]")
 LOOKS_SVMLIGHT = re.compile(rb"[-+.\deE,]*(\s+qid:\d+)?(\s+\d+:[-+.\deE]+)*\s*(#.*)?")

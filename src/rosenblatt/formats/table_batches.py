@@ -273,6 +273,7 @@ def _array_batches(pa: Any, file: Any, path: str, how: Any, size: int) -> Iterat
         yield pa.RecordBatch.from_pydict(part)
 
 
+# What yields the rows of a table, as record batches of about `size` bytes.
 SOURCES = {
     "csv": _csv_batches,
     "tsv": _csv_batches,

@@ -14,9 +14,9 @@ from rosenblatt.compiled.threads import thread_count
 from rosenblatt.objective.linear import LINEAR, ObjectiveLearner
 from rosenblatt.objective.pegasos import PegasosPlan
 from rosenblatt.objective.svm_merging import ShardedPlan
-from rosenblatt.shell.common_parameters import COMMON
 from rosenblatt.shell.encoding import PLAIN
 from rosenblatt.shell.online_classifier import OnlineClassifier
+from rosenblatt.shell.parameters import COMMON
 
 Array = np.ndarray[Any, Any]
 

@@ -40,9 +40,8 @@ from rosenblatt.compiled.row_arrays import Dense, norm, read_only, spans
 from rosenblatt.compiled.row_targets import code_of, is_on
 from rosenblatt.compiled.rows import STARTS, add, add_class, dot, dots, fetch_ahead, usual_lines
 from rosenblatt.learn.counters import Count
-from rosenblatt.learn.criterion import DECISION, Criterion
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
-from rosenblatt.learn.evaluation import Problem, problems
+from rosenblatt.learn.evaluation import DECISION, Criterion, Problem, problems
 from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.models import Model
 from rosenblatt.learn.orders import Shuffled

@@ -21,7 +21,7 @@ import numpy as np
 
 from rosenblatt.compiled.machine_code import callee
 from rosenblatt.compiled.step_sizes import aggressive_step
-from rosenblatt.learn.criterion import Criterion
+from rosenblatt.learn.evaluation import Criterion
 from rosenblatt.planes.covariance import Covariance, DiagonalCorrelation, DiagonalCovariance, FullCovariance
 
 PERCEPTRON, PASSIVE_AGGRESSIVE, AROW, SECOND_ORDER = range(4)

@@ -24,11 +24,11 @@ import scipy.sparse as sp
 
 from rosenblatt.formats import table_batches, table_layout
 from rosenblatt.formats.arrow import check_buffers
-from rosenblatt.formats.byte_sources import CHUNK_BYTES, FORMATS, file_stamps
+from rosenblatt.formats.byte_sources import CHUNK_BYTES, file_stamps
 from rosenblatt.formats.contents import LABELS, Contents, Inventory
 from rosenblatt.formats.declared_fields import AMOUNT, must, verify
 from rosenblatt.formats.errors import FileError
-from rosenblatt.formats.reading import Reading, format_family
+from rosenblatt.formats.reading import Reading
 from rosenblatt.formats.row_blocks import RowBlock, row_blocks
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.epochs import ShardQuestion
@@ -40,7 +40,6 @@ from rosenblatt.scale.row_cache import RowCache, cached, cut, read_blocks
 
 Array = np.ndarray[Any, Any]
 NO_ROWS = "expected rows, found none"
-TABLES = tuple(name for name in FORMATS if format_family(name) == "table")
 
 
 # -- the rows that a process holds -----------------------------------------------------------------------------------

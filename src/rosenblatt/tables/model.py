@@ -14,13 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rosenblatt.formats.declared_fields import must
+from rosenblatt.formats.declared_fields import must, verify
+from rosenblatt.learn.examples import encode_weights
 from rosenblatt.learn.phases import printed
-from rosenblatt.learn.row_weights import encode_weights
 from rosenblatt.registry import family
 from rosenblatt.shell.caller_warnings import warn
 from rosenblatt.shell.fitted_attributes import SHARED, check_attributes
-from rosenblatt.tables.column_checks import check_fourier
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.frames import as_table
 from rosenblatt.tables.columns.used_columns import ColumnOptions
@@ -202,8 +201,7 @@ class TableModel(BaseEstimator):
         setting, fourier = self.setting_, self.fourier_
         must(setting is None or (isinstance(setting, TableSetting) and setting.is_whole()), "a setting")
         if fourier is not None:
-            must(isinstance(fourier, FourierFeatures), "random features")
-            check_fourier(fourier, width)
+            verify(fourier, FourierFeatures, d=width)
             width += fourier.width
         if self.learner_ is None:
             return
