@@ -23,6 +23,7 @@ import bench_networks
 import bench_prove
 import bench_search
 import bench_sequences
+import bench_streams
 import bench_tables
 
 SECTIONS = {
@@ -38,6 +39,7 @@ SECTIONS = {
     "tables": bench_tables.run,
     "search": bench_search.run,
     "sequences": bench_sequences.run,
+    "streams": bench_streams.run,
     "embeddings": bench_embeddings.run,
     "cluster": bench_cluster.run,
     "lab": bench_lab.run,
