@@ -94,7 +94,7 @@ def machines() -> None:
             return float(0.5 * (np.square(W).sum() + np.square(b).sum()) + slack.sum())
 
         def ours(tol: float, X: Any = X, y: Any = y) -> tuple[Any, Any]:
-            model = LinearSVM(tol=tol, random_state=0).fit(X, y)
+            model = LinearSVM(intercept_scaling=1.0, tol=tol, random_state=0).fit(X, y)
             return model.coef_, model.intercept_
 
         def svc(tol: float, X: Any = X, y: Any = y) -> tuple[Any, Any]:

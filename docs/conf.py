@@ -25,6 +25,7 @@ extensions = [
     "commands",
     "crosslinks",
     "excerpts",
+    "questions",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_ext", "_templates"]

@@ -2,6 +2,7 @@
 
 from golden_case import Case
 
+LINEAR = {"learner": None}  # as in models of older files: "linear"
 TEMPLATE = "U00:%x[0,0]\nU01:%x[-1,0]/%x[0,0]\nU02:%x[1,1]\nB"
 
 
@@ -9,9 +10,9 @@ def table_cases():
     for data in ("table two", "table three", "table numbers"):
         learner = "TableRegressor" if data.endswith("numbers") else "TableClassifier"
         small = data != "table three"  # 300 random features of hundreds of words
-        yield Case(f"{data}, default", learner, {}, data, kind="blas", stored=small)
+        yield Case(f"{data}, default", learner, LINEAR, data, kind="blas", stored=small)
         yield Case(f"{data}, auto", learner, {"learner": "auto"}, data, kind="blas", stored=small)
-        yield Case(f"{data}, weights", learner, {}, data, kind="blas", how={"weights": "fractions"})
+        yield Case(f"{data}, weights", learner, LINEAR, data, kind="blas", how={"weights": "fractions"})
     yield Case(
         "table checkers, auto", "TableClassifier", {"learner": "auto"}, "table checkers", kind="blas", stored=True
     )
@@ -20,10 +21,12 @@ def table_cases():
         "scoring": {"scoring": "roc_auc", "cv": 3},
         "balanced": {"class_weight": "balanced"},
     }.items():
-        yield Case(f"table two, {name}", "TableClassifier", settings, "table two", kind="blas")
-    yield Case("table two, file", "TableClassifier", {}, "table two", act="table file", kind="blas", stored=True)
-    yield Case("table numbers, file", "TableRegressor", {}, "table numbers", act="table file", kind="blas", stored=True)
-    yield Case("table two, not fitted", "TableClassifier", {}, "table two", act="made", stored=True)
+        yield Case(f"table two, {name}", "TableClassifier", {**LINEAR, **settings}, "table two", kind="blas")
+    yield Case("table two, file", "TableClassifier", LINEAR, "table two", act="table file", kind="blas", stored=True)
+    yield Case(
+        "table numbers, file", "TableRegressor", LINEAR, "table numbers", act="table file", kind="blas", stored=True
+    )
+    yield Case("table two, not fitted", "TableClassifier", LINEAR, "table two", act="made", stored=True)
     yield Case("encoder", "TableEncoder", {}, "table two", kind="blas", stored=True)
     splines = {"columns": {"size": "splines"}}
     yield Case("encoder, splines", "TableEncoder", splines, "table two", kind="blas", stored=True)

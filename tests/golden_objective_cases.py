@@ -133,7 +133,7 @@ def objective_cases():
 def dual_cases():
     for loss in ("hinge", "squared_hinge"):
         for data in ("two", "four"):
-            svm = {"loss": loss, "C": 0.125, "tol": 0.01}
+            svm = {"loss": loss, "C": 0.125, "tol": 0.01, "intercept_scaling": 1.0}
             yield Case(
                 f"LinearSVM, {loss}, {data}",
                 "LinearSVM",
@@ -168,7 +168,7 @@ def dual_cases():
         yield Case(
             f"LinearSVM, {words}",
             "LinearSVM",
-            {"C": 0.125, "tol": 0.01, **settings},
+            {"C": 0.125, "tol": 0.01, "intercept_scaling": 1.0, **settings},
             "four",
             kind="blas",
             stored=True,
@@ -176,14 +176,17 @@ def dual_cases():
     yield Case(
         "LinearSVM, weights",
         "LinearSVM",
-        {"C": 0.125, "tol": 0.01},
+        {"C": 0.125, "tol": 0.01, "intercept_scaling": 1.0},
         "two",
         kind="blas",
         how={"weights": "fractions"},
     )
+    for learner, more in (("LinearSVM", {"C": 0.125}), ("KernelSVM", {"gamma": 0.125})):
+        for data in ("two", "four"):
+            yield Case(f"{learner}, free intercept, {data}", learner, {"tol": 1e-3, **more}, data, kind="blas")
     for data in ("two", "four"):
         for multiclass in ("ovr", "ovo"):
-            svm = {"kernel": "rbf", "gamma": 0.125, "tol": 0.01, "multiclass": multiclass}
+            svm = {"kernel": "rbf", "gamma": 0.125, "tol": 0.01, "multiclass": multiclass, "intercept_scaling": 1.0}
             yield Case(
                 f"KernelSVM, {data}, {multiclass}",
                 "KernelSVM",
@@ -195,7 +198,7 @@ def dual_cases():
     yield Case(
         "KernelSVM, sparse float32",
         "KernelSVM",
-        {"kernel": "poly", "degree": 2, "gamma": 0.125, "coef0": 1.0, "tol": 0.01},
+        {"kernel": "poly", "degree": 2, "gamma": 0.125, "coef0": 1.0, "tol": 0.01, "intercept_scaling": 1.0},
         "two",
         "sparse float32",
         kind="blas",
@@ -205,13 +208,14 @@ def dual_cases():
         yield Case(
             f"KernelSVM, {words}",
             "KernelSVM",
-            {"gamma": 0.125, "tol": 0.01, **settings},
+            {"gamma": 0.125, "tol": 0.01, "intercept_scaling": 1.0, **settings},
             "two",
             kind="blas",
         )
     for act in ("watched", "stopped", "interrupted"):
         for learner in ("LinearSVM", "KernelSVM"):
-            yield Case(f"{act}, {learner}", learner, {"tol": 1e-9, "max_epochs": 6}, "two", kind="blas", act=act)
+            how = {"tol": 1e-9, "max_epochs": 6, "intercept_scaling": 1.0}
+            yield Case(f"{act}, {learner}", learner, how, "two", kind="blas", act=act)
     for data in ("clean two", "clean four", "two"):
         for form in ("dense float64", "sparse float64"):
             yield Case(f"MaxMargin, {data}, {form}", "MaxMargin", {}, data, form, kind="blas", stored=form[0] == "d")

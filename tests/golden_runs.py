@@ -97,7 +97,7 @@ def columns(kind, rows=120):
     """A table as people have them: numbers, names, dates, text, missing values; and its target."""
     rng = random.Random(f"table {kind}")
     if kind == "checkers":
-        left, right = ([round(6 * rng.random(), 3) for _ in range(rows)] for _ in "xy")
+        left, right = ([round(3 * rng.random(), 3) for _ in range(rows)] for _ in "xy")
         colours = ["black" if (int(x) + int(y)) % 2 else "white" for x, y in zip(left, right, strict=True)]
         return pd.DataFrame({"left": left, "right": right}), np.array(colours)
     words = ["good", "bad", "late", "early", "box", "broken", "fine", "again", "never", "quick"]

@@ -456,6 +456,8 @@ class Figure {
         <p>One point per line: x, y, class. Two to four classes, at most ${MOST_POINTS} points.</p>
         <textarea rows="8" spellcheck="false" aria-label="Points: x, y, class"></textarea>
         <button type="button" class="pg-read">Use these points</button> <span class="pg-problem" role="alert"></span>
+        <p>To go on in the lab: <button type="button" class="pg-save">Save points.json</button>
+          <code>rosenblatt lab points.json</code></p>
       </details>`;
     this.find = (name) => this.root.querySelector(`.pg-${name}`);
     this.plane = this.find("plane");
@@ -476,6 +478,7 @@ class Figure {
     this.find("last").onclick = () => this.go(Infinity);
     this.find("slider").oninput = (event) => this.go(Number(event.target.value));
     this.find("read").onclick = () => this.read(this.root.querySelector("textarea").value);
+    this.find("save").onclick = () => this.save();
     this.plane.addEventListener("pointerdown", (event) => this.press(event));
     this.plane.addEventListener("pointermove", (event) => this.drag(event));
     this.plane.addEventListener("pointerup", (event) => this.release(event));
@@ -637,6 +640,21 @@ class Figure {
     return say(`${lines.length} points: ${names.map((name, k) => `${SIGNS[k]} ${name}`).join(", ")}.`);
   }
 
+  /* The state as the lab reads it: the perceptron on these points, at the update that is shown. */
+  forLab() {
+    return JSON.stringify({
+      format: 1, x: this.points.map((p) => p.x), y: this.points.map((p) => p.y), labels: this.codes,
+      classes: this.present.map((k) => SIGNS[k]), step: this.number, page: 0, axes: ["x₁", "x₂"], note: "", columns: [], pages: {},
+      settings: { bias: "unit", rate: 1, margin: 0, order: "cyclic", rows: "", seed: 0, start: [0, 0, 0] },
+    });
+  }
+
+  save() {
+    const url = URL.createObjectURL(new Blob([this.forLab()], { type: "application/json" }));
+    element("a", { href: url, download: "points.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  }
+
   /* -- computing and drawing */
 
   update() {
@@ -667,6 +685,7 @@ class Figure {
     SIGNS.forEach((_, k) => this.find("new").children[k].setAttribute("aria-checked", `${k === this.label}`));
     this.find("flip").disabled = this.find("delete").disabled = this.chosen === null;
     this.find("undo").disabled = !this.history.length;
+    this.find("save").disabled = this.present.length < 2;
     const last = this.run.steps.length - 1;
     this.find("slider").max = last;
     this.find("slider").value = this.number;

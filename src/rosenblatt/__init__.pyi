@@ -38,6 +38,7 @@ from .sequence.tagger import Tagger
 from .tables.classifier import TableClassifier
 from .tables.encoder import TableEncoder
 from .tables.regressor import TableRegressor
+from .tables.text_encoder import TextEncoder
 from .tracing.trace import trace
 
 __all__ = [
@@ -72,6 +73,7 @@ __all__ = [
     "TableEncoder",
     "TableRegressor",
     "Tagger",
+    "TextEncoder",
     "UndecidedError",
     "VotedPerceptron",
     "__version__",

@@ -49,8 +49,8 @@ def test_labels_that_differ_by_nanoseconds_are_refused(tmp_path, zone, coded, st
         with pytest.raises(
             ValueError, match=r"'label', row 1: expected labels in whole microseconds, found .*000000001"
         ):
-            rosenblatt.fit(TableClassifier(), path)
+            rosenblatt.fit(TableClassifier(learner="linear"), path)
         return
-    model = TableClassifier()
+    model = TableClassifier(learner="linear")
     rosenblatt.fit(model, path)
     assert len(model.classes_) == 2

@@ -36,7 +36,7 @@ def test_a_lazy_frame_is_no_target(learner):
         ("X", lambda: GridSearchCV(Perceptron(), GRID).fit(LAZY_ROWS, Y)),
         ("sample_weight", lambda: GridSearchCV(Perceptron(), GRID).fit(X, Y, sample_weight=LAZY)),
         ("sample_weight", lambda: Perceptron().fit(X, Y, sample_weight=LAZY)),
-        ("sample_weight", lambda: TableClassifier().fit(X, Y, sample_weight=LAZY)),
+        ("sample_weight", lambda: TableClassifier(learner="linear").fit(X, Y, sample_weight=LAZY)),
         ("y", lambda: separability(X, LAZY)),
         ("X", lambda: separability(LAZY_ROWS, Y)),
         ("y", lambda: max_margin(X, LAZY)),

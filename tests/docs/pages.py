@@ -25,7 +25,7 @@ FENCE = re.compile(
     r"|^<!-- setup\n(?P<hidden>.*?)-->",
     re.DOTALL | re.MULTILINE,
 )
-SECONDS = re.compile(r"\b(in|passes,) [\d.e-]+ s\b")  # "in 0.02 s", "10 passes, 0.3 s"
+SECONDS = re.compile(r"\b(in|pass,|passes,) [\d.e-]+ s\b")  # "in 0.02 s", "10 passes, 0.3 s"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 
 from rosenblatt import PassiveAggressive, Perceptron, max_margin, mistake_bounds, separability, trace
 from rosenblatt.lab.multiclass_gradient import multiclass_loss_and_gradient
+from rosenblatt.lab.sharing import Snapshot
 from rosenblatt.prove.exact.claims import root_below
 from rosenblatt.records import Separability
 
@@ -284,6 +285,22 @@ def test_points_from_text(page):
     use.click()
     page.get_by_text('Point 1: expected x, y, class, found "3, four, b".').wait_for()
     assert len(points(page)) == 3
+
+
+def test_what_the_figure_shows_opens_in_the_lab(page):
+    page.keyboard.press("[")
+    page.locator("[data-row='2']").focus()
+    page.keyboard.press("[")
+    page.get_by_text("Paste your own points").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save points.json").click()
+    assert saved.value.suggested_filename == "points.json"
+    shot = Snapshot.from_json(Path(saved.value.path()).read_text(encoding="utf-8"))
+    number, shown = page.evaluate("[playground.figures[0].number, playground.figures[0].points]")
+    assert [{"x": x, "y": y, "label": k} for x, y, k in zip(shot.x, shot.y, shot.labels, strict=True)] == shown
+    run = trace(np.column_stack([shot.x, shot.y]), shot.labels, **shot.settings.parameters(len(shot.x)))
+    assert shot.step == number < len(run.updates)
+    assert len(run.updates) == int(page.locator(".pg-slider").get_attribute("max"))
 
 
 def test_the_script_is_short_and_loads_nothing():

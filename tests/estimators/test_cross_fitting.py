@@ -33,7 +33,7 @@ def mean_and_error(values):
 
 
 @pytest.mark.parametrize(
-    ("learner", "seeds", "many"), [(None, 40, False), ("auto", 12, False), (None, 40, True)], ids=str
+    ("learner", "seeds", "many"), [("linear", 40, False), ("auto", 12, False), ("linear", 40, True)], ids=str
 )
 def test_on_noise_accuracy_is_that_of_chance(learner, seeds, many, monkeypatch):
     if many:  # held out once, as of tables in files
@@ -66,7 +66,7 @@ def test_predictions_of_a_half_do_not_change_with_its_labels(classes, monkeypatc
     monkeypatch.setattr(cross_fitting, "cuts", lambda *_: iter([second]))
     every = np.ones(n, bool)
     early = np.arange(n) < 60
-    candidates = [Candidates(scores[:2], every, ~early), Candidates(scores, early, early)]
+    candidates = [Candidates(scores[:2], every, ~early, (0, 1)), Candidates(scores, early, early, (0, 0, 1, 2))]
 
     def predicted(labels):
         (cut,) = halves(candidates, labels, classes, None, np.ones(classes), 0)

@@ -344,7 +344,7 @@ def test_rows_without_lengths_are_one_sentence():
 def test_it_is_cloned_and_searched():
     model = SequencePerceptron(rule="pa", C=0.5, constraints="iob2", max_epochs=2, random_state=1)
     assert clone(model).get_params() == model.get_params()
-    search = GridSearchCV(SequencePerceptron(random_state=0), {"max_epochs": [1, 3], "update": ["perceptron", "pa"]})
+    search = GridSearchCV(SequencePerceptron(random_state=0), {"max_epochs": [1, 3], "rule": ["perceptron", "pa"]})
     search.fit(X, Y)
     assert 0.5 < search.best_score_ <= 1
     assert search.predict(X[:2]) == search.best_estimator_.predict(X[:2])

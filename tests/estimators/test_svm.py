@@ -5,14 +5,18 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rosenblatt import LinearSVM, Pegasos
+from rosenblatt.learn.best_intercept import best_intercept
 from rosenblatt.objective.svm_dual import DualAscent
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -53,7 +57,7 @@ def signed(y):
 def primal(model, X, y, weight=1.0):
     """The objective, from its definition."""
     W, b = model.coef_, model.intercept_
-    scale = model.intercept_scaling if model.fit_intercept else 1.0
+    scale = model.intercept_scaling or np.inf if model.fit_intercept else 1.0
     total = 0.5 * (W**2).sum() + 0.5 * ((b / scale) ** 2).sum()
     f = X @ W.T + b
     if model.multiclass == "crammer_singer" and len(W) > 1:
@@ -69,8 +73,26 @@ def primal(model, X, y, weight=1.0):
 # -- quadratic programs ----------------------------------------------------------------------------------------------
 
 
+def free_program(X, y, C, squared):
+    """The minimum with a free intercept: LIBSVM's for the hinge, a quasi-Newton method's for its smooth square."""
+    s = signed(y)
+    if not squared:
+        peer = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
+        w, b = peer.coef_[0], peer.intercept_[0]
+        return 0.5 * w @ w + C * np.maximum(0, 1 - s * (X @ w + b)).sum()
+    A = np.hstack([X, np.ones((len(y), 1))])
+
+    def objective(v):
+        slack = np.maximum(0, 1 - s * (A @ v))
+        return 0.5 * v[:-1] @ v[:-1] + C * slack @ slack, np.append(v[:-1], 0) - 2 * C * (s * slack) @ A
+
+    return minimize(objective, np.zeros(A.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9}).fun
+
+
 def dual_program(X, y, C, scale, squared):
     """The dual objective's maximum, by a bounded quasi-Newton method on the quadratic program."""
+    if scale is None:
+        return free_program(X, y, C, squared)
     Z = signed(y)[:, None] * np.hstack([X, np.full((len(y), 1), scale)])
     Q = Z @ Z.T + (np.eye(len(y)) / (2 * C) if squared else 0)
     found = minimize(
@@ -88,10 +110,12 @@ def dual_program(X, y, C, scale, squared):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_svm_is_its_quadratic_program(loss, C, form, shrinking):
+@pytest.mark.parametrize("scale", [None, 1.0])
+def test_svm_is_its_quadratic_program(scale, loss, C, form, shrinking):
     X, y = blobs()
-    model = LinearSVM(loss=loss, C=C, tol=1e-6, shrinking=shrinking, random_state=0).fit(form(X), y)
-    best = dual_program(X, y, C, 1.0, loss == "squared_hinge")
+    model = LinearSVM(loss=loss, C=C, intercept_scaling=scale, tol=1e-6, shrinking=shrinking, random_state=0)
+    model.fit(form(X), y)
+    best = dual_program(X, y, C, scale, loss == "squared_hinge")
     assert model.report_.outcome == "solved"
     assert 0 <= model.report_.gap <= 1e-6
     assert np.isclose(primal(model, X, y), best, rtol=3e-6)
@@ -102,11 +126,72 @@ def test_svm_is_its_quadratic_program(loss, C, form, shrinking):
 @pytest.mark.parametrize("form", FORMS)
 def test_gap_is_a_promise_kept(form):
     X, y = blobs(200, seed=3)
-    best = dual_program(X, y, 1.0, 1.0, False)
-    for tol in (0.1, 1e-2, 1e-3):
-        model = LinearSVM(tol=tol, random_state=0).fit(form(X), y)
-        assert primal(model, X, y) <= best / (1 - model.report_.gap) + 1e-6
-        assert model.report_.gap <= tol
+    for scale in (None, 1.0):
+        best = dual_program(X, y, 1.0, scale, False)
+        for tol in (0.1, 1e-2, 1e-3):
+            model = LinearSVM(tol=tol, intercept_scaling=scale, random_state=0).fit(form(X), y)
+            assert primal(model, X, y) <= best / (1 - model.report_.gap) + 1e-6
+            assert model.report_.gap <= tol
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_a_free_intercept_is_found_at_every_scale_and_offset(scale):
+    X, y = blobs(300, seed=1)
+    for offset in (0.0, 3.0):
+        Z = (X + offset) * scale
+        for loss in ("hinge", "squared_hinge"):
+            C = 0.1 / scale**2
+            model = LinearSVM(loss=loss, C=C, tol=1e-4, random_state=0).fit(Z, y)
+            assert (model.report_.outcome, model.n_iter_ < 2000) == ("solved", True)
+            assert primal(model, Z, y) <= free_program(Z, y, C, loss == "squared_hinge") * (1 + 2e-4)
+
+
+def test_the_machine_of_the_lectures():
+    """KTH's rows with C = 1: the slide's programme has w = (0.2297, 1.3784) = (17, 102)/74, b = 96/74."""
+    X = np.array([[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]])
+    model = LinearSVM(tol=1e-9, random_state=0).fit(X, [1, 1, 1, -1, -1, -1])
+    assert np.allclose(74 * model.coef_[0], [17, 102], atol=1e-4)
+    assert np.allclose(74 * model.intercept_, 96, atol=1e-4)
+    assert np.isclose(model.report_.objective, 1.02364865, atol=1e-7)
+    assert abs(model.dual_coef_.sum()) < 1e-12
+
+
+def test_classes_together_have_free_intercepts_too():
+    """Against the primal by a smooth approximation from below, and classes that are mirrored, whose b are mirrored."""
+    X, y = blobs(60, classes=3)
+    model = LinearSVM(multiclass="crammer_singer", C=0.1, tol=1e-4, random_state=0).fit(X + 1.0, y)
+    assert model.report_.outcome == "solved"
+    assert np.allclose(model.dual_coef_.sum(axis=1), 0, atol=1e-9)
+    eye = np.eye(3)[y]
+
+    def below(v, sharp=1e3):
+        W, b = v[:-3].reshape(3, -1), v[-3:]
+        f = (X + 1.0) @ W.T + b
+        G = sharp * (f + 1 - eye - (f * eye).sum(axis=1, keepdims=True))
+        soft = (logsumexp(G, axis=1) - np.log(3)) / sharp
+        p = np.exp(G - logsumexp(G, axis=1, keepdims=True)) - eye
+        grad = np.append((W + 0.1 * p.T @ (X + 1.0)).ravel(), 0.1 * p.sum(axis=0))
+        return 0.5 * (W**2).sum() + 0.1 * soft.sum(), grad
+
+    least = minimize(below, np.zeros(15), jac=True, method="L-BFGS-B", options={"maxiter": 5000, "maxfun": 20000})
+    mine = primal(model, X + 1.0, y)
+    assert least.fun - 1e-6 <= mine <= (least.fun + 0.1 * 60 * np.log(3) / 1e3) * (1 + 2e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 10**6), st.booleans(), st.booleans())
+def test_the_best_intercept_is_the_best(n, seed, squared, whole):
+    rng = np.random.default_rng(seed)
+    f = rng.integers(-3, 4, n).astype(float) if whole else rng.normal(size=n)
+    positive, C = rng.random(n) < 0.5, rng.random(n) + 0.1
+    side = np.where(positive, 1.0, -1.0)
+
+    def loss(b):
+        xi = np.maximum(0, 1 - side * (f + b))
+        return C @ (xi**2 if squared else xi)
+
+    b = best_intercept(f, positive, C, squared)
+    assert loss(b) <= min(map(loss, [*np.linspace(b - 5, b + 5, 201), b - 1e-3, b + 1e-3])) + 1e-9
 
 
 @pytest.mark.compiled
@@ -117,7 +202,8 @@ def test_gap_is_a_promise_kept(form):
 def test_svm_of_many_classes_is_that_of_scikit_learn(loss, multiclass, form):
     X, y = load_iris(return_X_y=True)
     X = X - X.mean(axis=0)
-    model = LinearSVM(loss=loss, multiclass=multiclass, C=0.3, tol=1e-6, random_state=0).fit(form(X), y)
+    model = LinearSVM(loss=loss, multiclass=multiclass, C=0.3, intercept_scaling=1.0, tol=1e-6, random_state=0)
+    model.fit(form(X), y)
     peer = LinearSVC(loss=loss, multi_class=multiclass, C=0.3, tol=1e-9, dual=True, max_iter=10**6).fit(X, y)
     ours = primal(model, X, y)
     model.coef_, model.intercept_ = peer.coef_, peer.intercept_
@@ -135,18 +221,20 @@ def test_svm_of_two_classes_is_that_of_scikit_learn():
         assert np.allclose(model.intercept_, peer.intercept_, atol=1e-3)
 
 
+@pytest.mark.parametrize("scale", [None, 1.0])
 @pytest.mark.parametrize("multiclass", ["ovr", "crammer_singer"])
 @pytest.mark.parametrize("form", FORMS)
-def test_support_vectors_make_the_plane(form, multiclass):
+def test_support_vectors_make_the_plane(form, multiclass, scale):
     for classes in (2, 3):
         X, y = blobs(classes=classes)
-        model = LinearSVM(multiclass=multiclass, tol=1e-4, random_state=0).fit(form(X), y)
+        how = {"multiclass": multiclass, "intercept_scaling": scale, "tol": 1e-4, "random_state": 0}
+        model = LinearSVM(**how).fit(form(X), y)
         assert np.allclose(model.dual_coef_ @ X[model.support_], model.coef_)
-        assert np.allclose(model.dual_coef_.sum(axis=1), model.intercept_)
+        assert np.allclose(model.dual_coef_.sum(axis=1), 0 if scale is None else model.intercept_)
         assert model.dual_coef_.shape == (len(model.coef_), len(model.support_))
         assert 0 < len(model.support_) < len(y)
         rest = np.setdiff1d(np.arange(len(y)), model.support_)
-        alone = LinearSVM(multiclass=multiclass, tol=1e-4, random_state=0).fit(X[model.support_], y[model.support_])
+        alone = LinearSVM(**how).fit(X[model.support_], y[model.support_])
         assert np.isclose(primal(alone, X[model.support_], y[model.support_]), primal(model, X, y), rtol=2e-3)
         assert rest.size
 
@@ -216,7 +304,7 @@ def test_pegasos_comes_near_the_machine(project):
     X, y = load_breast_cancer(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     C = 0.1
-    best = LinearSVM(C=C, tol=1e-5).fit(X, y).report_.objective / (C * len(y))
+    best = LinearSVM(C=C, intercept_scaling=1.0, tol=1e-5).fit(X, y).report_.objective / (C * len(y))
     model = Pegasos(alpha=1 / (len(y) * C), project=project, max_epochs=200, tol=0, random_state=0).fit(X, y)
     slack = np.maximum(0, 1 - signed(y) * model.decision_function(X)).mean()
     mine = slack + 0.5 * ((model.coef_**2).sum() + (model.intercept_**2).sum()) / (len(y) * C)
@@ -407,5 +495,5 @@ def test_pegasos_is_not_done_before_its_bound_says_anything():
     X, y = load_iris(return_X_y=True)
     model = Pegasos(alpha=0.1, batch_size=1000, max_epochs=20_000, random_state=0).fit(X, y == 1)
     assert len(model.report_.epochs) > 1000
-    best = LinearSVM(C=1.0 / (0.1 * 150), tol=1e-6).fit(X, y == 1).report_.objective * 0.1
+    best = LinearSVM(C=1.0 / (0.1 * 150), intercept_scaling=1.0, tol=1e-6).fit(X, y == 1).report_.objective * 0.1
     assert model.report_.objective < 2.0 * best

@@ -53,7 +53,7 @@ def fitted():
     frame, y = customers()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return TableClassifier(random_state=0).fit(frame, y)
+        return TableClassifier(learner="linear", random_state=0).fit(frame, y)
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_every_kind_of_column_is_used_and_the_score_holds_on_new_rows(fitted):
 @pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas])
 def test_frames_of_every_library_give_the_same_model(kind, fitted):
     frame, y = customers()
-    other = TableClassifier(random_state=0).fit(kind(frame), pl.Series(y))
+    other = TableClassifier(learner="linear", random_state=0).fit(kind(frame), pl.Series(y))
     assert np.array_equal(other.predict_proba(frame), fitted.predict_proba(kind(frame)))
 
 
@@ -82,7 +82,7 @@ def test_a_file_in_text_form_gives_the_same_model(tmp_path, fitted):
     frame, y = customers()
     frame.to_csv(tmp_path / "t.csv", index=False)
     text = pd.read_csv(tmp_path / "t.csv", dtype=str)
-    other = TableClassifier(random_state=0).fit(text, y)
+    other = TableClassifier(learner="linear", random_state=0).fit(text, y)
     assert other.predict_proba(text) == pytest.approx(fitted.predict_proba(frame), abs=1e-9)
 
 
@@ -98,7 +98,7 @@ def test_columns_in_another_order_extra_and_missing(fitted):
 def test_labels_of_any_type_come_back(labels):
     frame, y = customers(120)
     target = np.array(labels)[(y == "yes").astype(int)]
-    model = TableClassifier(random_state=0).fit(frame, target)
+    model = TableClassifier(learner="linear", random_state=0).fit(frame, target)
     assert model.classes_.tolist() == labels
     assert set(model.predict(frame)) <= set(labels)
 
@@ -118,10 +118,14 @@ def test_another_learner_class_weights_and_scoring():
     ((name, value),) = model.summary_.other_scores
     assert name == "f1_macro"
     assert 0.5 < value < 1
-    heavy = TableClassifier(class_weight={"yes": 50.0}, random_state=0).fit(frame, y)
+    heavy = TableClassifier(learner="linear", class_weight={"yes": 50.0}, random_state=0).fit(frame, y)
     assert heavy.decision_function(frame).mean() > model.decision_function(frame).mean()
     frame = frame.drop(columns=["note", "since"])
-    assert TableRegressor(scoring="neg_max_error", random_state=0).fit(frame, np.arange(150) / 7).summary_.other_scores
+    assert (
+        TableRegressor(learner="linear", scoring="neg_max_error", random_state=0)
+        .fit(frame, np.arange(150) / 7)
+        .summary_.other_scores
+    )
 
 
 # -- calibration -------------------------------------------------------------------------------------------------------
@@ -199,7 +203,7 @@ def test_copies_and_ids_are_left_out_and_columns_that_alone_predict_are_named():
     flip[0] = "no" if y[0] == "yes" else "yes"
     frame["almost"] = flip
     with pytest.warns(UserWarning, match="left out") as told:
-        model = TableClassifier(random_state=0).fit(frame, y)
+        model = TableClassifier(learner="linear", random_state=0).fit(frame, y)
     texts = [str(one.message) for one in told]
     assert any("'copy' is left out: a one-to-one copy of the label" in text for text in texts)
     assert any("'id' is left out" in text for text in texts)
@@ -213,18 +217,18 @@ def test_noise_is_told_to_be_no_better_than_the_majority():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 60)), rng.permutation(np.repeat([0, 1], [120, 80]))
     with pytest.warns(UserWarning, match="no better, within its interval, than always predicting the most frequent"):
-        model = TableClassifier(random_state=0).fit(X, y)
+        model = TableClassifier(learner="linear", random_state=0).fit(X, y)
     wide = np.column_stack([rng.normal(size=(200, 300)), y + rng.normal(0, 0.3, 200)])
     with pytest.warns(UserWarning, match=r"Accuracy is 1\.000 on the training rows and 0\.\d+ out of fold"):
-        model = TableClassifier(random_state=0).fit(wide, y)
+        model = TableClassifier(learner="linear", random_state=0).fit(wide, y)
     assert "warning: accuracy is 1.000" in str(model.summary_)
     with pytest.warns(UserWarning, match="no better, within its interval, than always predicting the mean"):
-        TableRegressor(random_state=0).fit(X, rng.normal(size=200))
+        TableRegressor(learner="linear", random_state=0).fit(X, rng.normal(size=200))
 
 
 def test_a_separated_table_is_told_with_its_margin():
     X, y = load_iris(return_X_y=True)
-    model = TableClassifier(random_state=0).fit(X[:100], y[:100])
+    model = TableClassifier(learner="linear", random_state=0).fit(X[:100], y[:100])
     assert "separated, proven: whatever rounding does, every training row is on its side" in str(model.summary_)
     rows = model.encoder_.transform(X[:100]).toarray()
     exact = [
@@ -236,9 +240,9 @@ def test_a_separated_table_is_told_with_its_margin():
     told = float(model.summary_.separated.rpartition(" by ")[2].split()[0])
     assert 0 < told <= smallest
     assert told == pytest.approx(float(smallest), rel=2e-2)
-    assert not TableClassifier(random_state=0).fit(X, y).summary_.separated
+    assert not TableClassifier(learner="linear", random_state=0).fit(X, y).summary_.separated
     far = np.array([[0.5, 0], [9.5, 0], [0, 9.5]])[np.arange(60) % 3] + np.linspace(0, 1, 60)[:, None]
-    three = TableClassifier(random_state=0).fit(far, np.arange(60) % 3)
+    three = TableClassifier(learner="linear", random_state=0).fit(far, np.arange(60) % 3)
     assert "separated, proven" in three.summary_.separated
     voted = TableClassifier(learner=rosenblatt.VotedPerceptron(), random_state=0).fit(far, np.arange(60) % 3)
     assert not voted.summary_.separated  # votes are no planes
@@ -248,14 +252,16 @@ def test_a_table_without_a_usable_column_predicts_the_majority_aloud(tmp_path):
     frame = pd.DataFrame({"constant": [1] * 30, "id": np.arange(30)})
     y = ["a"] * 20 + ["b"] * 10
     with pytest.warns(UserWarning, match="No column can be used: the most frequent class is always predicted"):
-        model = TableClassifier(random_state=0).fit(frame, y)
+        model = TableClassifier(learner="linear", random_state=0).fit(frame, y)
     assert set(model.predict(frame)) == {"a"}
     assert model.predict_proba(frame)[:, 0] == pytest.approx(np.full(30, 2 / 3), abs=0.05)
     assert "no column can be used" in str(model.summary_)
     rosenblatt.save(model, tmp_path / "m")
     assert set(rosenblatt.load(tmp_path / "m").predict(frame)) == {"a"}
     with pytest.warns(UserWarning, match="the mean is always predicted"):
-        assert TableRegressor().fit(frame, np.arange(30) / 2).predict(frame[:1])[0] == pytest.approx(7.25)
+        assert TableRegressor(learner="linear").fit(frame, np.arange(30) / 2).predict(frame[:1])[0] == pytest.approx(
+            7.25
+        )
 
 
 def test_the_report_is_that_of_the_learner(fitted):
@@ -274,10 +280,10 @@ def test_a_report_without_that_of_a_learner():
     assert (other.report_.outcome, other.report_.rows, other.report_.epochs) == ("fitted", 60, ())
     assert "  learner  LogisticRegression" in str(other.report_)
     with pytest.warns(UserWarning, match="No column can be used"):
-        none = TableRegressor().fit(np.ones((30, 1)), np.arange(30) / 2)
+        none = TableRegressor(learner="linear").fit(np.ones((30, 1)), np.arange(30) / 2)
     assert none.report_.outcome == "no columns"
     with pytest.raises(NotFittedError):
-        TableClassifier().report_  # noqa: B018
+        TableClassifier(learner="linear").report_  # noqa: B018
 
 
 def test_of_many_rows_some_are_held_out_once(monkeypatch):
@@ -298,7 +304,7 @@ def test_of_many_rows_some_are_held_out_once(monkeypatch):
     assert fits == [300 - held]  # the model never learns from rows that score it
     assert f", {held} held-out rows (always " in str(model.summary_)
     assert any("'almost' alone predicts" in one for one in model.summary_.warnings)
-    regressor = TableRegressor(random_state=0).fit(frame[["age"]], frame["age"].fillna(40) / 3)
+    regressor = TableRegressor(learner="linear", random_state=0).fit(frame[["age"]], frame["age"].fillna(40) / 3)
     assert "held-out rows" in str(regressor.summary_)
 
 
@@ -310,11 +316,11 @@ def test_missing_labels_are_refused_with_their_row():
     y = y.astype(object)
     y[7] = None
     with pytest.raises(ValueError, match="a missing label, at row 7"):
-        TableClassifier().fit(frame, y)
+        TableClassifier(learner="linear").fit(frame, y)
     numbers = np.arange(30.0)
     numbers[3] = np.nan
     with pytest.raises(ValueError, match="a missing label, at row 3"):
-        TableRegressor().fit(frame, numbers)
+        TableRegressor(learner="linear").fit(frame, numbers)
 
 
 def test_tiny_classes_are_named_and_in_no_test_part():
@@ -322,11 +328,11 @@ def test_tiny_classes_are_named_and_in_no_test_part():
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     rows = np.r_[:100, 147:150]
     with pytest.warns(UserWarning, match=r"fewer rows than the 5 folds .*: virginica \(3\)"):
-        model = TableClassifier(random_state=0).fit(X[rows], names[rows])
+        model = TableClassifier(learner="linear", random_state=0).fit(X[rows], names[rows])
     assert model.classes_.tolist() == ["setosa", "versicolor", "virginica"]
     assert np.isfinite(model.predict_proba(X)).all()
     with pytest.warns(UserWarning, match="Every class but one has a single row"):
-        lone = TableClassifier(random_state=0).fit(X[48:51], ["a", "a", "b"])
+        lone = TableClassifier(learner="linear", random_state=0).fit(X[48:51], ["a", "a", "b"])
     assert lone.summary_.score is None
     assert "too few rows for folds" in str(lone.summary_)
 
@@ -344,20 +350,20 @@ def test_tiny_classes_are_named_and_in_no_test_part():
 )
 def test_what_cannot_be_learned_is_refused(rows, y, message):
     with pytest.raises(ValueError, match=message):
-        TableClassifier().fit(customers(rows)[0], y)
+        TableClassifier(learner="linear").fit(customers(rows)[0], y)
 
 
 def test_the_regressor_refuses_text_and_values_that_overflow():
     with pytest.raises(ValueError, match="TableRegressor needs numbers, but y has 'a'"):
-        TableRegressor().fit(customers(4)[0], ["a", "b", "c", "d"])
+        TableRegressor(learner="linear").fit(customers(4)[0], ["a", "b", "c", "d"])
     with pytest.raises(ValueError, match="overflow"):
-        TableRegressor().fit(customers(4)[0], [1e308, -1e308, 1e308, 0])
+        TableRegressor(learner="linear").fit(customers(4)[0], [1e308, -1e308, 1e308, 0])
 
 
 def test_regression_is_scored_out_of_fold():
     frame, _ = customers(400)
     y = 3 * frame["age"].fillna(40) + np.where(frame["contract"] == "yearly", 20, 0) + 1000
-    model = TableRegressor(random_state=0).fit(frame[["age", "contract"]], y)
+    model = TableRegressor(learner="linear", random_state=0).fit(frame[["age", "contract"]], y)
     assert model.summary_.score > 0.9
     assert dict(model.summary_.weights)["age"] > 0
     assert str(model.summary_).splitlines()[0] == "400 rows, regression"
@@ -387,14 +393,14 @@ def test_a_model_comes_back_from_its_file(fitted):
     again = from_bytes(to_bytes(fitted))
     assert np.array_equal(again.predict_proba(frame), fitted.predict_proba(frame))
     assert str(again.summary_) == str(fitted.summary_)
-    regressor = TableRegressor(random_state=0).fit(frame[["age"]], np.arange(300) / 7)
+    regressor = TableRegressor(learner="linear", random_state=0).fit(frame[["age"]], np.arange(300) / 7)
     assert np.array_equal(from_bytes(to_bytes(regressor)).predict(frame), regressor.predict(frame))
 
 
 @pytest.mark.parametrize("part", ["calibration", "classes", "learner", "encoder", "summary", "columns"])
 def test_forged_files_are_refused(part):
     frame, y = customers(60)
-    model = TableClassifier(random_state=0, cv=2).fit(frame, y)
+    model = TableClassifier(learner="linear", random_state=0, cv=2).fit(frame, y)
     if part == "calibration":
         object.__setattr__(model.calibration_, "shifts", np.zeros(7))
     elif part == "classes":
@@ -415,9 +421,9 @@ def test_forged_files_are_refused(part):
 def test_texts_are_one_column(form):
     texts = [f"{'good' if k % 2 else 'bad'} film number {k}, a story of {k % 5} words" for k in range(60)]
     y = np.arange(60) % 2
-    alone = TableClassifier(random_state=0).fit(form(texts), y)
-    column = TableClassifier(random_state=0).fit(pd.DataFrame({"x0": texts}), y)
+    alone = TableClassifier(learner="linear", random_state=0).fit(form(texts), y)
+    column = TableClassifier(learner="linear", random_state=0).fit(pd.DataFrame({"x0": texts}), y)
     assert (alone.predict_proba(form(texts)) == column.predict_proba(pd.DataFrame({"x0": texts}))).all()
     assert alone.score(form(texts), y) == 1.0
     with pytest.raises(ValueError, match="Expected 2D array"):
-        TableClassifier().fit(np.arange(60.0), y)
+        TableClassifier(learner="linear").fit(np.arange(60.0), y)

@@ -387,6 +387,9 @@ def forged(path, value):
         ("pairs", np.full((3, 2), 10**6)),
         ("single", np.array([-5])),
         ("words", np.array([1, 2], dtype=object)),
+        ("words", np.array(["a", "a"], dtype=object)),
+        ("sublinear", 1),
+        ("order", np.zeros(3, int)),
         ("knots", np.array([2.0, 1.0])),
     ],
 )

@@ -17,6 +17,7 @@ from rosenblatt.tables import search as table_search
 from rosenblatt.tables import search_folds as table_search_folds
 from rosenblatt.tables import search_rows as table_search_rows
 from rosenblatt.tables import settings as table_settings
+from rosenblatt.tables.cross_fitting import simplest_first
 from rosenblatt.tables.measures import area_under_curve
 from rosenblatt.tables.search import TableSearch, in_the_race
 from rosenblatt.tables.search_folds import FoldLearner
@@ -86,7 +87,7 @@ def test_the_log_loss_of_the_summary_is_that_of_scikit_learn(monkeypatch):
     monkeypatch.setattr(table_results, "halves", lambda *args: kept.append((args, list(halves(*args)))) or kept[-1][1])
     frame, y = steps()
     weights = np.random.default_rng(0).random(y.size) + 0.1
-    summary = TableClassifier(random_state=0).fit(frame, y, weights).summary_
+    summary = TableClassifier(learner="linear", random_state=0).fit(frame, y, weights).summary_
     (((_, target, _, mass, *_), cuts),) = kept
     losses, areas = [], []
     for cut in cuts:
@@ -177,15 +178,6 @@ def test_settings_far_behind_drop_out(searches, monkeypatch):
     assert in_the_race(search.rows, losses[[3]], np.arange(40)) == [0]
 
 
-def test_a_form_that_lost_is_not_tried_with_other_learners(searches):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 3))
-    TableClassifier(learner="auto", random_state=0).fit(X, X.sum(axis=1) + rng.logistic(size=300) > 0)
-    (search,) = searches
-    assert (True, 0.0) in search.lost
-    assert [one.learner for one in search.raced if one.splines] == ["log"]
-
-
 def test_more_rows_than_race(searches, monkeypatch):
     monkeypatch.setattr(table_search, "RACE_ROWS", 100)
     monkeypatch.setattr(table_search, "FEW_TO_RACE", 10)
@@ -197,7 +189,7 @@ def test_more_rows_than_race(searches, monkeypatch):
     assert all(scores.shape[0] == 200 for scores in search.scores.values())
     assert len(search.trials) < sum(map(len, table_search.GROUPS)) / 2
     assert model.summary_.searched_rows == 0
-    assert f"; {len(search.trials)} of {model.summary_.raced} settings on all folds" in str(model.summary_)
+    assert f"of {model.summary_.raced} settings, {len(search.trials)} on all folds: the simplest" in str(model.summary_)
     assert model.summary_.raced >= 2 * len(search.trials) - len(table_search.GROUPS)
     assert model.summary_.score > 0.85
 
@@ -219,7 +211,7 @@ def test_learners_of_the_race_know_every_class(searches, monkeypatch, features):
     monkeypatch.setattr(table_search, "RACE_ROWS", 100)
     monkeypatch.setattr(table_search, "FEW_TO_RACE", 5)
     monkeypatch.setattr(table_settings, "MOST_FEATURES", features)
-    monkeypatch.setattr(table_search, "GROUPS", [table_search.GROUPS[0][:2], table_search.GROUPS[1][2:3]])
+    monkeypatch.setattr(table_search, "GROUPS", [table_search.GROUPS[0][:2], table_search.GROUPS[7][2:3]])
     for seed in range(3):
         TableClassifier(learner="auto", random_state=seed).fit(*rare())
     for search in searches:
@@ -228,7 +220,7 @@ def test_learners_of_the_race_know_every_class(searches, monkeypatch, features):
         assert set(racer.rows.target[racer.rows.folds != 0].tolist()) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("group", [0, 1, 6])
+@pytest.mark.parametrize("group", [0, 1, 7])
 @pytest.mark.parametrize("features", [1_000, 1])
 @pytest.mark.parametrize("codes", [(1, 2), (0, 2)])
 def test_scores_of_a_class_without_rows_are_in_its_own_column(searches, monkeypatch, group, features, codes):
@@ -250,7 +242,7 @@ def test_scores_of_a_class_without_rows_are_in_its_own_column(searches, monkeypa
 @pytest.mark.parametrize("model", [TableClassifier, TableRegressor])
 def test_a_first_fold_with_few_rows_in_the_race_is_raced_whole(searches, monkeypatch, model):
     monkeypatch.setattr(table_search, "RACE_ROWS", 20)
-    monkeypatch.setattr(table_search, "GROUPS", [table_search.GROUPS[1]])
+    monkeypatch.setattr(table_search, "GROUPS", [table_search.GROUPS[0]])
     frame, y = steps(80)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
@@ -274,15 +266,18 @@ def test_rows_without_weight_in_the_race(searches, monkeypatch, race_rows, part)
     assert all(np.isfinite([one.score, one.loss]).all() for one in search.trials)
 
 
-def test_only_scores_that_may_be_chosen_are_kept(searches):
-    TableClassifier(learner="auto", random_state=0).fit(*steps())
-    (search,) = searches
-    assert search.ranked()[0].setting in search.scores
-    assert len(search.scores) < len(search.trials) / 2
-    for one in search.trials:
-        better = [two for two in search.trials if two.score >= one.score and two.loss < one.loss]
-        assert not (better and one.setting in search.scores)
-    assert set(search.learner.starts) <= set(search.scores)
+def test_a_simpler_form_that_is_as_good_is_chosen():
+    rng = np.random.default_rng(0)
+    common, noise = rng.random(400), rng.normal(size=(3, 400)) * 0.1
+    noise -= noise.mean(axis=1, keepdims=True)
+    error = noise[1].std() / 20  # of the mean of 400 differences, where the first two losses have no noise in common
+    losses = common + np.array([[0.0], [0.9 * error], [9 * error]]) + noise * np.array([[0], [1], [0]])
+    assert simplest_first([0, 1, 2], losses, (2, 1, 0)) == [1, 0, 2]
+    assert simplest_first([0, 1, 2], losses, (0, 1, 2)) == [0, 1, 2]
+    losses[1] += 0.2 * error
+    assert simplest_first([0, 1, 2], losses, (2, 1, 0)) == [0, 1, 2]
+    few = np.where(np.arange(400) < 4, 1.0, 0.0)  # with so few rows that count, the difference is not known as well
+    assert simplest_first([0, 1, 2], losses, (2, 2, 0), few) == [0, 1, 2]
 
 
 def test_a_loss_that_is_not_a_number_never_leads(searches, monkeypatch):
@@ -318,8 +313,8 @@ def test_a_search_that_tried_nothing_says_why(searches, monkeypatch, rows, budge
     y[0], y[1:] = "in", np.where(np.arange(rows - 1) % 2 if rows > 3 else True, "out", "in")
     model = TableClassifier(learner="auto", seconds=seconds, random_state=0).fit(frame, y)
     assert model.summary_.tried == 0
-    assert f'learner="auto" tried no setting, because {reason}: the default is used' in str(model.summary_)
-    fixed = TableClassifier(random_state=0).fit(frame, y)
+    assert f'learner="auto" tried no setting, because {reason}: learner="linear" is used' in str(model.summary_)
+    fixed = TableClassifier(learner="linear", random_state=0).fit(frame, y)
     assert "tried no setting" not in str(fixed.summary_)
 
 

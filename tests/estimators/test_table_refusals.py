@@ -63,12 +63,12 @@ def test_learners_of_scikit_learn(make, learner, classes):
 def test_a_refused_fit_leaves_the_model_as_it_was():
     X, y = table()
     size = X["size"].to_numpy()
-    numbers = TableRegressor(random_state=0).fit(X, size)
+    numbers = TableRegressor(learner="linear", random_state=0).fit(X, size)
     before = numbers.predict(X)
     with pytest.raises(ValueError, match="y"):
         numbers.fit(X, size * 1e200)
     np.testing.assert_array_equal(numbers.predict(X), before)
-    names = TableClassifier(random_state=0).fit(X, y)
+    names = TableClassifier(learner="linear", random_state=0).fit(X, y)
     before = names.predict(X)
     with pytest.raises(ValueError, match="class"):
         names.fit(X, ["yes"] * len(y))
@@ -79,7 +79,7 @@ def test_a_refused_fit_to_a_file_leaves_the_model_as_it_was(tmp_path):
     X, y = table()
     X.assign(label=y).to_csv(tmp_path / "two.csv", index=False)
     X.assign(label="yes", more=1.0).to_csv(tmp_path / "one.csv", index=False)
-    model = fit(TableClassifier(random_state=0), tmp_path / "two.csv", label="label")
+    model = fit(TableClassifier(learner="linear", random_state=0), tmp_path / "two.csv", label="label")
     before, answers = dict(vars(model)), model.predict(X)
     with pytest.raises(ValueError, match="class"):
         fit(model, tmp_path / "one.csv", label="label")
@@ -90,7 +90,7 @@ def test_a_refused_fit_to_a_file_leaves_the_model_as_it_was(tmp_path):
 def test_a_fit_to_a_frame_forgets_how_a_file_was_read(tmp_path):
     X, y = table()
     X.assign(label=y).to_csv(tmp_path / "two.csv", index=False)
-    model = fit(TableClassifier(random_state=0), tmp_path / "two.csv", label="label")
+    model = fit(TableClassifier(learner="linear", random_state=0), tmp_path / "two.csv", label="label")
     assert model.reading_.label == "label"
     save(model, tmp_path / "model")  # the reading has no layout: the model encodes columns itself
     assert load(tmp_path / "model").reading_ == model.reading_
@@ -99,7 +99,7 @@ def test_a_fit_to_a_frame_forgets_how_a_file_was_read(tmp_path):
 
 def test_a_missing_text_of_pandas():
     X = pd.Series(["a b", "c d"] * 15 + [pd.NA], dtype="string")
-    model = TableClassifier(random_state=0).fit(X, ["x", "y"] * 15 + ["x"])
+    model = TableClassifier(learner="linear", random_state=0).fit(X, ["x", "y"] * 15 + ["x"])
     assert model.predict(X[:2]).tolist() == ["x", "y"]
     assert sum(n for _, n in model.summary_.missing) == 1
 
@@ -119,7 +119,7 @@ def test_a_missing_text_of_pandas():
 )
 def test_a_missing_label_is_named(y):
     X, _ = table()
-    for model in (TableClassifier(), TableRegressor()):
+    for model in (TableClassifier(learner="linear"), TableRegressor(learner="linear")):
         with pytest.raises(ValueError, match="a missing label, at row 1"):
             model.fit(X, y)
 
@@ -128,28 +128,31 @@ def test_labels_of_other_types():
     X, truth = table()
     days = np.where(truth == "yes", np.datetime64("2020-01-02"), np.datetime64("2021-03-04"))
     for y in (days, days.tolist(), pd.Series(days), pa.array(days)):
-        model = TableClassifier(random_state=0).fit(X, y)
+        model = TableClassifier(learner="linear", random_state=0).fit(X, y)
         assert [str(one)[:10] for one in model.classes_.tolist()] == ["2020-01-02", "2021-03-04"]
         assert (model.predict(X) == np.asarray(y)).mean() > 0.8
         with pytest.raises(ValueError, match="TableRegressor needs numbers, but y has datetime"):
-            TableRegressor().fit(X, y)
-    assert TableClassifier(random_state=0).fit(X, pa.array(truth.tolist())).classes_.tolist() == ["no", "yes"]
+            TableRegressor(learner="linear").fit(X, y)
+    assert TableClassifier(learner="linear", random_state=0).fit(X, pa.array(truth.tolist())).classes_.tolist() == [
+        "no",
+        "yes",
+    ]
     with pytest.raises(ValueError, match="must all be of one kind"):
-        TableClassifier().fit(X, [1, "a"] * 30)
+        TableClassifier(learner="linear").fit(X, [1, "a"] * 30)
     with pytest.raises(ValueError, match=r"continuous. y has 0.5 at row 1"):
-        TableClassifier().fit(X, [1.0, 0.5] * 30)
+        TableClassifier(learner="linear").fit(X, [1.0, 0.5] * 30)
 
 
 def test_frames_without_rows_yet_are_refused():
     X, y = table()
     lazy = pl.from_pandas(X).lazy()
-    for model in (TableClassifier(), TableEncoder(), Perceptron()):
+    for model in (TableClassifier(learner="linear"), TableEncoder(), Perceptron()):
         with pytest.raises(ValueError, match=r"X is a LazyFrame, which has no rows yet: collect\(\) it first"):
             model.fit(lazy, y)
     with pytest.raises(ValueError, match=r"X is a LazyFrame, which has no rows yet: collect\(\) it first"):
-        TableClassifier().fit(X, y).predict(lazy)
+        TableClassifier(learner="linear").fit(X, y).predict(lazy)
     with pytest.raises(ValueError, match=r"y is a LazyFrame, which has no rows yet: collect\(\) it first"):
-        TableClassifier().fit(X, lazy.select("size"))
+        TableClassifier(learner="linear").fit(X, lazy.select("size"))
 
 
 @pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series, pa.array])
@@ -157,7 +160,7 @@ def test_labels_of_frames_that_end_with_nul_are_refused(kind):
     X, truth = table()
     y = ["a" if one == "yes" else "a\0" for one in truth]
     with pytest.raises(ValueError, match="must not end with NUL"):
-        TableClassifier().fit(X, kind(y) if kind is not np.array else np.array(y, dtype=object))
+        TableClassifier(learner="linear").fit(X, kind(y) if kind is not np.array else np.array(y, dtype=object))
 
 
 def test_a_transformer_of_dates_beyond_datetime():
@@ -168,7 +171,9 @@ def test_a_transformer_of_dates_beyond_datetime():
 
 def test_truths_may_be_objects():
     X, y = table()
-    model = TableClassifier(random_state=0).fit(X, np.array([bool(one == "yes") for one in y], dtype=object))
+    model = TableClassifier(learner="linear", random_state=0).fit(
+        X, np.array([bool(one == "yes") for one in y], dtype=object)
+    )
     assert model.classes_.dtype == bool
 
 
@@ -214,28 +219,31 @@ def test_columns_of_other_types_are_refused_with_their_place(tmp_path, kind):
     path = tmp_path / "t.arrow"
     frame = arrow_file(path, STRANGE[kind]).drop_columns("label")
     with pytest.raises(FileError, match=r"t\.arrow, column 'c': "):
-        fit(TableClassifier(random_state=0, cv=2), path)
+        fit(TableClassifier(learner="linear", random_state=0, cv=2), path)
     with pytest.raises(ValueError, match="column 'c': "):
-        TableClassifier(random_state=0, cv=2).fit(frame, np.arange(N) % 2)
+        TableClassifier(learner="linear", random_state=0, cv=2).fit(frame, np.arange(N) % 2)
     arrow_file(path, pa.array([b"\xff"] * N, pa.binary(1)))  # as the label, too
     with pytest.raises(FileError, match=r"t\.arrow, column 'c': "):
-        fit(TableClassifier(), path, label="c")
+        fit(TableClassifier(learner="linear"), path, label="c")
 
 
 @pytest.mark.parametrize("kind", PLAIN)
 def test_columns_that_are_numbers_in_another_form(tmp_path, kind):
     arrow_file(tmp_path / "t.arrow", PLAIN[kind])
-    assert fit(TableClassifier(random_state=0, cv=2), tmp_path / "t.arrow").encoder_.columns_[0].kind == "numbers"
+    assert (
+        fit(TableClassifier(learner="linear", random_state=0, cv=2), tmp_path / "t.arrow").encoder_.columns_[0].kind
+        == "numbers"
+    )
 
 
 def test_labels_that_end_with_nul_are_refused(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"n,label\n" + b"1,x\0\n2,x\n3,y\n" * 9)  # of which NumPy would make two
     with pytest.raises(ValueError, match=r"'label': expected labels that do not end with NUL, found 'x.x00'"):
-        fit(TableClassifier(), tmp_path / "t.csv")
+        fit(TableClassifier(learner="linear"), tmp_path / "t.csv")
 
 
 def test_weights_whose_squares_overflow():
     X, _ = table()
     weights = np.where(np.arange(60) == 0, 1e300, 1.0)
-    model = TableRegressor(random_state=0, cv=2).fit(X, X["size"].to_numpy(), sample_weight=weights)
+    model = TableRegressor(learner="linear", random_state=0, cv=2).fit(X, X["size"].to_numpy(), sample_weight=weights)
     assert np.isfinite(model.summary_.training_score)

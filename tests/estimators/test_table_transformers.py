@@ -86,11 +86,11 @@ def test_folds_fit_their_own_transformers_and_files_give_the_same(tmp_path):
             return super().fit(X)
 
     columns = {"age": Bins(5, strategy="uniform")}
-    model = TableClassifier(columns=columns, random_state=0).fit(FRAME, LABELS)
+    model = TableClassifier(learner="linear", columns=columns, random_state=0).fit(FRAME, LABELS)
     assert rows == [96] * 5 + [120]
     assert model.summary_.score > 0.6
     FRAME.assign(label=LABELS).to_csv(tmp_path / "t.csv", index=False)
-    same = fit(TableClassifier(columns=columns, random_state=0), tmp_path / "t.csv")
+    same = fit(TableClassifier(learner="linear", columns=columns, random_state=0), tmp_path / "t.csv")
     np.testing.assert_allclose(same.predict_proba(FRAME), model.predict_proba(FRAME), rtol=1e-9)
     with pytest.raises(ValueError, match="columns"):
         rosenblatt.save(model, tmp_path / "m")
@@ -99,7 +99,9 @@ def test_folds_fit_their_own_transformers_and_files_give_the_same(tmp_path):
 def test_transformers_of_a_file_larger_than_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("rosenblatt.scale.large_tables.IN_MEMORY", 10**9)
     FRAME.assign(label=LABELS).to_csv(tmp_path / "t.csv", index=False)
-    model = fit(TableClassifier(columns={"age": KBinsDiscretizer(5)}, random_state=0), tmp_path / "t.csv")
+    model = fit(
+        TableClassifier(learner="linear", columns={"age": KBinsDiscretizer(5)}, random_state=0), tmp_path / "t.csv"
+    )
     assert sum(name.startswith("age: ") for name in model.encoder_.get_feature_names_out()) == 5
     assert any("'age' is encoded by what a sample of" in one for one in model.summary_.warnings)
 

@@ -44,7 +44,9 @@ def test_weight_0_is_a_row_that_is_not_there_and_weight_1_counts_once(estimator,
 def test_scores_are_by_weight(monkeypatch):
     halves, kept = table_results.halves, []
     monkeypatch.setattr(table_results, "halves", lambda *args: kept.append((args, list(halves(*args)))) or kept[-1][1])
-    model = TableClassifier(random_state=0, scoring="balanced_accuracy").fit(FRAME, LABELS, sample_weight=WEIGHTS + 0.5)
+    model = TableClassifier(learner="linear", random_state=0, scoring="balanced_accuracy").fit(
+        FRAME, LABELS, sample_weight=WEIGHTS + 0.5
+    )
     (((_, target, _, mass, *_), cuts),) = kept
     assert mass.tolist() == (WEIGHTS + 0.5).tolist()
     found, rows = model.summary_, np.concatenate([half.rows for cut in cuts for half in cut])
@@ -64,16 +66,18 @@ def test_scores_are_by_weight(monkeypatch):
 
 
 def test_r2_is_by_weight():
-    model = TableRegressor(random_state=0).fit(FRAME, NUMBERS, sample_weight=WEIGHTS + 0.5)
+    model = TableRegressor(learner="linear", random_state=0).fit(FRAME, NUMBERS, sample_weight=WEIGHTS + 0.5)
     wanted = r2_score(NUMBERS, model.predict(FRAME), sample_weight=WEIGHTS + 0.5)
     assert model.summary_.training_score == pytest.approx(wanted)
-    twice = TableRegressor(random_state=0).fit(FRAME, NUMBERS, sample_weight=2 * (WEIGHTS + 0.5))
+    twice = TableRegressor(learner="linear", random_state=0).fit(FRAME, NUMBERS, sample_weight=2 * (WEIGHTS + 0.5))
     assert twice.summary_.score == pytest.approx(model.summary_.score, rel=1e-6)
 
 
 def test_weights_move_the_probabilities():
-    plain = TableClassifier(random_state=0).fit(FRAME, LABELS)
-    heavy = TableClassifier(random_state=0).fit(FRAME, LABELS, sample_weight=np.where(LABELS == "yes", 5.0, 1.0))
+    plain = TableClassifier(learner="linear", random_state=0).fit(FRAME, LABELS)
+    heavy = TableClassifier(learner="linear", random_state=0).fit(
+        FRAME, LABELS, sample_weight=np.where(LABELS == "yes", 5.0, 1.0)
+    )
     assert heavy.predict_proba(FRAME)[:, 1].mean() > plain.predict_proba(FRAME)[:, 1].mean() + 0.1
 
 
@@ -81,7 +85,7 @@ def test_weights_move_the_probabilities():
 def test_decisions_predictions_and_probabilities_agree(classes):
     """Classes of very different sizes, whose shifts move the decision away from the learner's."""
     y = np.minimum(np.arange(N) % 12, classes - 1)
-    model = TableClassifier(random_state=0).fit(FRAME, y)
+    model = TableClassifier(learner="linear", random_state=0).fit(FRAME, y)
     chances, scores = model.predict_proba(FRAME), model.decision_function(FRAME)
     if classes == 2:
         np.testing.assert_allclose(scores, np.log(chances[:, 1] / chances[:, 0]), rtol=1e-9, atol=1e-9)
@@ -94,7 +98,7 @@ def test_decisions_predictions_and_probabilities_agree(classes):
 def test_weights_that_cannot_be():
     for weights, message in [(WEIGHTS[:-1], "weight"), (-WEIGHTS, "negative|weight"), (WEIGHTS * np.nan, "NaN|finite")]:
         with pytest.raises(ValueError, match=message):
-            TableClassifier().fit(FRAME, LABELS, sample_weight=weights)
+            TableClassifier(learner="linear").fit(FRAME, LABELS, sample_weight=weights)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])

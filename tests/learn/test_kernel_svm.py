@@ -45,7 +45,7 @@ def test_svm_reaches_the_optimum_of_its_quadratic_program(fit_intercept, C, weig
     sides = 2.0 * y - 1
     G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)) + fit_intercept
     _, best = quadratic_program(G, sides, C * weight)
-    model = KernelSVM(C, gamma=1.0, fit_intercept=fit_intercept, tol=1e-8, random_state=0)
+    model = KernelSVM(C, gamma=1.0, fit_intercept=fit_intercept, intercept_scaling=1.0, tol=1e-8, random_state=0)
     model.fit(form(X), y, sample_weight=weight)
     assert model.report_.outcome == "solved"
     assert model.report_.gap <= 1e-8
@@ -69,9 +69,9 @@ def test_svm_with_other_kernels(kind):
     X, y = make_moons(60, noise=0.2, random_state=1)
     G = {"linear": X @ X.T, "poly": (X @ X.T + 1) ** 3}[kind] + 1
     _, best = quadratic_program(G, 2.0 * y - 1, np.ones(60))
-    model = KernelSVM(kernel=kind, gamma=1.0, coef0=1.0, tol=1e-6).fit(X, y)
+    model = KernelSVM(kernel=kind, gamma=1.0, coef0=1.0, intercept_scaling=1.0, tol=1e-6).fit(X, y)
     assert model.report_.epochs[-1].loss == pytest.approx(best, rel=1e-5)
-    own = KernelSVM(kernel=lambda A, B: (A @ B.T + 1) ** 3, tol=1e-6).fit(X, y)
+    own = KernelSVM(kernel=lambda A, B: (A @ B.T + 1) ** 3, intercept_scaling=1.0, tol=1e-6).fit(X, y)
     if kind == "poly":
         assert np.allclose(own.decision_function(X), model.decision_function(X), atol=1e-3)
 
@@ -95,16 +95,19 @@ def test_svm_of_many_classes_is_one_a_plane(multiclass):
 @pytest.mark.parametrize("cache_size", [0, 0.01, 0.05, 200])
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_svm_in_small_memory(cache_size, multiclass, form, monkeypatch):
+@pytest.mark.parametrize("scale", [None, 1.0])
+def test_svm_in_small_memory(cache_size, multiclass, form, scale, monkeypatch):
     """Kernel rows that do not fit are computed again, rows are left out and come back: the optimum is the same."""
     monkeypatch.setattr(svm_dual, "GAP_STEPS", 5)
     monkeypatch.setattr(svm_dual, "SHRINK_STEPS", 10)
     X, y = load_iris(return_X_y=True)
     X, y = X[::2, :2], y[::2]
-    model = KernelSVM(10.0, gamma=1.0, multiclass=multiclass, tol=1e-3, cache_size=cache_size).fit(form(X), y)
+    model = KernelSVM(
+        10.0, gamma=1.0, multiclass=multiclass, tol=1e-3, cache_size=cache_size, intercept_scaling=scale
+    ).fit(form(X), y)
     assert model.report_.outcome == "solved"
     f = fitted(model).model.raw(encode_rows(X)[0], np.arange(75, dtype=np.uint64), 2)
-    G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)) + 1
+    G = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)) + (scale or 0.0)
     gaps = []
     for k, (a, b) in enumerate([(0, None), (1, None), (2, None)] if multiclass == "ovr" else [(1, 0), (2, 0), (2, 1)]):
         part = np.ones(75, bool) if b is None else (y == a) | (y == b)
@@ -112,7 +115,8 @@ def test_svm_in_small_memory(cache_size, multiclass, form, monkeypatch):
         beta = np.zeros(75)
         beta[model.support_] = model.dual_coef_[k]
         assert (beta[~part] == 0).all()
-        assert np.allclose(f[:, k], G @ beta)
+        assert np.allclose(f[:, k], G @ beta + (0.0 if scale else model.intercept_[k]))
+        assert scale or abs(beta.sum()) < 1e-12
         primal = 0.5 * beta @ G @ beta + 10.0 * np.maximum(0, 1 - sides * f[part, k]).sum()
         dual = np.abs(beta).sum() - 0.5 * beta @ G @ beta
         gaps.append((primal - dual) / primal)
@@ -141,12 +145,14 @@ def test_svm_leaves_out_rows_without_weight(cache_size):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_equal_rows_of_two_classes_end_at_their_box_at_once(kernel, cache_size):
     """The optimum of contradictory rows is α = C for both: a single step, as in SVC."""
-    model = KernelSVM(1e7, kernel=kernel, cache_size=cache_size).fit([[0.0], [0.0]], [0, 1])
-    assert (model.report_.outcome, model.report_.updates) == ("solved", 1)
-    assert model.dual_coef_.tolist() == [[-1e7, 1e7]]
-    many = np.repeat(np.random.default_rng(0).normal(size=(20, 3)), 2, axis=0)
-    model = KernelSVM(1e7, kernel=kernel, cache_size=cache_size).fit(many, np.arange(40) % 2)
-    assert (model.report_.outcome, model.report_.n_epochs) == ("solved", 1)
+    for scale in (None, 1.0):
+        model = KernelSVM(1e7, kernel=kernel, cache_size=cache_size, intercept_scaling=scale)
+        model.fit([[0.0], [0.0]], [0, 1])
+        assert (model.report_.outcome, model.report_.updates) == ("solved", 1)
+        assert model.dual_coef_.tolist() == [[-1e7, 1e7]]
+        many = np.repeat(np.random.default_rng(0).normal(size=(20, 3)), 2, axis=0)
+        model.fit(many, np.arange(40) % 2)
+        assert (model.report_.outcome, model.report_.n_epochs) == ("solved", 1)
 
 
 def test_svm_that_cannot_close_its_gap_says_so_with_the_gap():
@@ -193,20 +199,56 @@ def test_a_complex_kernel_is_refused(kind):
 def test_svm_that_ran_out_of_rounds_says_so():
     X, y = make_moons(90, noise=0.3, random_state=0)
     with pytest.warns(ConvergenceWarning, match="duality gap"):
-        short = KernelSVM(gamma=1.0, tol=1e-9, max_epochs=2).fit(X, y)
+        short = KernelSVM(gamma=1.0, intercept_scaling=1.0, tol=1e-9, max_epochs=2).fit(X, y)
     assert short.report_.outcome == "budget"
     assert short.report_.gap > 1e-9
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
-def test_svm_is_that_of_scikit_learn_without_a_bias_to_choose(kernel, C):
-    """Its dual has an equality constraint for b; at our optimum with K + 1 the two objectives bound each other."""
+def test_svm_is_that_of_scikit_learn(kernel, C, form):
     X, y = make_moons(80, noise=0.3, random_state=2)
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 80)
     settings = {"kernel": kernel, "gamma": 0.7, "coef0": 1.0, "degree": 2}
     sides, limit = 2.0 * y - 1, C * weight
-    mine = KernelSVM(C, tol=1e-6, cache_size=0.01, **settings).fit(X, y, sample_weight=weight)
+    for cache_size in (0.01, 200):
+        mine = KernelSVM(C, tol=1e-8, cache_size=cache_size, **settings).fit(form(X), y, sample_weight=weight)
+        theirs = SVC(C=C, tol=1e-8, **settings).fit(X, y, sample_weight=weight)
+        assert mine.report_.outcome == "solved"
+        assert np.allclose(mine.decision_function(X), theirs.decision_function(X), atol=2e-3)
+        beta = mine.dual_coef_[0]
+        assert abs(beta.sum()) < 1e-12 * np.abs(beta).sum()
+        f = mine.decision_function(X)
+        primal = 0.5 * beta @ (f[mine.support_] - mine.intercept_) + limit @ np.maximum(0, 1 - sides * f)
+        assert mine.report_.epochs[-1].loss == pytest.approx(primal, rel=1e-9)
+
+
+def test_the_machine_of_the_lectures():
+    """KTH's rows with C = 1: w = (17, 102)/74, b = 96/74, in one round."""
+    X = np.array([[1.5, -0.5], [1, 1], [-2, 1], [-1, -1.5], [2, -2], [-2, -2]])
+    model = KernelSVM(kernel="linear", tol=1e-9).fit(X, [1, 1, 1, -1, -1, -1])
+    assert np.allclose(74 * model.dual_coef_ @ X[model.support_], [[17, 102]])
+    assert np.allclose(74 * model.intercept_, 96)
+    assert model.report_.epochs[-1].loss == pytest.approx(1.023648649)
+
+
+def test_a_penalised_intercept_is_a_constant_feature():
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    wide = np.column_stack([X, np.full(60, 3.0)])
+    mine = KernelSVM(kernel="linear", intercept_scaling=3.0, tol=1e-8).fit(X, y)
+    theirs = KernelSVM(kernel="linear", fit_intercept=False, tol=1e-8).fit(wide, y)
+    assert np.allclose(mine.decision_function(X), theirs.decision_function(wide), atol=1e-3)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
+def test_the_two_problems_bound_each_other(kernel, C):
+    X, y = make_moons(80, noise=0.3, random_state=2)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, 80)
+    settings = {"kernel": kernel, "gamma": 0.7, "coef0": 1.0, "degree": 2}
+    sides, limit = 2.0 * y - 1, C * weight
+    mine = KernelSVM(C, intercept_scaling=1.0, tol=1e-6, cache_size=0.01, **settings).fit(X, y, sample_weight=weight)
     theirs = SVC(C=C, tol=1e-6, **settings).fit(X, y, sample_weight=weight)
 
     def hinge(f):
@@ -289,5 +331,6 @@ def test_a_step_of_a_pair_is_the_best_in_its_box(seed):
 
 def test_a_gap_that_closes_slowly_is_not_given_up():
     """Features of unequal scales and a large C: in the end the gap closes because the primal falls."""
-    model = KernelSVM(kernel="linear", C=1000.0, max_epochs=3000).fit(*load_wine(return_X_y=True))
+    model = KernelSVM(kernel="linear", C=1000.0, intercept_scaling=1.0, max_epochs=3000)
+    model.fit(*load_wine(return_X_y=True))
     assert model.report_.outcome == "solved"

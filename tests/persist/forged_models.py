@@ -157,8 +157,8 @@ CASES = {
     "MaxMargin": [partial(on, "MaxMargin", y=TWO), partial(on, "MaxMargin"), partial(on, "MaxMargin", SPARSE, TWO)],
     "LinearProbe": [partial(on, "LinearProbe", alphas=(0.01,)), partial(on, "LinearProbe", y=LABELS, alphas=(0.01,))],
     "tables": [
-        partial(on, "TableClassifier", TABLE, TABLE_LABELS),
-        partial(on, "TableRegressor", TABLE, np.arange(24) / 3),
+        partial(on, "TableClassifier", TABLE, TABLE_LABELS, learner="linear"),
+        partial(on, "TableRegressor", TABLE, np.arange(24) / 3, learner="linear"),
         partial(on, "TableEncoder", TABLE, TABLE_LABELS),
         partial(on, "TableRegressor", TABLE, np.arange(24) / 3, learner="auto"),
     ],

@@ -28,40 +28,59 @@ def sides_of(model, y):
     return [1 if label == model.classes_[-1] else -1 for label in y]
 
 
+def scaled(beta):
+    """The heavier side scaled down until Σβ = 0, the constraint of a free bias."""
+    plus, minus = sum(max(v, Fraction(0)) for v in beta), sum(max(-v, Fraction(0)) for v in beta)
+    least = min(plus, minus)
+    return [v * least / (plus if v > 0 else minus) if v else v for v in beta]
+
+
 def kernel_gap(model, X, y, kernel):
-    """(primal − dual)/primal of ½β'K̂β + C Σ max(0, 1 − yf), f = K̂β."""
+    """(primal − dual)/primal of ½β'K̂β + C Σ max(0, 1 − yf), f = K̂β, or Kβ + b for a free b."""
+    free = model.intercept_scaling is None
     rows, C = exact(X), Fraction(model.C)
     beta = [Fraction(float(v)) for v in model.dual_coef_[0]]
-    f = [
-        sum((b * (kernel(x, rows[j]) + 1) for b, j in zip(beta, model.support_, strict=True)), Fraction(0))
-        for x in rows
-    ]
-    half = sum((b * f[j] for b, j in zip(beta, model.support_, strict=True)), Fraction(0)) / 2
-    primal = half + C * sum(max(Fraction(0), 1 - s * v) for s, v in zip(sides_of(model, y), f, strict=True))
-    return (primal - sum(map(abs, beta)) + half) / primal
+    b, more = (Fraction(float(model.intercept_[0])), 0) if free else (Fraction(0), 1)
+
+    def scores(beta):
+        pairs = list(zip(beta, model.support_, strict=True))
+        f = [sum((c * (kernel(x, rows[j]) + more) for c, j in pairs), Fraction(0)) for x in rows]
+        return f, sum((c * f[j] for c, j in pairs), Fraction(0)) / 2
+
+    f, half = scores(beta)
+    primal = half + C * sum(max(Fraction(0), 1 - s * (v + b)) for s, v in zip(sides_of(model, y), f, strict=True))
+    beta = scaled(beta) if free else beta
+    return (primal - sum(map(abs, beta)) + scores(beta)[1]) / primal
 
 
 def linear_gap(model, X, y):
-    """The same for planes, with the bias as the weight of a constant feature."""
+    """The same for planes, with the bias as the weight of a constant feature, or free."""
+    free = model.intercept_scaling is None
     rows, C = exact(np.column_stack([X, np.ones(len(X))])), Fraction(model.C)
     beta = [Fraction(float(v)) for v in model.dual_coef_[0]]
+    beta = scaled(beta) if free else beta
     w = [Fraction(float(v)) for v in (*model.coef_[0], model.intercept_[0])]
     xi = [max(Fraction(0), 1 - s * product(w, x)) for s, x in zip(sides_of(model, y), rows, strict=True)]
     u = [sum((b * rows[i][j] for b, i in zip(beta, model.support_, strict=True)), Fraction(0)) for j in range(len(w))]
     square = model.loss == "squared_hinge"
-    primal = product(w, w) / 2 + C * sum(v * v if square else v for v in xi)
-    dual = sum(map(abs, beta)) - product(u, u) / 2 - (product(beta, beta) / (4 * C) if square else 0)
+    last = -1 if free else None  # b is the last of w
+    primal = product(w[:last], w[:last]) / 2 + C * sum(v * v if square else v for v in xi)
+    dual = sum(map(abs, beta)) - product(u[:last], u[:last]) / 2 - (product(beta, beta) / (4 * C) if square else 0)
     return (primal - dual) / primal
 
 
 def planes_gap(model, X, y, together):
     """The same for several planes, each against the rest or all together, with the hinge loss."""
+    free = model.intercept_scaling is None
     rows, C, K = exact(np.column_stack([X, np.ones(len(X))])), Fraction(model.C), len(model.classes_)
     W = [[Fraction(float(v)) for v in (*w, b)] for w, b in zip(model.coef_, model.intercept_, strict=True)]
     alpha = [[Fraction(0)] * K for _ in rows]
     for k in range(K):
         for v, i in zip(model.dual_coef_[k], model.support_, strict=True):
             alpha[i][k] = Fraction(float(v))
+    if free:  # each against the rest
+        columns = [scaled(list(column)) for column in zip(*alpha, strict=True)]
+        alpha = [list(row) for row in zip(*columns, strict=True)]
     scores = [[product(w, x) for w in W] for x in rows]
     if together:
         for i, a in enumerate(alpha):  # their sum is 0 up to rounding; α of the true class may be at its bound
@@ -80,8 +99,9 @@ def planes_gap(model, X, y, together):
     u = [
         [sum((alpha[i][k] * x[j] for i, x in enumerate(rows)), Fraction(0)) for j in range(len(W[0]))] for k in range(K)
     ]
-    primal = sum(product(w, w) for w in W) / 2 + C * sum(loss)
-    return (primal - linear + sum(product(v, v) for v in u) / 2) / primal
+    last = -1 if free else None
+    primal = sum(product(w[:last], w[:last]) for w in W) / 2 + C * sum(loss)
+    return (primal - linear + sum(product(v[:last], v[:last]) for v in u) / 2) / primal
 
 
 def margin_share(model, X, y):
@@ -127,16 +147,16 @@ def checked(model, gap):
 
 
 @settings(max_examples=80, deadline=None)
-@given(problem=problems(), C=Cs)
-def test_no_linear_kernel_is_solved_above_its_tolerance(problem, C):
-    model = KernelSVM(C, kernel="linear", max_epochs=100).fit(*problem)
+@given(problem=problems(), C=Cs, scale=st.sampled_from([None, 1.0]))
+def test_no_linear_kernel_is_solved_above_its_tolerance(problem, C, scale):
+    model = KernelSVM(C, kernel="linear", intercept_scaling=scale, max_epochs=100).fit(*problem)
     checked(model, kernel_gap(model, *problem, product))
 
 
 @settings(max_examples=30, deadline=None)
-@given(problem=problems(whole=True), C=Cs)
-def test_no_polynomial_kernel_is_solved_above_its_tolerance(problem, C):
-    model = KernelSVM(C, kernel="poly", gamma=1.0, coef0=1.0, max_epochs=100).fit(*problem)
+@given(problem=problems(whole=True), C=Cs, scale=st.sampled_from([None, 1.0]))
+def test_no_polynomial_kernel_is_solved_above_its_tolerance(problem, C, scale):
+    model = KernelSVM(C, kernel="poly", gamma=1.0, coef0=1.0, intercept_scaling=scale, max_epochs=100).fit(*problem)
     checked(model, kernel_gap(model, *problem, lambda a, b: (product(a, b) + 1) ** 3))
 
 
@@ -146,9 +166,10 @@ def test_no_polynomial_kernel_is_solved_above_its_tolerance(problem, C):
     C=Cs,
     loss=st.sampled_from(["hinge", "squared_hinge"]),
     tol=st.sampled_from([1e-2, 1e-3, 1e-4, 1e-8]),
+    scale=st.sampled_from([None, 1.0]),
 )
-def test_no_linear_machine_is_solved_above_its_tolerance(problem, C, loss, tol):
-    model = LinearSVM(C=C, loss=loss, tol=tol, max_epochs=200).fit(*problem)
+def test_no_linear_machine_is_solved_above_its_tolerance(problem, C, loss, tol, scale):
+    model = LinearSVM(C=C, loss=loss, tol=tol, intercept_scaling=scale, max_epochs=200).fit(*problem)
     gap = linear_gap(model, *problem)
     assert gap <= model.report_.gap
     assert (model.report_.outcome == "solved") == (model.report_.gap <= tol)
@@ -163,7 +184,7 @@ def test_the_gap_of_single_precision_includes_the_rounding_of_w(sparse):
         X = (rng.normal(size=(5, 3)) * 60).astype(np.float32)
         y = rng.integers(0, 2, 5)
         y[:2] = 0, 1
-        model = LinearSVM(max_epochs=60).fit(csr_array(X) if sparse else X, y)
+        model = LinearSVM(intercept_scaling=1.0, max_epochs=60).fit(csr_array(X) if sparse else X, y)
         gap = linear_gap(model, X, y)
         assert gap <= model.report_.gap
         assert (model.report_.outcome == "solved") == (model.report_.gap <= model.tol)
@@ -179,15 +200,18 @@ def test_no_planes_of_several_classes_are_solved_above_their_tolerance(problem, 
     y = np.append(y, 2)
     X = np.append(X, -X[:1], axis=0)
     multiclass = "crammer_singer" if together else "ovr"
-    model = LinearSVM(C=C, multiclass=multiclass, max_epochs=100).fit(csr_array(X) if sparse else X, y)
-    assert planes_gap(model, X, y, together) <= model.report_.gap
-    assert (model.report_.outcome == "solved") == (model.report_.gap <= model.tol)
+    for scale in (1.0, None):
+        model = LinearSVM(C=C, multiclass=multiclass, intercept_scaling=scale, max_epochs=100)
+        model.fit(csr_array(X) if sparse else X, y)
+        assert (model.report_.outcome == "solved") == (model.report_.gap <= model.tol)
+        if scale is not None or not together:
+            assert planes_gap(model, X, y, together) <= model.report_.gap
 
 
 def test_contradictory_rows_end_long_before_their_budget():
     """Each pass moves α by 1 of 10,000,000: nothing would change for 10,000 passes."""
     with pytest.warns(ConvergenceWarning, match="stalled with a relative duality gap"):
-        model = LinearSVM(C=1e7, random_state=0).fit([[0.0], [0.0]], [0, 1])
+        model = LinearSVM(C=1e7, intercept_scaling=1.0, random_state=0).fit([[0.0], [0.0]], [0, 1])
     assert (model.report_.outcome, model.n_iter_ < 1000) == ("stalled", True)
     assert model.report_.gap >= linear_gap(model, np.zeros((2, 1)), [0, 1]) > 0.99
 

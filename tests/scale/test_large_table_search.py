@@ -95,7 +95,7 @@ def test_a_class_that_the_sample_lacks_leaves_the_default(path, monkeypatch, tmp
 
 @pytest.mark.parametrize("step", ["learned_from", "_target", "give_back"])
 def test_ctrl_c_leaves_the_model_as_it_was(path, monkeypatch, step):
-    model = fit(TableClassifier(columns={"number": "drop"}, random_state=0), path, label="label")
+    model = fit(TableClassifier(learner="linear", columns={"number": "drop"}, random_state=0), path, label="label")
     before = dict(vars(model))
     whole = getattr(large_tables, step)
 

@@ -116,8 +116,8 @@ def test_other_formats(suffix, frame, tmp_path):
         frame.to_feather(path)
     else:
         written(frame, path)
-    large = fit(TableClassifier(random_state=0), path, label="label")
-    check_same(in_memory(TableClassifier(random_state=0), path, "label"), large, frame[:50])
+    large = fit(TableClassifier(learner="linear", random_state=0), path, label="label")
+    check_same(in_memory(TableClassifier(learner="linear", random_state=0), path, "label"), large, frame[:50])
 
 
 def test_the_task_the_label_and_several_files(frame, tmp_path):
@@ -132,7 +132,7 @@ def test_the_task_the_label_and_several_files(frame, tmp_path):
     assert classes.classes_.tolist() == ["False", "True"]
     (tmp_path / "part-1.csv").write_text("a,number\n1,2\n")
     with pytest.raises(FileError, match="expected the columns"):
-        fit(TableRegressor(), str(tmp_path / "part-*.csv"), label="number")
+        fit(TableRegressor(learner="linear"), str(tmp_path / "part-*.csv"), label="number")
 
 
 def test_text_is_learned_from_a_sample(tmp_path):
@@ -145,21 +145,21 @@ def test_text_is_learned_from_a_sample(tmp_path):
     frame = pd.DataFrame({"note": notes, "label": labels})
     frame.loc[5, "note"] = None
     frame["note"] = frame["note"] + [f" w{k}" for k in range(2000)]
-    model = fit(TableClassifier(random_state=0), written(frame, tmp_path / "t.csv"))
+    model = fit(TableClassifier(learner="linear", random_state=0), written(frame, tmp_path / "t.csv"))
     assert dict(model.summary_.kinds) == {"text": 1}
     assert model.summary_.score > 0.99
     assert any("a sample of " in one for one in model.summary_.warnings)
     lines = tmp_path / "t.txt"
     lines.write_text("".join(f"{one}\t{note}\n" for one, note in zip(labels, notes, strict=True)))
-    assert fit(TableClassifier(random_state=0), lines, format="text").summary_.score > 0.99
+    assert fit(TableClassifier(learner="linear", random_state=0), lines, format="text").summary_.score > 0.99
 
 
 def test_tiny_classes_are_learned_and_not_held_out(frame, tmp_path):
     frame = frame[["age", "pay", "label"]].copy()
     frame.loc[::500, "label"] = "perhaps"
     path = written(frame, tmp_path / "t.csv")
-    large = fit(TableClassifier(random_state=0), path, label="label")
-    check_same(in_memory(TableClassifier(random_state=0), path, "label"), large, frame[:50])
+    large = fit(TableClassifier(learner="linear", random_state=0), path, label="label")
+    check_same(in_memory(TableClassifier(learner="linear", random_state=0), path, "label"), large, frame[:50])
     assert large.classes_.tolist() == ["no", "perhaps", "yes"]
     assert any("not held out: perhaps (5)" in one for one in large.summary_.warnings)
 
@@ -168,13 +168,18 @@ def test_tiny_classes_are_learned_and_not_held_out(frame, tmp_path):
 def test_as_rows_come_fewer_of_them_are_held_out(most, frame, tmp_path, monkeypatch):
     monkeypatch.setattr(table_fit, "HELD_OUT", most)
     path = written(frame[["age", "pay", "city", "shop", "day", "label"]], tmp_path / "t.csv")
-    large = fit(TableClassifier(random_state=0), path, label="label")
+    large = fit(TableClassifier(learner="linear", random_state=0), path, label="label")
     assert most / 3 < large.summary_.held_out <= most
-    check_same(in_memory(TableClassifier(random_state=0), path, "label"), large, frame[:50])
+    check_same(in_memory(TableClassifier(learner="linear", random_state=0), path, "label"), large, frame[:50])
     monkeypatch.setattr(table_survey, "SAMPLE", 1 << 17)
-    assert fit(TableClassifier(random_state=0), path, label="label").summary_.held_out <= large.summary_.held_out
+    assert (
+        fit(TableClassifier(learner="linear", random_state=0), path, label="label").summary_.held_out
+        <= large.summary_.held_out
+    )
     monkeypatch.setattr(table_survey, "SAMPLE", 1 << 40)
-    assert fit(TableClassifier(random_state=0), path, label="label").summary_.score is None  # no room for any
+    assert (
+        fit(TableClassifier(learner="linear", random_state=0), path, label="label").summary_.score is None
+    )  # no room for any
 
 
 def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
@@ -186,26 +191,29 @@ def test_too_many_labels_and_text_that_begins_late(tmp_path, monkeypatch):
     monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 1)
     monkeypatch.setattr("rosenblatt.tables.settings.LEAST_PASSES", 1)
     path = written(frame[::8], tmp_path / "t.csv")
-    model = fit(TableClassifier(random_state=0), path)
+    model = fit(TableClassifier(learner="linear", random_state=0), path)
     assert dict(model.summary_.kinds) == {"text": 1, "numbers": 1}  # it was noticed in time
     monkeypatch.setattr(table_survey, "TEXT_WORDS", np.inf)
-    assert "text that first appears late" in fit(TableClassifier(random_state=0), path).encoder_.left_out_["note"]
+    assert (
+        "text that first appears late"
+        in fit(TableClassifier(learner="linear", random_state=0), path).encoder_.left_out_["note"]
+    )
     for room in (large_tables, table_survey):
         monkeypatch.setattr(room, "MAX_LABELS", 3)
     with pytest.raises(ValueError, match="more than 3 different labels"):
-        fit(TableClassifier(), path)
+        fit(TableClassifier(learner="linear"), path)
 
 
 def test_many_tiny_classes_leave_nothing_to_hold_out(tmp_path):
     frame = pd.DataFrame({"x": np.arange(300) % 60 + 0.5, "label": [f"c{k % 60}" for k in range(300)]})
-    large = fit(TableClassifier(random_state=0), written(frame, tmp_path / "t.csv"))
+    large = fit(TableClassifier(learner="linear", random_state=0), written(frame, tmp_path / "t.csv"))
     assert large.summary_.score is None
-    check_same(in_memory(TableClassifier(random_state=0), tmp_path / "t.csv", "label"), large, frame)
+    check_same(in_memory(TableClassifier(learner="linear", random_state=0), tmp_path / "t.csv", "label"), large, frame)
 
 
 def test_no_usable_column_and_what_cannot_be_learned(tmp_path, frame):
     alone = pd.DataFrame({"one": 1, "label": ["a", "a", "b", "a"] * 100})
-    model = fit(TableClassifier(random_state=0), written(alone, tmp_path / "t.csv"))
+    model = fit(TableClassifier(learner="linear", random_state=0), written(alone, tmp_path / "t.csv"))
     assert set(model.predict(alone)) == {"a"}
     for content, message in [
         ("x,label\n" + "1,a\n" * 300, "y has one class"),
@@ -215,9 +223,9 @@ def test_no_usable_column_and_what_cannot_be_learned(tmp_path, frame):
     ]:
         (tmp_path / "t.csv").write_text(content)
         with pytest.raises(ValueError, match=message):
-            fit(TableClassifier(), tmp_path / "t.csv", label="label")
+            fit(TableClassifier(learner="linear"), tmp_path / "t.csv", label="label")
     with pytest.raises(ValueError, match="TableRegressor needs numbers, but y has 'yes'"):
-        fit(TableRegressor(), written(frame[["age", "label"]], tmp_path / "t.csv"), label="label")
+        fit(TableRegressor(learner="linear"), written(frame[["age", "label"]], tmp_path / "t.csv"), label="label")
     with pytest.raises(ValueError, match="cannot learn from files"):
         fit(TableClassifier(learner=LinearSVM()), written(frame[["age", "label"]], tmp_path / "t.csv"), label="label")
 
@@ -225,13 +233,13 @@ def test_no_usable_column_and_what_cannot_be_learned(tmp_path, frame):
 def test_options_of_other_learners_are_refused(frame, tmp_path):
     path = written(frame[["age", "label"]], tmp_path / "t.csv")
     with pytest.raises(ValueError, match="determines the classes itself: leave out classes"):
-        fit(TableClassifier(), path, label="label", classes=["yes", "no"])
+        fit(TableClassifier(learner="linear"), path, label="label", classes=["yes", "no"])
     with pytest.raises(ValueError, match="deadline is for shards"):
-        fit(TableClassifier(), path, label="label", deadline=3.0)
+        fit(TableClassifier(learner="linear"), path, label="label", deadline=3.0)
     with pytest.raises(ValueError, match="at least 160MB"):
-        fit(TableClassifier(), path, label="label", memory="100MB")
+        fit(TableClassifier(learner="linear"), path, label="label", memory="100MB")
     with pytest.raises(FileError, match="also the input"):
-        fit(TableClassifier(), path, label="label", checkpoint=path)
+        fit(TableClassifier(learner="linear"), path, label="label", checkpoint=path)
 
 
 def test_held_out_rows_are_the_same_in_any_parts():
@@ -262,7 +270,8 @@ def counted(where, model):
     if len(model.report_.epochs) == int(kill):
         os.kill(os.getpid(), 9)
 checkpoints._save = counted
-model = rosenblatt.fit(rosenblatt.TableClassifier(random_state=0), path, label="label", checkpoint=point, resume=True)
+linear = rosenblatt.TableClassifier(learner="linear", random_state=0)
+model = rosenblatt.fit(linear, path, label="label", checkpoint=point, resume=True)
 rosenblatt.save(model, point + ".model")
 """
 
@@ -271,7 +280,7 @@ def test_killed_and_resumed(frame, tmp_path, monkeypatch):
     monkeypatch.setenv("ROSENBLATT_CACHE", str(tmp_path / "caches"))
     path = written(frame[["age", "city", "label"]], tmp_path / "t.csv")
     monkeypatch.setattr(large_tables, "PART", 128)
-    whole = fit(TableClassifier(random_state=0), path, label="label")
+    whole = fit(TableClassifier(learner="linear", random_state=0), path, label="label")
     for kill, code in ((2, -signal.SIGKILL), (0, 0)):
         command = [sys.executable, "-c", SCRIPT, str(path), str(tmp_path / "point"), str(kill)]
         assert subprocess.run(command, check=False, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}).returncode == code
@@ -289,9 +298,10 @@ warnings.simplefilter("ignore")
 def used(name):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(name))
 small, large = sys.argv[1:]
-rosenblatt.fit(rosenblatt.TableClassifier(random_state=0), small, label="label", memory="160MB")  # compiles
+linear = rosenblatt.TableClassifier(learner="linear", random_state=0)
+rosenblatt.fit(linear, small, label="label", memory="160MB")  # compiles
 before = used("VmRSS")
-model = rosenblatt.fit(rosenblatt.TableClassifier(random_state=0), large, label="label", memory="160MB")
+model = rosenblatt.fit(linear, large, label="label", memory="160MB")
 print(used("VmHWM") - before, model.summary_.rows, model.summary_.held_out)
 """
 
@@ -343,4 +353,4 @@ def test_lines_of_text_longer_than_memory_allows_are_refused(tmp_path, monkeypat
     monkeypatch.setattr(large_tables, "PART", 1 << 14)
     (tmp_path / "t.txt.gz").write_bytes(gzip.compress(b"a\tb c\nb\tc d\n" * 20 + b"a\t" + b"1" * 300_000))
     with pytest.raises(FileError, match=r"line 41: a line of more than [0-9,]+ bytes is longer than memory allows"):
-        fit(TableClassifier(), tmp_path / "t.txt.gz", format="text", memory="160MB")
+        fit(TableClassifier(learner="linear"), tmp_path / "t.txt.gz", format="text", memory="160MB")

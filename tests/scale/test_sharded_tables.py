@@ -101,8 +101,8 @@ def test_a_table_in_shards_is_searched_encoded_and_learned_from(files, frame, tm
 
 def test_statistics_of_shards_are_those_of_the_whole(files, frame):
     """What is learned of columns does not depend on how rows are divided, but for the few that are held out."""
-    sharded = fit(TableClassifier(random_state=0), files, shards=3)
-    one, other = sharded.encoder_, fit(TableClassifier(random_state=0), files).encoder_
+    sharded = fit(TableClassifier(learner="linear", random_state=0), files, shards=3)
+    one, other = sharded.encoder_, fit(TableClassifier(learner="linear", random_state=0), files).encoder_
     assert one.missing_counts_ == other.missing_counts_
     age, whole = one.columns_[0].encoding, other.columns_[0].encoding
     assert age.mean == pytest.approx(whole.mean, rel=0.02)
@@ -110,11 +110,11 @@ def test_statistics_of_shards_are_those_of_the_whole(files, frame):
 
 
 def test_any_number_of_threads_and_of_files_that_are_divided(files, tmp_path, monkeypatch):
-    one = fit(TableClassifier(random_state=0), files[0], shards=4)
+    one = fit(TableClassifier(learner="linear", random_state=0), files[0], shards=4)
     assert len(one.learner_.report_.sharding.rows) == 4
-    same(one, fit(TableClassifier(random_state=0), files[0], shards=4, n_jobs=3))
+    same(one, fit(TableClassifier(learner="linear", random_state=0), files[0], shards=4, n_jobs=3))
     monkeypatch.setattr(row_cache, "HELD_SHARE", 1 << 60)  # encoded rows go to a file, which is removed
-    same(one, fit(TableClassifier(random_state=0), files[0], shards=4, n_jobs=3))
+    same(one, fit(TableClassifier(learner="linear", random_state=0), files[0], shards=4, n_jobs=3))
     assert list(cache_folder().glob("table-*")) == []
 
 
@@ -129,7 +129,7 @@ def test_a_dask_frame(frame, inside):
     """A partition is a shard; one of them is empty, and text stays where it is."""
     parts = dask.dataframe.from_pandas(frame, npartitions=3)
     parts = dask.dataframe.concat([parts, parts.partitions[0].query("age > 1000")])
-    model = fit(TableClassifier(random_state=0), parts, client=inside)
+    model = fit(TableClassifier(learner="linear", random_state=0), parts, client=inside)
     assert model.summary_.rows == frame["label"].notna().sum()
     assert len(model.learner_.report_.sharding.rows) == 3
     known = frame.dropna(subset=["label"])
@@ -138,7 +138,7 @@ def test_a_dask_frame(frame, inside):
 
 def test_numbers(files, frame):
     known = frame.dropna(subset=["age"])
-    model = fit(TableRegressor(random_state=0), files, shards=3, label="age")
+    model = fit(TableRegressor(learner="linear", random_state=0), files, shards=3, label="age")
     assert model.summary_.rows == len(known)
     assert model.summary_.score > 0.4
     assert np.corrcoef(model.predict(known), known["age"])[0, 1] > 0.7
@@ -148,7 +148,7 @@ def test_rare_classes_are_learned_from(files, frame, tmp_path):
     frame = frame.dropna(subset=["label"]).copy()
     frame.iloc[:12, frame.columns.get_loc("label")] = "rare"
     frame.to_csv(tmp_path / "t.csv", index=False)
-    model = fit(TableClassifier(random_state=0), tmp_path / "t.csv", shards=3)
+    model = fit(TableClassifier(learner="linear", random_state=0), tmp_path / "t.csv", shards=3)
     learned = sum(model.learner_.report_.sharding.rows)
     assert learned == len(frame) - model.summary_.held_out
     assert dict(model.summary_.classes)["rare"] == 12
@@ -157,7 +157,7 @@ def test_rare_classes_are_learned_from(files, frame, tmp_path):
 
 def test_a_table_without_usable_columns(tmp_path, inside):
     pd.DataFrame({"one": 1, "label": ["a", "b", "b"] * 20}).to_csv(tmp_path / "t.csv", index=False)
-    model = fit(TableClassifier(random_state=0), tmp_path / "t.csv", client=inside)
+    model = fit(TableClassifier(learner="linear", random_state=0), tmp_path / "t.csv", client=inside)
     assert model.learner_ is None
     assert model.summary_.baseline == pytest.approx(2 / 3)
 
@@ -177,7 +177,7 @@ def test_some_rows_are_always_learned_from(tmp_path):
     """With this seed the number of each of two rows of two files says that it is held out."""
     for k in range(2):
         pd.DataFrame({"x": [k, k + 2], "label": [0.5 + k, 2.5 + k]}).to_csv(tmp_path / f"{k}.csv", index=False)
-    model = fit(TableRegressor(random_state=2248), [tmp_path / "0.csv", tmp_path / "1.csv"], shards=2)
+    model = fit(TableRegressor(learner="linear", random_state=2248), [tmp_path / "0.csv", tmp_path / "1.csv"], shards=2)
     assert model.summary_.held_out < model.summary_.rows == 4
 
 
@@ -206,10 +206,10 @@ def test_parts_of_a_table_whose_columns_have_different_types(frame, column, chan
     paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
     for part, path in zip(parts, paths, strict=True):
         part.to_parquet(path, index=False)
-    model = fit(TableClassifier(random_state=0), paths, shards=2)
+    model = fit(TableClassifier(learner="linear", random_state=0), paths, shards=2)
     assert model.summary_.rows == sum(int(part["label"].notna().sum()) for part in parts)
     assert set(model.classes_) == {str(one) for part in parts for one in part["label"].dropna()}
-    whole = fit(TableClassifier(random_state=0), paths)  # in memory
+    whole = fit(TableClassifier(learner="linear", random_state=0), paths)  # in memory
     assert {one.name: one.kind for one in model.encoder_.columns_} == {
         one.name: one.kind for one in whole.encoder_.columns_
     }
@@ -223,23 +223,23 @@ def test_labels_that_are_whole_numbers_in_one_part_and_fractions_in_another(firs
     paths = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
     for part, path in zip(parts if first else parts[::-1], paths, strict=True):
         part.to_parquet(path, index=False)
-    assert fit(TableRegressor(random_state=0), paths, shards=2).summary_.score > 0.9
+    assert fit(TableRegressor(learner="linear", random_state=0), paths, shards=2).summary_.score > 0.9
 
 
 def test_a_part_without_the_label(files, frame, tmp_path):
     frame.drop(columns="label").to_csv(tmp_path / "other.csv", index=False)
     with pytest.raises(FileError, match=r"other\.csv: expected a column named 'label', found"):
-        fit(TableClassifier(), [*files, tmp_path / "other.csv"], shards=4)
+        fit(TableClassifier(learner="linear"), [*files, tmp_path / "other.csv"], shards=4)
 
 
 def test_a_run_is_resumed(files, tmp_path, monkeypatch):
     point = tmp_path / "point"
-    whole = fit(TableClassifier(random_state=0), files, shards=3)
+    whole = fit(TableClassifier(learner="linear", random_state=0), files, shards=3)
     monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 2)
-    fit(TableClassifier(random_state=0), files, shards=3, checkpoint=point)
+    fit(TableClassifier(learner="linear", random_state=0), files, shards=3, checkpoint=point)
     assert len(load(point).report_.epochs) == 2
     monkeypatch.setattr("rosenblatt.tables.settings.PASSES", 3)
-    same(whole, fit(TableClassifier(random_state=0), files, shards=3, checkpoint=point, resume=True))
+    same(whole, fit(TableClassifier(learner="linear", random_state=0), files, shards=3, checkpoint=point, resume=True))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_a_run_is_resumed(files, tmp_path, monkeypatch):
 )
 def test_what_cannot_be_is_refused(files, change, message):
     with pytest.raises((ValueError, FileError), match=message):
-        fit(TableClassifier(random_state=0), files, **change)
+        fit(TableClassifier(learner="linear", random_state=0), files, **change)
 
 
 def test_learners_and_sources_that_cannot_be_divided(files, frame, tmp_path, inside):
@@ -263,13 +263,13 @@ def test_learners_and_sources_that_cannot_be_divided(files, frame, tmp_path, ins
         fit(model, files, shards=2)
     assert not hasattr(model, "encoder_")
     with pytest.raises(ValueError, match="use the model's fit"):
-        fit(TableClassifier(), (np.ones((4, 2)), np.ones(4)), shards=2)
+        fit(TableClassifier(learner="linear"), (np.ones((4, 2)), np.ones(4)), shards=2)
     frame.drop(columns="city").to_csv(tmp_path / "other.csv", index=False)
     with pytest.raises(FileError, match="expected the columns"):
-        fit(TableClassifier(), [*files, tmp_path / "other.csv"], client=inside)
+        fit(TableClassifier(learner="linear"), [*files, tmp_path / "other.csv"], client=inside)
     (tmp_path / "none.csv").write_text("age,label\n1,\n")
     with pytest.raises(FileError, match="expected labels, found none"):
-        fit(TableClassifier(), tmp_path / "none.csv", client=inside)
+        fit(TableClassifier(learner="linear"), tmp_path / "none.csv", client=inside)
 
 
 def test_a_learner_of_ones_own(files):
@@ -282,11 +282,11 @@ def test_a_learner_of_ones_own(files):
 def test_a_lost_worker(files, two):
     """A worker that is killed while shards are surveyed or learned from: the model is the same."""
     ready(two)
-    whole = fit(TableClassifier(random_state=0), files, shards=6)
+    whole = fit(TableClassifier(learner="linear", random_state=0), files, shards=6)
     victim = next(iter(two.run(os.getpid).values()))
     killer = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
     killer.start()
-    same(whole, fit(TableClassifier(random_state=0), files, shards=6, client=two))
+    same(whole, fit(TableClassifier(learner="linear", random_state=0), files, shards=6, client=two))
     killer.join()
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from rosenblatt import FileError, Perceptron, TableClassifier, TableRegressor, fit
 from rosenblatt.cli.scoring import evaluate_file
-from rosenblatt.formats.arrow_layouts import plain_layout
+from rosenblatt.formats.arrow import plain_layout
 from rosenblatt.scale import large_tables, table_files
 
 ROWS = 60  # enough of each class to be held out
@@ -37,7 +37,9 @@ def fitted(path, how, task=None, **parameters):
             patch.setattr(large_tables, "IN_MEMORY", 1e9)
             patch.setattr(large_tables, "PART", 1 << 19)  # several parts
         shards = {"shards": 2} if how == "shards" else {}
-        return table_files.fit_table({"random_state": 0, "cv": 2, **parameters}, path, task, **shards)
+        return table_files.fit_table(
+            {"learner": "linear", "random_state": 0, "cv": 2, **parameters}, path, task, **shards
+        )
 
 
 def written(columns, path):
@@ -111,7 +113,7 @@ def test_labels_that_are_fractions_are_evaluated_as_they_were_learned(how, tmp_p
 def test_labels_in_lists_and_frames_are_never_rounded(labels):
     y = [labels[k % len(labels)] for k in range(ROWS)]
     for given in (y, pd.Series(y, dtype=object)):
-        for model in (TableClassifier(cv=2), Perceptron(max_epochs=2)):
+        for model in (TableClassifier(learner="linear", cv=2), Perceptron(max_epochs=2)):
             assert model.fit(pd.DataFrame({"size": SIZE, "k": np.arange(ROWS) / 7}), given).classes_.tolist() == sorted(
                 labels
             )
@@ -175,7 +177,10 @@ def test_every_layout_is_learned_from_on_every_path(layout, suffix, tmp_path):
         assert one.encoder_.get_feature_names_out().tolist() == other.encoder_.get_feature_names_out().tolist()
         np.testing.assert_array_equal(one.predict_proba(pa.table(frames[0])), other.predict_proba(pa.table(frames[1])))
     weights = CODES + np.arange(ROWS) % 3
-    models = [TableClassifier(random_state=0).fit(pa.table(one), CODES, sample_weight=weights) for one in frames]
+    models = [
+        TableClassifier(learner="linear", random_state=0).fit(pa.table(one), CODES, sample_weight=weights)
+        for one in frames
+    ]
     np.testing.assert_array_equal(*(model.predict_proba(pa.table(frames[0])) for model in models))
 
 
@@ -245,5 +250,5 @@ def test_names_of_dates_are_those_of_datetime():
     days = [datetime(2020, 1, 2), datetime(2020, 1, 2, 3, 4, 5), datetime(1901, 1, 1, 0, 0, 0, 7)]
     y = [str(one) for one in days]
     frame = pd.DataFrame({"day": days * 10, "size": SIZE[:30]})
-    model = TableClassifier(columns={"day": "names"}, random_state=0).fit(frame, CODES[:30])
+    model = TableClassifier(learner="linear", columns={"day": "names"}, random_state=0).fit(frame, CODES[:30])
     assert model.encoder_.get_feature_names_out().tolist()[:3] == [f"day={one}" for one in sorted(y)]

@@ -600,3 +600,44 @@ def test_the_mark_one_learns_the_same_points(page):
     page.network.xor.clicks += 1
     assert page.network.mark_words.object.startswith("<b>0 of 4</b>")
     assert set(np.unique(page.network.mark_canvas.image.data["image"][0])) == {0, 1}
+
+
+def test_margins_of_four_learners(page):
+    """KTH's rows: the widest plane has 0.6987 and rows 1, 4, 5; the machine of the slide has w = (17, 102)/74."""
+    page.session.load(LECTURES[next(name for name in LECTURES if name.startswith("KTH"))])
+    page.tabs.active = app.PAGES.index("Margins")
+    margins, words = page.margins, {name: pane.object for name, pane in page.margins.words.items()}
+    assert "0.6987" in words["Widest plane"]
+    assert "rows 1, 4, 5" in words["Widest plane"]
+    assert "0.7156" in words["SVM"]  # 74/√(17² + 102²)
+    assert "after" in words["Perceptron"]
+    for name in ("SVM", "Widest plane"):
+        assert len(margins.canvases[name].lines.data["xs"]) == 3
+        assert len(margins.canvases[name].marks.data["x"]) >= 3
+    wide = words["PAUM"]
+    margins.tau.value = 0.0
+    assert margins.words["PAUM"].object != wide
+    margins.cost.value = "0.01"
+    assert "Support: rows 1, 2, 3, 4, 5, 6" in margins.words["SVM"].object
+    kept = page.snapshot()
+    page.undo.clicks += 1
+    assert margins.cost.value == "1"
+    page.redo.clicks += 1
+    assert margins.cost.value == "0.01"
+    margins.tau.value = 7.5
+    page.restore(kept)
+    assert margins.tau.value == 0.0
+    page.session.load(LECTURES[next(name for name in LECTURES if "XOR" in name)])
+    assert "No plane separates" in margins.words["Widest plane"].object
+    assert "no margin" in margins.words["Perceptron"].object
+    page.session.clear()
+    assert not any(pane.object for pane in margins.words.values())
+
+
+def test_a_projector_has_large_figures(page):
+    small = page.perceptron.canvas.figure.height
+    page.projector.value = True
+    assert page.perceptron.canvas.figure.height > small
+    assert page.classes.canvas.figure.xaxis[0].axis_label_text_font_size == "18pt"
+    page.projector.value = False
+    assert page.perceptron.canvas.figure.height == small

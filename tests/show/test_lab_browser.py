@@ -284,6 +284,10 @@ def test_rules_and_losses(visit):
     seen.tab("Losses", "mean loss")
     seen.says("after 2 updates")
     seen.picture("losses")
+    seen.tab("Margins", "the largest there is")
+    seen.picture("margins")
+    seen.press("Projector")
+    seen.page.wait_for_function("document.documentElement.style.getPropertyValue('--lab-size') == '22px'")
 
 
 def upload(seen, name, data, button=0):
@@ -367,6 +371,7 @@ def test_a_tablet(visit):
         "Many classes": "data loss",
         "Losses": "mean loss",
         "Network": "Not trained yet",
+        "Margins": "the largest there is",
         "Share": "Python code that reproduces it",
     }.items():
         seen.tab(name, text)

@@ -296,6 +296,13 @@ def test_the_server_accepts_this_machine_only(monkeypatch, tmp_path, capsys):
     lab.serve(own, port=4322, open_browser=False)
     assert "http://127.0.0.1:4322/?token=" in capsys.readouterr().out
     assert len(opened) == 1
+    saved = tmp_path / "state.json"
+    saved.write_text(Snapshot((0.0, 1.0), (0.0, 1.0), (0, 1), page=4).to_json())
+    lab.serve(saved, port=4323, open_browser=False)
+    assert asked["build"]()[1].active == 4  # the page Network
+    saved.write_text("{}")
+    with pytest.raises(ValueError, match="not a lab state"):
+        lab.serve(saved)
     with pytest.raises(FileNotFoundError, match=r"no file 'nothing\.csv'"):
         lab.serve("nothing.csv")
     own.write_text("a,b\n1,x\ntwo,y\n")

@@ -106,7 +106,7 @@ def test_a_long_fraction_is_rounded_where_it_is_printed():
         (LinearClassifier(loss="hinge", learning_rate=0.1, penalty="l1"), "penalty"),
         (LinearClassifier(loss="exponential", learning_rate=0.1), "exponential"),
         (LinearClassifier(loss="hinge", learning_rate=0.1, solver="gradient"), "row-by-row"),
-        (KernelPerceptron("rbf"), "kernels"),
+        (KernelPerceptron("rbf"), 'kernel "linear" or "poly"'),
         (KernelPerceptron("poly"), "gamma"),
         (KernelPerceptron("linear", max_support=2), "max_support"),
         (Pegasos(class_weight="balanced"), "equal weights"),

@@ -292,7 +292,10 @@ def compile_command(
 @app.command(epilog="Example:  rosenblatt lab customers.csv")
 def lab(
     source: Annotated[
-        Path | None, typer.Argument(help="A CSV file to open: column names, numbers, labels in the last column.")
+        Path | None,
+        typer.Argument(
+            help="A CSV file to open: column names, numbers, labels in the last column. Or a saved state, .json."
+        ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on; 0 picks a free one.")] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,

@@ -43,8 +43,8 @@ def train_command(
     learner: Annotated[
         Learner | None,
         typer.Option(
-            help="Train this one learner; auto: search learners and their settings for a table. Default: tables and "
-            "text get a model with encoded columns, out-of-fold scores and probabilities; svmlight files, and runs "
+            help="Train this one learner; auto: search learners and their settings for a table. Default: for tables "
+            "and text auto, with encoded columns, out-of-fold scores and probabilities; svmlight files, and runs "
             "with options of a single learner, get averaged.",
         ),
     ] = None,
@@ -57,7 +57,7 @@ def train_command(
         typer.Option(
             min=0.001,
             help="Tables: search learners and their settings for this long; another run may choose others. Default: "
-            "one learner, without a search; with --learner auto a search that every run repeats.",
+            "a search that every run repeats.",
         ),
     ] = None,
     template: Annotated[

@@ -9,8 +9,6 @@ Lines are `label<TAB>text`, in UTF-8.
 
 from __future__ import annotations
 
-import functools
-import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +18,7 @@ from numba import types
 
 from rosenblatt.compiled.machine_code import exactly, intrinsic_of
 from rosenblatt.formats.errors import FileError
+from rosenblatt.formats.tokens import characters_of, split_words
 
 Array = np.ndarray[Any, Any]
 LOW_HALF = np.uint64(0xFFFFFFFF)
@@ -71,51 +70,7 @@ def murmur(data: Array, begin: int, end: int) -> Any:
 
 
 @exactly
-def _split_words(data: Array, at: int, kinds: Array, wide: Array, words: Array, ends: Array) -> Any:
-    """Copy the words of a line to `words`, separated by one space; returns their number and where the line ends.
-
-    kinds[c] is byte c in lower case, 0 if it separates words, or 1 if it starts a multi-byte character; `wide` says
-    which of those characters belong to words.
-    """
-    count, used, begin = 0, 0, 0
-    length = 0  # in characters
-    while True:
-        c = data[at]
-        kind = kinds[c]
-        if kind > 1:
-            words[used] = kind
-            used += 1
-            length += 1
-            at += 1
-            continue
-        if kind == 1:
-            size = 2 if c < 0xE0 else 3 if c < 0xF0 else 4
-            point = np.int64(c) & (0xFF >> (size + 1))
-            for j in range(1, size):
-                point = (point << 6) | (np.int64(data[at + j]) & 0x3F)
-            if wide[point]:
-                for j in range(size):
-                    words[used + j] = data[at + j]
-                used += size
-                length += 1
-                at += size
-                continue
-            at += size
-        if length >= 2:
-            ends[count] = used
-            count += 1
-            words[used] = 32
-            used += 1
-            begin = used
-        used, length = begin, 0
-        if c == LINE_FEED:
-            return count, at
-        if kind != 1:
-            at += 1
-
-
-@exactly
-def _sort_keys(keys: Array, other: Array, counts: Array, n: int, passes: int) -> Any:
+def sort_keys(keys: Array, other: Array, counts: Array, n: int, passes: int) -> Any:
     """Sort the first n keys by their upper half: by insertion if they are few, else by radix.
 
     Returns whether the result is in `other`.
@@ -209,7 +164,7 @@ def _hash_lines(
     very long rows; an entry below `base` belongs to an earlier row. A key has the column in its upper half and the sum
     of signs, plus ZERO_SUM, in its lower half.
     """
-    (kinds, wide), (low, high, features, labelled) = characters, how
+    low, high, features, labelled = how
     (words, ends, seen, keys, other, counts), (values, columns, starts) = space, out
     at, row, used, state, mask, base, round_number = 0, 0, 0, FINE, 15, 0, features & (features - 1) == 0
     passes = 1
@@ -227,7 +182,7 @@ def _hash_lines(
                 at, state = begin, NO_TAB
                 break
             at += 1
-        count, at = _split_words(data, at, kinds, wide, words, ends)
+        count, at = split_words(data, at, LINE_FEED, characters, words, ends, 0)
         if used + count * (high - low + 1) > values.size:
             at, state = begin, FULL
             break
@@ -253,36 +208,12 @@ def _hash_lines(
                 keys[n] = (np.uint64(column) << U32) | np.uint64(ZERO_SUM + step)
                 n += 1
         base += n
-        turned = _sort_keys(keys, other, counts, n, passes)
+        turned = sort_keys(keys, other, counts, n, passes)
         used = _write_row(other if turned else keys, n, columns, values, used)
         row += 1
         starts[row] = used
         at += 1
     tally[ROWS], tally[STORED], tally[WHERE], tally[OUTCOME] = row, used, at, state
-
-
-@functools.cache
-def _word_characters() -> Array:
-    r"""Which characters match \w in `re`: letters and digits of all scripts, and the underscore."""
-    every = "".join(chr(c) if not 0xD800 <= c < 0xE000 else " " for c in range(0x110000))
-    table = np.zeros(0x110000, np.bool_)
-    for match in re.finditer(r"\w+", every):
-        table[match.start() : match.end()] = True
-    return table
-
-
-@functools.cache
-def _byte_kinds() -> Array:
-    """For each byte: itself in lower case if it belongs to words, 1 if it starts a multi-byte character, else 0."""
-    kinds = np.zeros(256, np.uint8)
-    for c in range(128):
-        if re.fullmatch(r"\w", chr(c)):
-            kinds[c] = ord(chr(c).lower())
-    kinds[0xC0:] = 1
-    return kinds
-
-
-NO_WIDE_CHARACTERS = np.zeros(1, np.bool_)
 
 
 @dataclass(frozen=True)
@@ -311,7 +242,7 @@ def hash_lines(
             raise FileError(f"expected UTF-8, {found}", path, line + before.count(b"\n"), column) from error
         plain = text.lower().encode() + bytes(8)
         shape, size = np.frombuffer(plain, np.uint8), len(plain) - 8
-    wide = NO_WIDE_CHARACTERS if shape is data else _word_characters()
+    characters = characters_of("sklearn", ascii_only=shape is data)
     lines, spread = plain.count(b"\n", 0, size), ngrams[1] - ngrams[0] + 1
     room = size // 3 * spread + (1 << 10)  # a word takes at least three bytes
     out = CSRArrays(np.empty(room), np.empty(room, np.uint32), np.zeros(lines + 1, np.int64))
@@ -324,7 +255,7 @@ def hash_lines(
         counts=np.empty(256, np.int64),
     )
     tally = np.zeros(TALLY_SIZE, np.int64)
-    _hash_lines(shape, size, (_byte_kinds(), wide), Hashing(*ngrams, features, labelled), space, out, tally)
+    _hash_lines(shape, size, characters, Hashing(*ngrams, features, labelled), space, out, tally)
     assert tally[OUTCOME] != FULL
     if tally[OUTCOME] == NO_TAB:
         at = int(tally[WHERE])

@@ -183,9 +183,13 @@ class Words:
             parts = [name.encode("utf-8", "surrogatepass") for name in names]
             data, gap = np.frombuffer(b"".join(parts) + bytes(PADDING), dtype=np.uint8), 0
             np.cumsum([len(part) for part in parts], out=ends)
-        if unknown < 0:
-            self.reserve(len(names), len(joined))
-        hashes, out = np.empty(len(names), dtype=np.int64), np.empty(len(names), dtype=np.uint32)
+        return self.numbers_in(data, ends, gap, unknown)
+
+    def numbers_in(self, data: Array, ends: Array, gap: int, unknown: int = -1) -> Array:
+        """As `numbers`, for names that stand in `data`, of which `ends` has the ends, with `gap` bytes between them."""
+        if unknown < 0 and ends.size:
+            self.reserve(ends.size, int(ends[-1]))
+        hashes, out = np.empty(ends.size, dtype=np.int64), np.empty(ends.size, dtype=np.uint32)
         _hash_all(data, ends, gap, hashes)
         _find_all(self.table, data, ends, gap, hashes, unknown, out)
         return out

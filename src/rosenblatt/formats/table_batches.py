@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rosenblatt.formats.arrow_layouts import plain_layout
+from rosenblatt.formats.arrow import plain_layout
 from rosenblatt.formats.byte_sources import STDIN, open_bytes
 from rosenblatt.formats.errors import FileError
 

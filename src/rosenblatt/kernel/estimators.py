@@ -79,8 +79,8 @@ class KernelClassifier(EpochClassifier):
 
     @property
     def intercept_(self) -> Array:  # type: ignore[override]
-        """The bias of each plane; it is part of the kernel."""
-        return np.asarray(self._kept.kernel.shift * self._kept.coef.sum(axis=0))
+        """The bias of each plane."""
+        return self._kept.intercept
 
     def _check_learned(self) -> None:
         check_model(self, KernelModel, KernelState | BudgetState, inputs=self.n_features_in_)
@@ -225,6 +225,7 @@ KERNEL_SVM: dict[str, Any] = {
     "C": [Interval(Real, 0, None, closed="neither")],
     "tol": [Interval(Real, 0, None, closed="neither")],
     "fit_intercept": ["boolean"],
+    "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
     "multiclass": [StrOptions({"ovr", "ovo"})],
 }
 
@@ -232,12 +233,17 @@ KERNEL_SVM: dict[str, Any] = {
 class KernelSVM(KernelClassifier):
     """The support vector machine with a kernel, solved until its duality gap is closed.
 
-    With the bias in the kernel, K̂ = K + 1 (so that b is penalised like a weight), it maximises the dual
+    With f = w·φ(x) + b and row weights s_i it minimises
 
-        Σ α_i − ½ Σ α_i α_j y_i y_j K̂(x_i, x_j),   0 ≤ α_i ≤ C s_i
+        ½‖w‖² + C Σ s_i max(0, 1 − y_i f_i)
 
-    of ½‖w‖² + ½b² + C Σ s_i max(0, 1 − y_i f_i), s the row weights, two rows at a time: the one that violates
-    its optimality condition most, and the one that together with it raises the dual most. It has solved the problem
+    as lectures and SVC do, by maximising the dual
+
+        Σ α_i − ½ Σ α_i α_j y_i y_j K(x_i, x_j),   Σ y_i α_i = 0,   0 ≤ α_i ≤ C s_i
+
+    two rows at a time: the one that violates its optimality condition most, and the one that together with it raises
+    the dual most. If `intercept_scaling` is a number B, b is penalised like a weight, by ½(b/B)²: the kernel is then
+    K + B², and Σ y_i α_i need not be 0. It has solved the problem
     when (primal − dual)/primal ≤ `tol`, which bounds the error of either. This gap is computed from the rows and α, and
     includes a bound on its own rounding.
 
@@ -249,6 +255,8 @@ class KernelSVM(KernelClassifier):
         As in `KernelPerceptron`.
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
+    intercept_scaling : float or None, default=None
+        None: the intercept is free. A number B: it is the weight of a constant feature B and penalised like the others.
     multiclass : {"ovr", "ovo"}, default="ovr"
         How more than two classes are learned: one-vs-rest or one-vs-one.
     tol : float, default=1e-4
@@ -300,6 +308,7 @@ class KernelSVM(KernelClassifier):
     C: float
     tol: float
     fit_intercept: bool
+    intercept_scaling: float | None
     support_: Array
     STORED = KernelClassifier.STORED | {"support_"}
     _parameter_constraints = KERNEL_SVM
@@ -313,6 +322,7 @@ class KernelSVM(KernelClassifier):
         gamma: float | str = "scale",
         coef0: float = 0.0,
         fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
         multiclass: str = "ovr",
         tol: float = 1e-4,
         max_epochs: int | None = None,
@@ -323,8 +333,9 @@ class KernelSVM(KernelClassifier):
         self._take(locals())
 
     def _plan(self) -> KernelDualPlan:
-        bias = "unit" if self.fit_intercept else "none"
-        return KernelDualPlan(C=float(self.C), tol=float(self.tol), bias=bias, **self._kernel())
+        free = self.fit_intercept and self.intercept_scaling is None
+        bias = "none" if free or not self.fit_intercept else float(self.intercept_scaling or 0.0) ** 2
+        return KernelDualPlan(C=float(self.C), tol=float(self.tol), bias=bias, free=free, **self._kernel())
 
     @property
     def partial_fit(self) -> Any:

@@ -2,9 +2,13 @@
 
     maximise Σ α_i − ½ Σ α_i α_j y_i y_j K̂_ij,   0 ≤ α_i ≤ limit_i;   with β = yα the gradient is r = y − f
 
+and Σ β_i = 0 if the intercept is free: what one row of a pair gains, the other loses. r is then y − f − b for the b of
+the last `recentre`, and no pair can gain where no r violates its condition.
+
 The first row of a pair is the one with the largest |r| that its box allows, the second the one with which the Newton
-step gains most (second-order selection: Fan, Chen and Lin, JMLR 6, 2005, there for a dual with an equality constraint).
-Pairs matter because of the 1 in K̂ = K + 1, which couples all rows: a step in one coordinate alone moves b for all.
+step gains most (second-order selection: Fan, Chen and Lin, JMLR 6, 2005, there for the dual of a free intercept).
+Without one pairs matter because of the 1 in K̂ = K + 1, which couples all rows: a step in one coordinate alone moves b
+for all.
 """
 
 from __future__ import annotations
@@ -125,6 +129,22 @@ def _gains(r: Array, up: Array, down: Array, gains: Array, p: Array, diagonal: A
     return most
 
 
+@vectorised
+def _free_gains(r: Array, up: Array, down: Array, gains: Array, p: Array, diagonal: Array, a: float, t: float) -> Any:
+    """The gain of moving β from each row to the row of diagonal a, gradient t and kernel row p, or back; the most."""
+    most = ordered(0.0)
+    for k in range(r.size):
+        both, d = a + diagonal[k], t - r[k]
+        curve, least = both - 2.0 * p[k], SINGULAR * both
+        curve = curve if curve > least else least  # of equal rows that disagree: the step ends at their box
+        allowed = (d * t > 0.0) & ((d * up[k] < 0.0) | (d * down[k] < 0.0))
+        gain = d * d / (curve if curve > 0.0 else 1.0)
+        gain = gain if allowed else 0.0
+        gains[k] = gain
+        most = max(most, ordered(gain))
+    return most
+
+
 @compiled
 def _largest_violation(rows: AscentRows, p: Array, q: Array, u: float, v: float) -> int:
     """Move all rows by u·p + v·q; the one that then violates its condition most."""
@@ -141,16 +161,19 @@ def _largest_violation(rows: AscentRows, p: Array, q: Array, u: float, v: float)
 
 
 @compiled
-def _best_partner(rows: AscentRows, i: int, p: Array) -> int:
+def _best_partner(rows: AscentRows, i: int, p: Array, free: bool) -> int:
     """The row whose Newton step together with row i gains most, i itself if none gains more than row i alone."""
     r, up, down, gains, diagonal = rows.r, rows.up, rows.down, rows.gains, rows.diagonal
     a, t = diagonal[i], r[i]
-    if a <= 0.0:
+    if a <= 0.0 and not free:
         return i
-    best, j = ordered(t * t / a), -1
+    best, j = ordered(0.0 if free else t * t / a), -1
     for begin in range(0, r.size, CHUNK):
         part = slice(begin, begin + CHUNK)
-        found = _gains(r[part], up[part], down[part], gains[part], p[part], diagonal[part], a, t)
+        if free:
+            found = _free_gains(r[part], up[part], down[part], gains[part], p[part], diagonal[part], a, t)
+        else:
+            found = _gains(r[part], up[part], down[part], gains[part], p[part], diagonal[part], a, t)
         if found > best:
             best, j = found, begin
     if j < 0:
@@ -195,10 +218,27 @@ def _partner_in_memory(rows: AscentRows, slots: Array, i: int) -> int:
 
 
 @compiled
-def _best_step(rows: AscentRows, i: int, j: int, c: float) -> Any:
+def free_step(curve: float, d: float, low: float, high: float) -> float:
+    """The u in [low, high] that maximises ud − ½·curve·u²."""
+    if curve > 0.0:
+        return clipped(d / curve, low, high)
+    return high if d > 0.0 else low
+
+
+@compiled
+def _best_step(rows: AscentRows, i: int, j: int, c: float, free: bool) -> Any:
     """The best step of rows i and j, whose kernel is c, or of row i alone if j is i; and what it gains."""
     a, t = rows.diagonal[i], rows.r[i]
     low, high = beta_room(rows.y[i], rows.alpha[i], rows.limit[i])
+    if free:
+        if j == i:
+            return 0.0, 0.0, 0.0
+        b, d = rows.diagonal[j], t - rows.r[j]
+        down, up = beta_room(rows.y[j], rows.alpha[j], rows.limit[j])
+        curve = a + b - 2.0 * c
+        curve = curve if curve > SINGULAR * (a + b) else 0.0
+        u = free_step(curve, d, max(low, -up), min(high, -down))
+        return u, -u, u * d - 0.5 * curve * u * u
     if j == i:
         u = clipped(t / a, low, high) if a > 0.0 else (high if t > 0.0 else low)
         return u, 0.0, u * (t - 0.5 * a * u)
@@ -209,7 +249,7 @@ def _best_step(rows: AscentRows, i: int, j: int, c: float) -> Any:
 
 
 @compiled
-def ascend_in_pairs(rows: AscentRows, cached: CachedKernelRows, slack: float, most: int, clock: int) -> Any:
+def ascend_in_pairs(rows: AscentRows, cached: CachedKernelRows, slack: float, most: int, clock: int, free: bool) -> Any:
     """Take at most `most` steps, until no row violates its optimality condition by more than `slack`.
 
     One pass over the rows moves r and finds the first row of the next pair, a second pass finds the other. It returns
@@ -233,11 +273,13 @@ def ascend_in_pairs(rows: AscentRows, cached: CachedKernelRows, slack: float, mo
                 return steps, total, i
         p = values[slots[i]]
         used[slots[i]] = clock + steps
-        j = _best_partner(rows, i, p)
-        u, v, gain = _best_step(rows, i, j, np.float64(p[j]))
+        j = _best_partner(rows, i, p, free)
+        if free and j == i:  # b is out of date
+            return steps, total, -1
+        u, v, gain = _best_step(rows, i, j, np.float64(p[j]), free)
         if slots[j] < 0:
             other, needed = _partner_in_memory(rows, slots, i), NEARLY * gain
-            u, v, gain = _best_step(rows, i, other, np.float64(p[other]))
+            u, v, gain = _best_step(rows, i, other, np.float64(p[other]), free)
             if not gain > needed:
                 return steps, total, j
             j = other
@@ -248,6 +290,16 @@ def ascend_in_pairs(rows: AscentRows, cached: CachedKernelRows, slack: float, mo
         steps, total = steps + 1, total + gain
         i = _largest_violation(rows, p, values[slots[j]], u, v)
     return steps, total, -1
+
+
+def recentre(rows: AscentRows) -> float:
+    """Move r by the b that halves the largest violation of a free intercept; its change."""
+    rising, falling = rows.r[rows.up > 0.0], rows.r[rows.down < 0.0]
+    if not (rising.size and falling.size):
+        return 0.0
+    change = 0.5 * float(rising.max() + falling.min())
+    rows.r[:] -= change
+    return change
 
 
 @vectorised

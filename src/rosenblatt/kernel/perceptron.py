@@ -183,6 +183,7 @@ class KernelModel:
     classes: Annotated[int, size("classes")]
     histories: tuple[UpdateHistory, ...] = ()
     rows: Annotated[Array | None, integers("rows")] = None  # of each support row in X; None: in the order of X
+    free: Annotated[Array | None, doubles("planes")] = None  # intercepts that are not part of the kernel
 
     def check(self, planes: int) -> None:
         """As many planes as the scheme has; histories, if any, that start at zero."""
@@ -206,7 +207,12 @@ class KernelModel:
                 out[begin : begin + step] = self._votes(X)
             else:
                 out[begin : begin + step] = self.kernel.score(X, self.support, self.coef)
-        return out
+        return out if self.free is None else out + self.free
+
+    @property
+    def intercept(self) -> Array:
+        """The bias of each plane."""
+        return np.asarray(self.kernel.shift * self.coef.sum(axis=0)) if self.free is None else self.free.copy()
 
     def _votes(self, X: Any) -> Array:
         values = np.empty((X.shape[0], self.support.shape[0]))

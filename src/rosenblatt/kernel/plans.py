@@ -81,10 +81,11 @@ class KernelPlan(Plan):
 
 @dataclass(frozen=True, kw_only=True)
 class KernelDualPlan(KernelPlan):
-    """The support vector machine with a kernel; the bias is a feature of the kernel."""
+    """The support vector machine with a kernel; the bias is free, or a feature of the kernel."""
 
     C: float = 1.0
     tol: float = 1e-4
+    free: bool = False
 
     @property
     def needs(self) -> Needs:
@@ -101,7 +102,8 @@ class KernelDualPlan(KernelPlan):
         (examples,) = source.parts(0)
         kernel = replace(self.kernel_for(examples), shift=float(squared_bias_feature(self.bias, 0.0)))
         facts = source.facts
-        return new_kernel_dual_state(examples, kernel, self.scheme_of(facts), class_count(facts), self.C, seed)
+        scheme, classes = self.scheme_of(facts), class_count(facts)
+        return new_kernel_dual_state(examples, kernel, scheme, classes, self.C, seed, self.free)
 
     def follow(self, state: KernelDualState) -> KernelSolver:  # type: ignore[override]
         """The only solver."""

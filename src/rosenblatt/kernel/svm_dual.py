@@ -1,14 +1,15 @@
 """The support vector machine with a kernel, by dual coordinate ascent.
 
-The bias is part of the kernel, K̂ = K + 1, so that the dual has box constraints and no equality constraint:
+Its intercept b is free, or penalised as a part of the kernel, K̂ = K + B²; then ŵ = (w, b/B), and there is no constraint
+on Σ y_i α_i:
 
     primal  ½‖ŵ‖² + C Σ s_i ξ_i,               ξ_i = max(0, 1 − y_i f_i)
-    dual    Σ α_i − ½ Σ α_i α_j y_i y_j K̂_ij,   0 ≤ α_i ≤ C s_i
+    dual    Σ α_i − ½ Σ α_i α_j y_i y_j K̂_ij,   0 ≤ α_i ≤ C s_i,   Σ y_i α_i = 0 if b is free
 
-With β = yα the gradient is r = y − f. A round ascends two rows at a time (`pair_ascent`) on the rows that may still
-move: a row at the end of its box whose gradient points outwards by more than the largest violation is left out
-(shrinking). Then f of all rows is updated from the changes. primal − dual bounds how far either is from the
-optimum; with g = 1 − yf it is
+With β = yα the gradient is r = y − f, where f has no free b; the best b for α is found by a search over the rows. A
+round ascends two rows at a time (`pair_ascent`) on the rows that may still move: a row at the end of its box whose
+gradient points outwards by more than the largest violation is left out (shrinking). Then f of all rows is updated from
+the changes. primal − dual bounds how far either is from the optimum; with g = 1 − yf it is
 
     primal − dual = Σ C s_i max(0, g_i) − α_i g_i
 
@@ -35,8 +36,9 @@ from rosenblatt.compiled.row_arrays import VALUES_AT_ONCE, read_only
 from rosenblatt.kernel.final_scan import geometric, scan_kernel_model, separators
 from rosenblatt.kernel.functions import Kernel, squared_lengths
 from rosenblatt.kernel.kernel_row_cache import KernelRowCache
-from rosenblatt.kernel.pair_ascent import AscentRows, ascend_in_pairs, gap_of
+from rosenblatt.kernel.pair_ascent import AscentRows, ascend_in_pairs, gap_of, recentre
 from rosenblatt.kernel.perceptron import BLOCK, KernelModel, KernelSolver, kernel_overflow
+from rosenblatt.learn.best_intercept import best_intercept, even_sides
 from rosenblatt.learn.criterion import DECISION
 from rosenblatt.learn.epochs import Ending, EpochRecord, PartOfEpoch, Source
 from rosenblatt.learn.evaluation import whole_problem
@@ -80,26 +82,44 @@ class BinaryDual:
     lowest: float = np.inf  # gap of a check that halved the one before
     checks: int = 0  # since then
     earlier: tuple[int, float, float] = (0, -np.inf, np.inf)  # a round, and the dual and the gap after it
+    free: bool = False
+    b: float = 0.0  # a free intercept, which f does not include
 
-    def evaluate(self) -> None:
-        """Compute the primal and dual objectives at α, and the gap."""
+    def evaluate(self, search: bool = True) -> None:
+        """Compute the primal and dual objectives at α, with the best free intercept unless it is kept, and the gap."""
+        if search and self.free and self.y.size:
+            self.b = best_intercept(self.f, self.y > 0, self.limit, squared=False)
         square = float(self.alpha * self.y @ self.f)
-        slacks = np.maximum(0.0, 1.0 - self.y * self.f)
+        slacks = np.maximum(0.0, 1.0 - self.y * (self.f + self.b))
         self.primal = 0.5 * square + float(self.limit @ slacks)
         self.dual = float(self.alpha.sum()) - 0.5 * square
         self.gap, self.checked = (self.primal - self.dual) / max(self.primal, 1e-300), False
 
-    def check(self, f: Array, error: Array) -> float:
-        """Take over f, whose rounding is at most `error`, and bound the gap; the part of it that is due to rounding."""
+    def even(self) -> None:
+        """Scale α until Σ yα = 0, if the intercept is free."""
+        if self.free and self.y.size:
+            self.alpha = even_sides(self.alpha[:, None], self.y[:, None] > 0)[:, 0]
+
+    def check(self, f: Array, error: Array, reach2: float, search: bool) -> float:
+        """Take over f, whose rounding is at most `error`, and bound the gap; the part of it that is due to rounding.
+
+        `reach2` is the largest K̂(x, x). A free b that is best has |b| ≤ 1 + max|f|, which bounds what a sum Σ yα of
+        the size of its rounding may hide.
+        """
         alpha, limit, y = self.alpha, self.limit, self.y
         self.f = f.astype(np.float64)
-        self.evaluate()
+        self.evaluate(search)
+        square, f = 0.5 * float(alpha * y @ f), f + self.b
         g, eps = 1.0 - y * f, float(np.finfo(f.dtype).eps)
         error = error + 2.0 * eps * (1.0 + np.abs(f))
         room = np.where(g > error, limit - alpha, np.where(g < -error, alpha, np.maximum(alpha, limit - alpha)))
         slacks = limit * np.maximum(0.0, g)
         rounding = float(room @ error) + (y.size + 8.0) * eps * float((slacks + alpha * np.abs(g)).sum())
-        primal = 0.5 * float(alpha * y @ f) + float(slacks.sum())
+        if self.free:
+            left = abs(float(alpha @ y)) + (y.size + 4.0) * float(np.finfo(np.float64).eps) * float(alpha.sum())
+            farthest = np.sqrt(2.0 * max(self.primal * reach2, 0.0)) + np.abs(f).max(initial=0.0)
+            rounding += left * float(1.0 + abs(self.b) + farthest)
+        primal = square + float(slacks.sum())
         primal -= float((0.5 * alpha + np.where(g > -error, limit, 0.0)) @ error) + (y.size + 8.0) * eps * self.primal
         primal = max(primal, 1e-300)
         gap = float((slacks - alpha * g).sum())
@@ -111,7 +131,8 @@ class BinaryDual:
         y, limit, alpha, f = (one[index] for one in (self.y, self.limit, self.alpha, self.f))
         grows, falls = alpha < limit, alpha > 0
         up, down = np.where(y > 0, grows, falls), np.where(y > 0, falls, grows)
-        return AscentRows(y, limit, diagonal[self.rows[index]], alpha, y - f, 1.0 * up, -1.0 * down, np.empty(y.size))
+        r = y - f - self.b
+        return AscentRows(y, limit, diagonal[self.rows[index]], alpha, r, 1.0 * up, -1.0 * down, np.empty(y.size))
 
 
 @dataclass
@@ -157,11 +178,12 @@ class KernelDualState:
             support = one.alpha > 0
             coef[np.searchsorted(rows, one.rows[support]), k] = (one.alpha * one.y)[support]
         values = copy_rows(self.examples.rows, rows, self.examples.n_features)
-        return KernelModel(self.kernel, values, coef, self.scheme, self.classes)
+        free = np.array([one.b for one in self.planes]) if any(one.free for one in self.planes) else None
+        return KernelModel(self.kernel, values, coef, self.scheme, self.classes, free=free)
 
 
 def new_kernel_dual_state(
-    examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, C: float, seed: int
+    examples: Examples, kernel: Kernel, scheme: Scheme, classes: int, C: float, seed: int, free: bool
 ) -> KernelDualState:
     """The state with all α at 0."""
     problem = whole_problem(examples, scheme)
@@ -172,7 +194,8 @@ def new_kernel_dual_state(
     for k in range(scheme.planes(classes)):
         member = sides[:, k] != 0
         zeros = np.zeros(int(member.sum()))
-        planes.append(BinaryDual(rows[member], sides[member, k].copy(), C * mass[member], zeros, zeros.copy()))
+        y, limit = sides[member, k].copy(), C * mass[member]
+        planes.append(BinaryDual(rows[member], y, limit, zeros, zeros.copy(), free=free))
     return KernelDualState(kernel, scheme, classes, examples, planes, seed, dtype=examples.dtype)
 
 
@@ -252,7 +275,7 @@ class KernelDualSolver(KernelSolver):
 
     def conclude(self, source: Source, report: Report, kept: KernelModel) -> Report:
         """Errors and margin, and the largest gap, which includes a bound on its rounding."""
-        self._check([one for one in self.state.planes if not one.checked])
+        self._check([one for one in self.state.planes if not one.checked], kept=True)
         errors, lows = scan_kernel_model(source, kept, DECISION)
         margin = min(geometric(one) for one in separators(kept, lows))
         return replace(report, errors=errors, margin=margin, gap=self.state.gap)
@@ -274,14 +297,17 @@ class KernelDualSolver(KernelSolver):
             "features, or lower C."
         )
 
-    def _check(self, planes: list[BinaryDual]) -> None:
-        """Compute f of these planes again, and their gaps; give up those that checks no longer improve."""
-        rounding = self._checked(planes, np.float64)
+    def _check(self, planes: list[BinaryDual], kept: bool = False) -> None:
+        """Compute f of these planes again, and their gaps; give up those that checks no longer improve.
+
+        α and b stay as they are if the model is `kept` already.
+        """
+        rounding = self._checked(planes, np.float64, kept)
         unclear = [plane for plane, part in zip(planes, rounding, strict=True) if plane.gap > self.tol < 10.0 * part]
         support = np.concatenate([np.zeros(0, np.int64), *(one.rows[one.alpha > 0] for one in unclear)])
         products = float(self.diagonal.size) * np.unique(support).size * self.examples.n_features
         if self.state.kernel.kind in ("linear", "poly") and not self.cache.sparse and products <= MOST_EXTENDED:
-            self._checked(unclear, np.longdouble)
+            self._checked(unclear, np.longdouble, kept)
         if not self.definite and any(one.gap <= self.tol and one.rows.size for one in planes):
             self.definite = self.cache.definite(self.state.support_rows())
             if not self.definite:
@@ -292,18 +318,20 @@ class KernelDualSolver(KernelSolver):
             plane.lowest, plane.checks = (plane.gap, 0) if halved else (plane.lowest, plane.checks + 1)
             plane.given_up = plane.given_up or (plane.gap > self.tol and plane.checks >= CHECKS)
 
-    def _checked(self, planes: list[BinaryDual], precision: Any) -> list[float]:
+    def _checked(self, planes: list[BinaryDual], precision: Any, kept: bool) -> list[float]:
         """Compute f of these planes in this precision; the parts of their gaps that are due to rounding."""
         if not planes:
             return []
         beta = np.zeros((self.diagonal.size, len(planes)))
         for k, plane in enumerate(planes):
+            if not kept:
+                plane.even()
             beta[plane.rows, k] = plane.alpha * plane.y
         kernel, eps, width = self.state.kernel, float(np.finfo(precision).eps), self.examples.n_features
         found = []
         for plane, column, f in zip(planes, np.abs(beta).T, self.cache.scores(beta, precision).T, strict=True):
             error = kernel.rounding(self.lengths2, column, width, eps)
-            found.append(plane.check(f[plane.rows], error[plane.rows]))
+            found.append(plane.check(f[plane.rows], error[plane.rows], float(self.state.reach2), not kept))
         return found
 
     def _give_up_if_slow(self, plane: BinaryDual) -> None:
@@ -338,14 +366,17 @@ def _round(plane: BinaryDual, cache: KernelRowCache, diagonal: Array, tol: float
     whole matrix: computing kernel rows again would take longer than longer steps do.
     """
     before, size = plane.alpha.copy(), plane.rows.size
-    index, worst = _open_rows(plane.y, plane.limit, plane.alpha, plane.y - plane.f)
+    index, worst = _open_rows(plane.y, plane.limit, plane.alpha, plane.y - plane.f - plane.b)
     if not 0 < index.size <= FEWER * size or not cache.fits(index.size):
         index = np.arange(size)
     rows = plane.at_work(index, diagonal)
     cache.choose(plane.rows[index])
     dual, left, to_shrink = plane.dual, STEPS_PER_ROW * size, SHRINK_STEPS
     while left > 0:
-        steps, gain, within = _ascend(rows, cache, SLACK * worst, min(left, GAP_STEPS))
+        steps, gain, within = _ascend(rows, cache, SLACK * worst, min(left, GAP_STEPS), plane.free)
+        if plane.free:
+            plane.b += recentre(rows)
+            within = within and not steps
         plane.steps, dual = plane.steps + steps, dual + gain
         left, to_shrink = left - steps, to_shrink - steps
         gap = gap_of(rows.y, rows.limit, rows.alpha, rows.r)
@@ -359,18 +390,18 @@ def _round(plane: BinaryDual, cache: KernelRowCache, diagonal: Array, tol: float
                 index, rows = index[kept], AscentRows(*(one[kept] for one in rows))
     plane.alpha[index] = rows.alpha
     if index.size == size and cache.exact:
-        plane.f = plane.y - rows.r
+        plane.f = plane.y - rows.r - plane.b
         return np.zeros(size)
     return np.asarray((plane.alpha - before) * plane.y)
 
 
-def _ascend(rows: AscentRows, cache: KernelRowCache, slack: float, most: int) -> tuple[int, float, bool]:
+def _ascend(rows: AscentRows, cache: KernelRowCache, slack: float, most: int, free: bool) -> tuple[int, float, bool]:
     """Take steps with the kernel rows they need: their number, their gain, and whether all violations are small."""
     done, total = 0, 0.0
     at_once = max(1, VALUES_AT_ONCE // (4 * rows.y.size))  # so that Ctrl-C works
     while done < most:
         few = min(at_once, most - done)
-        steps, gain, missing = ascend_in_pairs(rows, cache.cached, slack, few, cache.clock)
+        steps, gain, missing = ascend_in_pairs(rows, cache.cached, slack, few, cache.clock, free)
         cache.clock += steps + 1
         done, total = done + steps, total + gain
         if missing >= 0:

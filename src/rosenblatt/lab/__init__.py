@@ -12,7 +12,8 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
     Parameters
     ----------
     data : str or Path, optional
-        A CSV file to show: a header, rows of numbers, and labels in the last column.
+        A CSV file to show: a header, rows of numbers, and labels in the last column. Or a state with the suffix
+        ".json", as the page Share and the figures of the book save it.
     port : int, default=0
         The port to listen on; 0 picks a free one.
     open_browser : bool, default=True
@@ -27,7 +28,7 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
     Raises
     ------
     ValueError
-        If the file is not a table that can be drawn; the message says why.
+        If the file is not a table that can be drawn, or not a state; the message says why.
 
     Examples
     --------
@@ -39,16 +40,22 @@ def serve(data: Any = None, *, port: int = 0, open_browser: bool = True, block: 
         import panel as pn
     except ImportError as error:
         raise ImportError('The lab needs Panel and Bokeh: pip install "rosenblatt[lab]"') from error
-    from rosenblatt.lab.app import configure_panel, new_page
+    from rosenblatt.lab.app import Lab, configure_panel, new_page
     from rosenblatt.lab.points import parse_csv
     from rosenblatt.lab.server import start
-
-    text = None if data is None else _text(Path(data))
-    if text is not None:
-        parse_csv(text)  # fails here, before a browser opens
+    from rosenblatt.lab.sharing import Snapshot
 
     configure_panel()
-    return start(pn, lambda: new_page(text), port=port, open_browser=open_browser, block=block)
+    shown: str | Snapshot | None = None
+    if data is not None:  # a bad file fails here, before a browser opens
+        text = _text(Path(data))
+        if Path(data).suffix == ".json":
+            shown = Snapshot.from_json(text)
+            Lab().restore(shown)
+        else:
+            shown = text
+            parse_csv(text)
+    return start(pn, lambda: new_page(shown), port=port, open_browser=open_browser, block=block)
 
 
 def _text(path: Path) -> str:

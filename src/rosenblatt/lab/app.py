@@ -15,6 +15,7 @@ from rosenblatt.lab import state_limits
 from rosenblatt.lab.classes_page import ClassesPage
 from rosenblatt.lab.history import History
 from rosenblatt.lab.losses_page import LossesPage
+from rosenblatt.lab.margins_page import MarginsPage
 from rosenblatt.lab.network_page import NetworkPage
 from rosenblatt.lab.perceptron_page import PerceptronPage
 from rosenblatt.lab.rules_page import RulesPage
@@ -22,15 +23,15 @@ from rosenblatt.lab.session import Session
 from rosenblatt.lab.share_page import SharePage
 from rosenblatt.lab.sharing import Snapshot
 
-PAGES = ("Perceptron", "Rules side by side", "Many classes", "Losses", "Network", "Share")
+PAGES = ("Perceptron", "Rules side by side", "Many classes", "Losses", "Network", "Margins", "Share")
 
 PAGE_CSS = """
 body { margin: 0; font-family: system-ui, sans-serif; background: #fbfbf9; color: #1d1d1b; }
 """
 COMPONENT_CSS = """
-:host { font-family: system-ui, sans-serif; font-size: 14px; }
+:host { font-family: system-ui, sans-serif; font-size: var(--lab-size, 14px); }
 .board, .bk-clearfix { line-height: 1.6; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 13px; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.93em; }
 td, th { padding: 2px 5px; text-align: right; border-bottom: 1px solid #e2e2dc; }
 .won { font-weight: 700; background: #eef3ee; }
 .slope { color: #c00000; font-style: italic; font-size: 12px; }
@@ -44,7 +45,7 @@ h3 { margin: 0 0 4px; font-size: 15px; }
 :host(.totals) { padding: 6px 0; }
 :host(.card) { box-shadow: none; border: 1px solid #e2e2dc; border-radius: 6px; }
 :host(.beside) { flex: 1 1 240px; min-width: 230px; }
-:host(.side) { flex: 1 1 230px; max-width: 300px; min-width: 220px; }
+:host(.side) { display: var(--lab-side, flex); flex: 1 1 230px; max-width: 300px; min-width: 220px; }
 :host(.middle) { flex: 3 1 420px; min-width: 320px; }
 :host(.half) { flex: 2 1 330px; min-width: 300px; }
 :host(.table) { flex: 1 1 330px; min-width: 320px; max-width: 440px; }
@@ -83,6 +84,19 @@ window.rosenblattKeys = keys
 """
 
 
+# Large type, and the controls of the points are hidden.
+PROJECTOR = """
+const style = document.documentElement.style
+if (cb_obj.active) {
+  style.setProperty("--lab-size", "22px")
+  style.setProperty("--lab-side", "none")
+} else {
+  style.removeProperty("--lab-size")
+  style.removeProperty("--lab-side")
+}
+"""
+
+
 class Lab:
     """The tabs of one visitor."""
 
@@ -93,9 +107,10 @@ class Lab:
         self.classes = ClassesPage()
         self.losses = LossesPage(self.session)
         self.network = NetworkPage(self.session)
+        self.margins = MarginsPage(self.session)
         self.share = SharePage(self.session, self.snapshot, self.restore, self.address)
-        pages: list[Any] = [self.perceptron, self.rules, self.classes, self.losses, self.network, self.share]
-        self.pages = pages
+        pages: list[Any] = [self.perceptron, self.rules, self.classes, self.losses, self.network, self.margins]
+        self.pages = [*pages, self.share]
         views = [(name, page.view) for name, page in zip(PAGES, self.pages, strict=True)]
         self.tabs = pn.Tabs(*views, dynamic=True, sizing_mode="stretch_width")
         self.tabs.param.watch(lambda event: self._show_tab(event.new), "active")
@@ -106,11 +121,19 @@ class Lab:
         title = pn.pane.HTML("<h2 style='margin:6px 0'>rosenblatt lab</h2>")
         self.undo = pn.widgets.Button(label="↶ Undo", css_classes=["undo"], disabled=True, margin=(10, 5))
         self.redo = pn.widgets.Button(label="↷ Redo", css_classes=["redo"], disabled=True, margin=(10, 5))
-        top = pn.Row(title, self.undo, self.redo)
+        self.projector = pn.widgets.Toggle(label="Projector", css_classes=["projector"], margin=(10, 5))
+        self.projector.jscallback(value=PROJECTOR)
+        self.projector.param.watch(lambda event: self._enlarge(event.new), "value")
+        top = pn.FlexBox(title, self.undo, self.redo, self.projector)
         self.view = pn.Column(top, self.tabs, sizing_mode="stretch_width", margin=(0, 16))
         if text is not None:
             self.perceptron.open(text)
         self._remember_changes()
+
+    def _enlarge(self, large: bool) -> None:
+        """Projector mode: the figures of the pages with a single one are large."""
+        for canvas in (self.perceptron.canvas, self.classes.canvas):
+            canvas.enlarge(large)
 
     def _remember_changes(self) -> None:
         """Note the state after every use of a widget and every change of points, for undo and redo."""
@@ -154,12 +177,12 @@ class Lab:
 
     def _show_tab(self, number: int) -> None:
         for k, page in enumerate(self.pages):
-            if isinstance(page, RulesPage | LossesPage | NetworkPage | SharePage):
+            if isinstance(page, RulesPage | LossesPage | NetworkPage | MarginsPage | SharePage):
                 page.shown = k == number
         active = self.pages[number]
         if isinstance(active, NetworkPage):
             active.on_show()
-        elif isinstance(active, RulesPage):
+        elif isinstance(active, RulesPage | MarginsPage):
             active.draw(fit=True)
         elif isinstance(active, LossesPage | SharePage):
             active.draw()
@@ -200,7 +223,13 @@ class Lab:
             raise ValueError(f"The lab cannot show this state: {error}.") from error
 
     def _pages_with_state(self) -> dict[str, Any]:
-        return {"rules": self.rules, "classes": self.classes, "losses": self.losses, "network": self.network}
+        return {
+            "rules": self.rules,
+            "classes": self.classes,
+            "losses": self.losses,
+            "network": self.network,
+            "margins": self.margins,
+        }
 
     def _apply(self, shot: Snapshot) -> None:
         self.session.restore(shot)
@@ -211,9 +240,11 @@ class Lab:
         self.tabs.active = shot.page
 
 
-def new_page(text: str | None = None) -> Any:
-    """The page for a new visitor, with the CSV text from the command line or the state in the link."""
-    lab = Lab(text)
+def new_page(shown: str | Snapshot | None = None) -> Any:
+    """The page for a new visitor, with the CSV text or the state from the command line, or the state in the link."""
+    lab = Lab(shown if isinstance(shown, str) else None)
+    if isinstance(shown, Snapshot):
+        lab.restore(shown)
     packed = pn.state.session_args.get("state") if pn.state.session_args else None
     if packed:
         try:

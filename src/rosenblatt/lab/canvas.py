@@ -20,6 +20,7 @@ SHAPES = ["circle", "square", "triangle", "diamond", "inverted_triangle", "plus"
 GRID = 80  # points per side of a picture of regions with curved borders; the picture is WIDE times as wide as high
 WIDE = 3
 SMALL = 300  # figures up to this height have smaller points
+LARGE = 760  # the height of a figure for a projector
 FAR = 1e3  # how far a line extends to both sides, in window sizes
 
 # PointDrawTool moves points in the browser and reports them to Python when they are dropped. These scripts also report
@@ -99,7 +100,8 @@ class Canvas:
         self.marks = ColumnDataSource({"x": [], "y": [], "colour": [], "size": []}, name="marks")
         self.cross = ColumnDataSource({"x": [], "y": []}, name="cross")
         self.numbers = ColumnDataSource({"x": [], "y": [], "text": []}, name="numbers")
-        self._draw(13 if height > SMALL else 9)
+        self.height, self.size, self.ring = height, 13 if height > SMALL else 9, 26
+        self._draw(self.size)
         if draggable:
             self._make_draggable()
         script = CustomJS(args={"plot": self.figure}, code=EQUAL)
@@ -108,6 +110,15 @@ class Canvas:
         for axis in (self.figure.x_range, self.figure.y_range):  # either may change alone
             axis.js_on_change("start", script)
             axis.js_on_change("end", script)
+
+    def enlarge(self, large: bool) -> None:
+        """Make the figure, its points and its type large, for a projector, or as they were."""
+        self.figure.height, type_size, self.ring = (LARGE, "18pt", 40) if large else (self.height, "11px", 26)
+        self.marks.data = {**self.marks.data, "size": [self.ring] * len(self.marks.data["x"])}
+        self.dots.glyph.size = self.size * (1.7 if large else 1.0)
+        for axis in self.figure.axis:
+            axis.major_label_text_font_size = axis.axis_label_text_font_size = type_size
+        self.labels.glyph.text_font_size = type_size
 
     def pane(self) -> Any:
         """The figure as part of a page."""
@@ -134,7 +145,7 @@ class Canvas:
             selection_line_width=3,
         )
         plot.scatter("x", "y", source=self.cross, marker="x", size=18, line_color="#D55E00", line_width=4)
-        plot.text(
+        self.labels = plot.text(
             "x", "y", "text", source=self.numbers, x_offset=9, y_offset=-7, text_font_size="11px", text_color="#444"
         )
 
@@ -265,7 +276,7 @@ class Canvas:
             "x": list(places[:, 0]),
             "y": list(places[:, 1]),
             "colour": colours,
-            "size": [26] * len(places),
+            "size": [self.ring] * len(places),
         }
 
     def show_row_numbers(self, X: Array, first: int, most: int = 40) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.arrow import check_buffers
 from rosenblatt.formats.errors import FileError
 
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from rosenblatt.compiled.machine_code import compiled
 from rosenblatt.compiled.row_arrays import read_only
-from rosenblatt.formats.arrow_checks import check_collected
+from rosenblatt.formats.arrow import check_collected
 from rosenblatt.formats.sparse_checks import well_formed
 
 Array = np.ndarray[Any, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rosenblatt.formats.arrow_checks import check_collected
+from rosenblatt.formats.arrow import check_collected
 
 Array = np.ndarray[Any, Any]
 

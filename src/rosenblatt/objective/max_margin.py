@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.compiled.row_arrays import read_only
 from rosenblatt.compiled.tie_rule import decide
-from rosenblatt.formats.arrow_checks import check_buffers, check_collected
+from rosenblatt.formats.arrow import check_buffers, check_collected
 from rosenblatt.formats.declared_fields import is_array, must
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.formats.sparse_checks import well_formed

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from rosenblatt.compiled.tie_rule import decide
-from rosenblatt.formats.arrow_checks import check_collected
+from rosenblatt.formats.arrow import check_collected
 from rosenblatt.formats.declared_fields import is_number, must
 from rosenblatt.formats.errors import NotFiniteError
 from rosenblatt.learn.calibration import Calibration, temperature

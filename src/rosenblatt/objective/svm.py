@@ -27,13 +27,13 @@ def _never(model: Any) -> bool:
 class LinearSVM(OnlineClassifier):
     """The linear support vector machine, solved until its duality gap is closed.
 
-    With f = w·x + b, ξ = max(0, 1 − y·f), row weights s_i and the intercept as the weight of a constant feature B
-    (`intercept_scaling`) it minimises
+    With f = w·x + b, ξ = max(0, 1 − y·f) and row weights s_i it minimises
 
-        ½‖w‖² + ½(b/B)² + C Σ s_i ξ_i  (hinge)          or          … + C Σ s_i ξ_i²  (squared hinge)
+        ½‖w‖² + C Σ s_i ξ_i  (hinge)          or          ½‖w‖² + C Σ s_i ξ_i²  (squared hinge)
 
-    by dual coordinate ascent with shrinking, and stops when the relative duality gap, (primal − dual)/primal, is below
-    `tol`: the objective is then within that fraction of its minimum. `report_.gap` is the gap that was reached.
+    as lectures and SVC do, or, if `intercept_scaling` is a number B, … + ½(b/B)², as LIBLINEAR does. It works by dual
+    coordinate ascent with shrinking, and stops when the relative duality gap, (primal − dual)/primal, is below `tol`:
+    the objective is then within that fraction of its minimum. `report_.gap` is the gap that was reached.
 
     Parameters
     ----------
@@ -46,8 +46,9 @@ class LinearSVM(OnlineClassifier):
         ½‖W‖² + C Σ s_i max_k(f_k + [k ≠ y] − f_y).
     fit_intercept : bool, default=True
         Whether there is a bias b; if not, planes go through the origin.
-    intercept_scaling : float, default=1.0
-        B; the larger, the less the intercept is penalised, and the slower the ascent.
+    intercept_scaling : float or None, default=None
+        None: the intercept is free. A number B: it is the weight of a constant feature B and penalised like the others,
+        the less the larger B is; LIBLINEAR's problem, with B = 1 that of LinearSVC.
     tol : float, default=1e-3
         The relative duality gap to reach.
     shrinking : bool, default=True
@@ -87,7 +88,7 @@ class LinearSVM(OnlineClassifier):
 
     C: float
     loss: str
-    intercept_scaling: float
+    intercept_scaling: float | None
     fit_intercept: bool
     tol: float
     shrinking: bool
@@ -97,7 +98,7 @@ class LinearSVM(OnlineClassifier):
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "multiclass": [StrOptions({"ovr", "crammer_singer"})],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "shrinking": ["boolean"],
         "max_epochs": COMMON["max_epochs"],
@@ -112,7 +113,7 @@ class LinearSVM(OnlineClassifier):
         loss: str = "hinge",
         multiclass: str = "ovr",
         fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | None = None,
         tol: float = 1e-3,
         shrinking: bool = True,
         max_epochs: int | None = None,
@@ -128,7 +129,8 @@ class LinearSVM(OnlineClassifier):
             bias="unit" if self.fit_intercept else "none",
             squared=self.loss == "squared_hinge",
             C=float(self.C),
-            scale=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+            scale=float(self.intercept_scaling or 1.0) if self.fit_intercept else 0.0,
+            free=self.fit_intercept and self.intercept_scaling is None,
             tol=float(self.tol),
             shrinking=self.shrinking,
             multiclass=self.multiclass,
@@ -167,7 +169,7 @@ class Pegasos(ObjectiveLearner, OnlineClassifier):
 
     and, with `project`, w ← w·min(1, 1/(√λ‖w‖)), since the optimal w is no longer than 1/√λ. The intercept is the
     weight of a constant feature 1 and counts in ‖w‖. With more than two classes each is learned against the rest.
-    With λ = 1/(nC) the problem is that of `LinearSVM`.
+    With λ = 1/(nC) the problem is that of `LinearSVM(intercept_scaling=1.0)`.
 
     Parameters
     ----------

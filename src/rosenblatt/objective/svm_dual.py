@@ -8,13 +8,14 @@ C_i = C·s_i
             hinge: U_i = C_i, D_i = 0;  squared hinge: U_i = ∞, D_i = 1/(2C_i)
     step    G = w·z_i − 1 + D_i α_i;  α_i ← clip(α_i − G/(‖x̂_i‖² + D_i), 0, U_i)
 
-Since ‖w‖² = Σ α_i w·z_i, the gap is a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge,
-C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its square. A pass sums the terms as an estimate; once the estimate is near
-the tolerance, a scan of all rows computes the gap. It relies on w = Σ α_i z_i, which rounding of the steps spoils: if
-it is closed, w is summed again from the rows and α, and the gap of the rounded weights is bounded (`svm_gap`). Where
-that is not closed, training goes on from the new w; after two such checks in double precision, after more not at all.
-Shrinking: a row whose α is at a bound, with a slope beyond the largest violation of the previous pass, is left out
-until a scan. (Hsieh, Chang, Lin, Keerthi, Sundararajan, ICML 2008.)
+A free intercept has no B in the primal; `free_intercept` says how passes find it. Since ‖w‖² = Σ α_i w·z_i, the gap is
+a sum over rows, each term ≥ 0: C_i ξ_i − α_i(1 − w·z_i) for the hinge, C_i ξ_i² + α_i²/(4C_i) − α_i(1 − w·z_i) for its
+square. A pass sums the terms as an estimate; once the estimate is near the tolerance, a scan of all rows computes the
+gap. It relies on w = Σ α_i z_i, which rounding of the steps spoils: if it is closed, w is summed again from the rows
+and α, and the gap of the rounded weights is bounded (`svm_gap`). Where that is not closed, training goes on from the
+new w; after two such checks in double precision, after more not at all. Shrinking: a row whose α is at a bound, with a
+slope beyond the largest violation of the previous pass, is left out until a scan. (Hsieh, Chang, Lin, Keerthi,
+Sundararajan, ICML 2008.)
 
 Multinomial (Crammer and Singer 2001): w_k = Σ α_ik x̂_i, α_ik ≤ C_i [k = y_i], Σ_k α_ik = 0, and with
 e_k = [k ≠ y], G_k = w_k·x̂ + e_k
@@ -26,6 +27,7 @@ e_k = [k ≠ y], G_k = w_k·x̂ + e_k
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -47,8 +49,9 @@ from rosenblatt.learn.overflow import check_objective
 from rosenblatt.learn.plan import MOST_EPOCHS, Needs
 from rosenblatt.learn.report import Report
 from rosenblatt.learn.schemes import JOINT, REST, TWO, Scheme
+from rosenblatt.objective import free_intercept
 from rosenblatt.objective.stochastic_visits import add_all
-from rosenblatt.objective.svm_gap import CAP, CURVE, Gap, duality_gap, summed
+from rosenblatt.objective.svm_gap import CAP, CURVE, Gap, Sums, duality_gap, summed
 from rosenblatt.planes.linear_plan import LinearPlan, LinearSolver
 from rosenblatt.planes.state import State
 
@@ -70,7 +73,8 @@ class DualPlan(LinearPlan):
 
     squared: bool = False
     C: float = 1.0
-    scale: float = 1.0  # B, 0 without intercept
+    scale: float = 1.0  # B, 0 without intercept; what B is for a free one, the rows say
+    free: bool = False  # whether b has no penalty
     tol: float = 1e-3
     shrinking: bool = True
 
@@ -311,10 +315,10 @@ def gap_many(duals: DualVariables, rows: Any, y: Array, index: Array, how: DualS
 
 
 @compiled
-def squared_norms(rows: Any, index: Array, bias: float, out: Array) -> None:
-    """‖x̂_i‖² of rows."""
+def squared_norms(rows: Any, index: Array, out: Array) -> None:
+    """‖x_i‖² of rows."""
     for i in index:
-        out[i, CURVE] = norm(rows, i) + bias
+        out[i, CURVE] = norm(rows, i)
 
 
 # -- the training ----------------------------------------------------------------------------------------------------
@@ -329,6 +333,7 @@ class DualAscent:
         dtype = problem.rows.values.dtype if plan.tol >= FINE else np.dtype(np.float64)
         shape: tuple[int, ...] = (d,) if scheme.single else (K, d) if isinstance(problem.rows, Dense) else (d, K)
         bounds = np.tile([-np.inf, np.inf, np.inf, -np.inf], (K, 1))
+        self.centre = np.zeros(K)  # b₀ of a free intercept
         self.duals = DualVariables(
             np.zeros((n, K)),
             np.zeros((n, K), np.int8),
@@ -343,7 +348,11 @@ class DualAscent:
         self.how = DualSettings(plan.squared, plan.scale * plan.scale, plan.shrinking)
         self.duals.rows[:, CAP] = plan.C * (problem.weights if problem.weights.size else 1.0)
         for index in problem.pieces(1):
-            squared_norms(problem.rows, index, self.how.bias, self.duals.rows)
+            squared_norms(problem.rows, index, self.duals.rows)
+        if plan.free:
+            square = float(self.duals.rows[problem.index(0, problem.size), CURVE].mean())
+            self.how = self.how._replace(bias=free_intercept.SHARE * square or 1.0)
+        self.duals.rows[:, CURVE] += self.how.bias
         self.activate_all()
         self.ratio = SCAN_RATIO
         self.lowest, self.checks = np.inf, 0  # the gap of a check that halved the one before, and the checks since then
@@ -372,12 +381,22 @@ class DualAscent:
             run(duals, self.problem.rows, self.problem.truth, piece, self.how)
             kept.append(piece[: int(duals.sums[KEPT])])
         self.active = np.concatenate(kept) if kept else active
+        if self.plan.free:
+            duals.sums[ESTIMATE] = self._recentre() + max(duals.sums[ESTIMATE], 0.0)
         if self.scheme.joint:
             duals.worst[:, 2] = max(duals.worst[0, 0], 1e-12)
             return
         high, low = duals.worst[:, 0], duals.worst[:, 1]
         duals.worst[:, 2] = np.where(high > 0, high, np.inf)
         duals.worst[:, 3] = np.where(low < 0, low, -np.inf)
+
+    def _recentre(self) -> float:
+        """Centre the penalty of a free intercept at b; Σ |Σ y_i α_i| of the columns, which goes to 0."""
+        b, move = self.duals.b, self.duals.b - self.centre
+        self.duals.sums[ESTIMATE] -= float(b @ move) / self.how.bias
+        self.centre = b.copy()
+        b += move
+        return float(np.abs(move).sum()) / self.how.bias
 
     def linear_terms(self) -> tuple[float, float]:
         """Σ α_i and ½Σ D_i α_i²."""
@@ -394,12 +413,15 @@ class DualAscent:
         """The dual objective, of w as the steps left it."""
         duals = self.duals
         norm2 = float(np.vdot(duals.w, duals.w).real)
-        norm2 += float(duals.b @ duals.b) / self.how.bias if self.how.bias else 0.0
+        if self.how.bias and not self.plan.free:
+            norm2 += float(duals.b @ duals.b) / self.how.bias
         linear, quadratic = self.linear_terms()
         return linear - quadratic - 0.5 * norm2
 
     def scanned_gap(self) -> float:
         """The duality gap of w as the steps left it, by a scan of all rows."""
+        if self.plan.free:
+            return free_intercept.scanned_gap(self)
         problem, total = self.problem, 0.0
         for index in problem.pieces(self.duals.b.size):
             if self.scheme.single:
@@ -422,21 +444,37 @@ class DualAscent:
             return None
         gap = self.scanned_gap()
         if gap <= tol * (dual + gap):
-            sums = summed(self)
-            self._take(sums.u, sums.b)
+            sums = self._settled()
             checked = duality_gap(self, sums, *self.published(dtype))
             if checked.relative <= tol:
                 return checked
             self._count(checked.relative)
+            if self.plan.free:  # scaling α changed w by too much
+                self.ratio *= 0.5
         else:
             self.ratio = min(SCAN_RATIO, max(estimate / gap, 0.1))
         if self.active.size < self.problem.size or self.duals.left_out.any():
             self.activate_all()
         return None
 
-    def _take(self, w: Array, b: Array) -> None:
-        self.duals.w[...] = w
-        self.duals.b[:] = b
+    def _settled(self) -> Sums:
+        """Make w what the rows and α say; of a free intercept, after α is scaled, and with the best b."""
+        duals = self.duals
+        if self.plan.free:
+            free_intercept.balance(self)
+        sums = summed(self)
+        duals.w[...] = sums.u
+        duals.b[:] = free_intercept.intercepts(self) if self.plan.free else sums.b
+        self.centre = duals.b.copy()
+        return sums
+
+    def gap_of(self, w: Array, b: Array) -> Gap:
+        """The gap of these weights; of a free intercept, with α scaled aside."""
+        aside = copy.copy(self)
+        if self.plan.free:
+            aside.duals = self.duals._replace(alpha=self.duals.alpha.copy())
+            free_intercept.balance(aside)
+        return duality_gap(aside, summed(aside), w, b)
 
     def _count(self, relative: float) -> None:
         """Count a check that found a gap where a scan had found none."""
@@ -449,7 +487,7 @@ class DualAscent:
             self.duals = duals._replace(w=duals.w.astype(np.float64), scores=duals.scores.astype(np.float64))
 
     def _only_marches(self, dual: float, estimate: float) -> bool:
-        """Whether α only moves towards bounds that it would not reach in `MOST_EPOCHS` passes, at a steady rate.
+        """Whether α only moves, at a steady rate, towards bounds that it would not reach in all passes there may be.
 
         Contradictory rows with a large C raise the dual by the same little step in each pass.
         """
@@ -460,7 +498,7 @@ class DualAscent:
         self.earlier = dual, estimate, dual - before
         now = dual - before
         steady = 0.5 * rise <= now <= 2.0 * rise and abs(estimate - gap) <= FLAT * gap
-        return steady and now * (MOST_EPOCHS / WINDOW) < estimate
+        return steady and now * (max(MOST_EPOCHS, self.plan.max_epochs or 0) / WINDOW) < estimate
 
     def published(self, dtype: Any) -> tuple[Array, Array]:
         """Copies of w and b, which an interrupted pass does not change."""
@@ -518,6 +556,8 @@ class DualSolver(LinearSolver):
     def copy(self) -> State:
         """A copy that shares the weights, which are replaced, never written to; the α of active rows are kept aside."""
         kept, active = self.state.shallow(), self.ascent.active
+        if self.plan.free:  # the α of all rows may be scaled
+            active = self.ascent.problem.index(0, self.ascent.problem.size)
         self.before = kept, active, self.ascent.duals.alpha[active]
         return kept
 
@@ -542,7 +582,7 @@ class DualSolver(LinearSolver):
         (machine,), gap = self.state.machines, self.gap
         if gap is None:
             w = machine.coef[0] if self.ascent.duals.w.ndim == 1 else machine.coef
-            gap = duality_gap(self.ascent, summed(self.ascent), w, machine.intercept)
+            gap = self.ascent.gap_of(w, machine.intercept)
         closed, objective = gap.relative <= self.plan.tol, check_objective(gap.primal)
         outcome = "solved" if closed else "stalled" if report.outcome == "solved" else report.outcome
         return replace(report, outcome=outcome, gap=gap.relative, objective=objective)

@@ -162,7 +162,8 @@ def duality_gap(ascent: DualAscent, sums: Sums, w: Array, b: Array) -> Gap:
     """The gap between these weights, in the layout of u, and α, by a pass over all rows."""
     problem, duals, how = ascent.problem, ascent.duals, ascent.how
     w, b, across = np.ascontiguousarray(w, np.float64), b.astype(np.float64), _across(ascent)
-    length = np.sqrt(_squares(w, b, how.bias, across))
+    length = np.sqrt(_squares(w, b, how.bias, across))  # a free b counts in the rounding of margins only
+    counted = 0.0 if ascent.plan.free else how.bias
     of = Published(w, b, (longest(problem) + 6.0) * EPS * length, np.zeros(b.size))
     out = np.zeros(2)
     for index in problem.pieces(b.size):
@@ -172,7 +173,8 @@ def duality_gap(ascent: DualAscent, sums: Sums, w: Array, b: Array) -> Gap:
             run = loss_one if ascent.scheme.single else loss_many
             run(of, duals.rows, problem.rows, problem.truth, index, how.squared, out)
     loss, error = float(out[LOSS]), float(out[ERROR])
-    square, own = float(length @ length), np.sqrt(_squares(sums.u, sums.b, how.bias, across))
+    square = float(_squares(w, b, counted, across).sum())
+    own = np.sqrt(_squares(sums.u, sums.b, counted, across))
     off = (problem.size + 4.0) * EPS * sums.spread
     shortfall = float((off * (own + 0.5 * off)).sum())
     linear, quadratic = ascent.linear_terms()
@@ -180,6 +182,10 @@ def duality_gap(ascent: DualAscent, sums: Sums, w: Array, b: Array) -> Gap:
     dual = linear - quadratic - 0.5 * float(own @ own)
     rounding = (problem.size + w.size / b.size + 8.0) * EPS
     error += rounding * (primal + abs(linear) + quadratic + 0.5 * float(own @ own)) + shortfall
+    if ascent.plan.free:  # what Σ y_i α_i ≠ 0 may gain: a best b has |b| ≤ 1 + max|w·x|, 2 + 2 max|w·x| of K together
+        farthest = math.sqrt(2.0 * (primal + error) * float(duals.rows[problem.index(0, problem.size), CURVE].max()))
+        left = np.abs(sums.b) / how.bias + (problem.size + 4.0) * EPS * np.abs(duals.alpha).sum(axis=0)
+        error += float(left.sum()) * (2.0 + 2.0 * farthest)
     gap = max(primal - dual, 0.0) + error
     least = primal - error
     relative = gap / least if least > 0.0 else 0.0 if gap == 0.0 else math.inf

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.arrow import check_buffers
 from rosenblatt.formats.sparse_checks import well_formed
 
 Array = np.ndarray[Any, Any]

@@ -243,7 +243,7 @@ def prepared(job: TableJob, survey: Survey) -> Preparation:
     back = np.isin(truth, rare) if rare.size else np.zeros(truth.size, np.bool_)
     returned, tested, truth = held.take(np.flatnonzero(back)), held.table.take(np.flatnonzero(~back)), truth[~back]
     survey.learn(returned)
-    used, notes = UsedColumns(plan.options, tuple(survey.columns)), list(told)
+    used, notes = UsedColumns(plan.options, tuple(survey.columns), typed=tested.typed), list(told)
     encodings, columns = _learn_columns(used, survey, tested, truth, target.classes, notes)
     whole = TableTask(plan, target, True)
     choice = _choose_setting(whole, used, survey, encodings, codes, notes)

@@ -23,7 +23,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from rosenblatt.formats import table_batches, table_layout
-from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.arrow import check_buffers
 from rosenblatt.formats.byte_sources import CHUNK_BYTES, file_stamps
 from rosenblatt.formats.contents import LABELS, Contents, Inventory
 from rosenblatt.formats.declared_fields import AMOUNT, must, verify

@@ -26,6 +26,7 @@ from rosenblatt.tables.columns.labels import labels_of
 from rosenblatt.tables.columns.values import ColumnValues, as_codes
 from rosenblatt.tables.fit import learn_table
 from rosenblatt.tables.model import TableModel, store
+from rosenblatt.tables.plan import AUTO
 from rosenblatt.tables.results import concluded
 from rosenblatt.tables.targets import ClassTarget, NumberTarget, Target
 
@@ -126,10 +127,10 @@ def fit_table(
 def _refuse_another_search(estimator: Any) -> None:
     """Refuse a checkpoint after a search that the next run may not repeat."""
     settings = settings_of(estimator)
-    if isinstance(settings.get("learner"), str) and settings.get("seconds") is not None:
+    if settings.get("learner", AUTO) == AUTO and settings.get("seconds") is not None:
         raise ValueError(
             "A search limited by seconds may choose another setting in the next run, but a checkpoint has a fixed "
-            'setting: search without seconds (learner "auto" alone), or leave out checkpoint and resume.'
+            "setting: search without seconds, or leave out checkpoint and resume."
         )
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV as _GridSearchCV
 from sklearn.utils import column_or_1d
 
 from rosenblatt.compiled.tie_rule import decide
-from rosenblatt.formats.arrow_checks import check_collected
+from rosenblatt.formats.arrow import check_collected
 from rosenblatt.formats.errors import NonFiniteInputError, NotFiniteError
 from rosenblatt.formats.reading import in_bytes
 from rosenblatt.formats.sparse_checks import well_formed

@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 
 from rosenblatt.compiled.row_arrays import NARROW, Dense, Sparse, radius2, widened
 from rosenblatt.compiled.tie_rule import decide
-from rosenblatt.formats.arrow_checks import check_buffers, check_collected
+from rosenblatt.formats.arrow import check_buffers, check_collected
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.examples import Examples
 from rosenblatt.learn.labels import (

@@ -30,14 +30,15 @@ class TableClassifier(ClassifierMixin, TableModel):
     ----------
     columns : mapping of str to str or transformer, optional
         The kind of some columns, or their encoders, as in `TableEncoder`.
-    learner : "auto", estimator or None, default=None
-        None is the averaged passive-aggressive learner (PA-I, C = 0.1), with up to ten passes. "auto" searches: PA-I
-        and PA-II over C, averaged and last weights, and bias steps; the log loss over its penalty; AROW over r; numbers
-        as they are or as splines; for up to 10,000 rows also the log loss with random Fourier features. Settings race
-        on a part of the rows, and the best few are learned on all folds; of those whose out-of-fold accuracy is within
-        one standard error of the best it takes the one with the lowest log loss.
-        At most 20,000 rows are searched. If even that takes too many visits of values (text with many classes),
-        nothing is searched.
+    learner : "auto", "linear" or estimator, default="auto"
+        "auto" searches the log loss over its penalty, with numbers as they are, as splines, and with random Fourier
+        features for smooth functions of several columns (up to 200,000 rows); with more than 1,000 features, such as
+        words, also AROW over r (three passes) and PA-I over C. Settings race on a part of the rows, and the best few
+        are learned on all folds (of more than 10,000 rows on one); of those whose accuracy on test rows is within one
+        standard error of the best it takes the one with the lowest log loss, or the simplest whose loss is within one
+        standard error of that. At most 20,000 rows are searched. If even that takes too many visits of values (text
+        with many classes), nothing is searched. "linear", or None, is one linear learner with fixed settings: averaged
+        passive-aggressive (PA-I, C = 0.1), with up to ten passes.
     scoring : str or callable, optional
         A scikit-learn scorer; the summary reports its value along with the accuracy.
     cv : int, default=5
@@ -93,7 +94,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         self,
         *,
         columns: Mapping[str, Any] | None = None,
-        learner: Any = None,
+        learner: Any = "auto",
         scoring: Any = None,
         cv: int = 5,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -112,8 +113,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         X : frame, array-like or sparse matrix of shape (n, d)
             The rows to score.
         """
-        rows = self._encoded(X)
-        scores = by_class(class_scores(self.learner_, rows, self.classes_.size))
+        scores = by_class(self._scores(X))
         scores = self.calibration_.scale * scores + self.calibration_.shifts
         return scores[:, 1] - scores[:, 0] if self.classes_.size == 2 else scores
 
@@ -125,8 +125,8 @@ class TableClassifier(ClassifierMixin, TableModel):
         X : frame, array-like or sparse matrix of shape (n, d)
             The rows whose probabilities are wanted.
         """
-        rows = self._encoded(X)
-        return self.calibration_.probabilities(class_scores(self.learner_, rows, self.classes_.size))
+        scores = self._scores(X)
+        return self.calibration_.probabilities(scores)
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each row.
@@ -139,6 +139,10 @@ class TableClassifier(ClassifierMixin, TableModel):
         codes = self.predict_proba(X).argmax(axis=1)
         found: Array = self.classes_[codes]
         return found
+
+    def _scores(self, X: Any) -> Array:
+        """The scores of the learner."""
+        return np.concatenate([class_scores(self.learner_, part, self.classes_.size) for part in self._parts(X)])
 
     def _check_whole(self) -> None:
         super()._check_whole()

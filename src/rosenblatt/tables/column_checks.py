@@ -53,7 +53,11 @@ def _check_text(encoding: TextEncoding) -> None:
     words, pairs, single, idf = encoding.words, encoding.pairs, encoding.single, encoding.idf
     must(all(isinstance(one, np.ndarray) for one in (words, pairs, single, idf)), "arrays")
     must(words.ndim == 1 and all(isinstance(word, str) for word in words.tolist()), "words")
+    must(len(set(words.tolist())) == words.size, "distinct words")
     must(is_array(pairs, (pairs.shape[0], 2), "iu") and is_array(single, (single.size,), "iu"), "places of words")
     must(is_array(idf, (single.size + pairs.shape[0],)) and np.isfinite(idf).all(), "an idf for each word and pair")
     for places in (pairs, single):
         must(not places.size or (places.min() >= 0 and places.max() < words.size), "places within the words")
+    order = np.arange(idf.size) if encoding.order is None else encoding.order
+    must(is_array(order, idf.shape, "iu") and (np.sort(order) == np.arange(idf.size)).all(), "an order of all features")
+    must(isinstance(encoding.sublinear, bool), "whether tf is sublinear")

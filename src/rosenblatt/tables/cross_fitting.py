@@ -37,6 +37,7 @@ class Candidates(NamedTuple):
     scores: Array  # (settings, n), or (settings, n, K)
     known: Array  # whether each row has scores
     reported: Array  # whether each row is predicted, by one of these settings; only rows that are known
+    complexity: tuple[int, ...] = (0,)  # of each setting
 
     @classmethod
     def only(cls, scores: Array) -> Candidates:
@@ -46,14 +47,14 @@ class Candidates(NamedTuple):
 
     def take(self, rows: Array) -> Candidates:
         """Some of the rows."""
-        return Candidates(self.scores[:, rows], self.known[rows], self.reported[rows])
+        return self._replace(scores=self.scores[:, rows], known=self.known[rows], reported=self.reported[rows])
 
     def among(self, rows: Array, n: int) -> Candidates:
         """The same, in a table of n rows that has these at `rows`."""
-        wide = Candidates(np.zeros((len(self.scores), n, *self.scores.shape[2:])), np.zeros(n, bool), np.zeros(n, bool))
-        for place, one in zip(wide, self, strict=True):
-            place[(slice(None), rows) if place is wide.scores else rows] = one
-        return wide
+        scores = np.zeros((len(self.scores), n, *self.scores.shape[2:]))
+        known, reported = np.zeros((2, n), bool)
+        scores[:, rows], known[rows], reported[rows] = self.scores, self.known, self.reported
+        return Candidates(scores, known, reported, self.complexity)
 
 
 class Half(NamedTuple):
@@ -69,6 +70,23 @@ def best_first(scores: Sequence[float], losses: Sequence[float], tested: int, cl
     best = max(scores, default=0.0)
     error = float(np.sqrt(max(best * (1 - best), 0.0) / max(tested, 1))) if classes else np.inf
     return sorted((k for k in range(len(scores)) if scores[k] >= best - error), key=lambda k: losses[k])
+
+
+def simplest_first(
+    order: list[int], losses: Array, complexity: Sequence[int], weights: Array | None = None
+) -> list[int]:
+    """The order with the simplest setting whose loss is within one standard error of the first one's in front of it.
+
+    The error is that of the difference, row by row, of the two losses: `losses` is of shape (settings, rows).
+    """
+    for k in sorted(order, key=lambda k: complexity[k]):
+        if complexity[k] >= complexity[order[0]]:
+            break
+        above = losses[k] - losses[order[0]]
+        mean = np.average(above, weights=weights)
+        if mean <= np.sqrt(np.average((above - mean) ** 2, weights=weights) / above.size):
+            return [k, *(other for other in order if other != k)]
+    return order
 
 
 def halves(
@@ -131,7 +149,8 @@ def _half(one: Candidates, asked: Array, target: Array, classes: int, weights: A
         else:
             right = losses = (scores[:, others] - truth) ** 2
         share, loss = (np.average(each, axis=1, weights=weights[others]).tolist() for each in (right, losses))
-        best = best_first(share, loss, others.size, classes)[0]
+        near = best_first(share, loss, others.size, classes)
+        best = simplest_first(near, losses, one.complexity, weights[others])[0]
     found = scores[best, rows]
     if not classes or not rows.size:
         return Half(rows, found, found)

@@ -31,13 +31,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     - numbers: standardised; a missing value becomes the mean, with an indicator feature; columns of mostly zeros are
       scaled without a shift and stay sparse
-    - names (categories): one-hot for the most frequent; rare and unknown names share a feature; missing is a name
+    - names (categories, whole numbers with leading zeros, and digits that are text where other columns of the frame are
+      numbers by type): one-hot for the most frequent; rare and unknown names share a feature; missing is a name
     - booleans: as 0 and 1, standardised
     - dates and times: year, month, day of the week, hour
     - text (a median of three words or more, more than half of the values different): words and pairs of words by
       sublinear TF-IDF
 
-    Empty and constant columns, ids (whole numbers or names that are all different) and, where y is given, columns
+    Empty and constant columns, ids (whole numbers or names that are all different, names of which nine in ten are) and,
+    where y is given, columns
     that are one-to-one copies of it are left out, with a warning that names them.
 
     Parameters
@@ -60,6 +62,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The columns that are used, each with its kind and its learned encoding.
     left_out_ : dict of str to str
         The columns that are left out, each with the reason.
+    reasons_ : dict of str to str
+        Why each column that is used has its kind.
     missing_counts_ : dict of str to int
         The missing values of columns that have any.
     n_features_in_ : int
@@ -81,7 +85,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [ 1.,  0.,  0.,  0.,  0.,  1.]])
     """
 
-    STORED = SHARED | {"columns_", "left_out_", "missing_counts_", "_names", "_notes"}
+    STORED = SHARED | {"columns_", "left_out_", "missing_counts_", "reasons_", "_names", "_notes"}
     _parameter_constraints: dict[str, Any] = {
         "columns": [Mapping, None],
         "encoders": [Mapping, None],
@@ -90,6 +94,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     }
     columns_: tuple[ColumnEncoding, ...]
     left_out_: dict[str, str]
+    reasons_: dict[str, str]
     missing_counts_: dict[str, int]
     n_features_in_: int
     _notes: dict[str, str]
@@ -119,7 +124,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if labelled != table.rows:
             raise ValueError(f"X has {table.rows} rows and y has {labelled}: inconsistent numbers of samples.")
         self._validate_params()
-        used = UsedColumns(options_of(self), tuple(table.columns), table.named)
+        used = UsedColumns(options_of(self), tuple(table.columns), table.named, table.typed)
         columns = used.in_table(table, *_label_codes(y))
         encodings = [learned(column, self.max_names) for column in columns]
         self.__dict__.pop("feature_names_in_", None)

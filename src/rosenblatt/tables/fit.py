@@ -14,7 +14,9 @@ from rosenblatt.tables.columns.used_columns import UsedColumns
 from rosenblatt.tables.cross_fitting import Candidates
 from rosenblatt.tables.encoder import encoder_of
 from rosenblatt.tables.plan import Choice, LearnedTable, TablePlan, TableTask, TrainingRows, UnseenRows
+from rosenblatt.tables.search_folds import FoldLearner
 from rosenblatt.tables.search_rows import fourier_features, in_form
+from rosenblatt.tables.settings import wave_count
 from rosenblatt.tables.targets import Target
 
 Array = np.ndarray[Any, Any]
@@ -27,7 +29,7 @@ def learn_table(
     """Learn from columns and an encoded target."""
     if table.rows < 2:
         raise ValueError(f"{plan.name} cannot learn from 1 sample: it needs two rows or more.")
-    used = UsedColumns(plan.options, tuple(table.columns), table.named)
+    used = UsedColumns(plan.options, tuple(table.columns), table.named, table.typed)
     columns = used.in_table(table, y, target.classes)
     task = TableTask(plan, target, table.rows > MANY_ROWS)
     return (_held_out if task.large else _cross_validated)(task, used, columns, y, weights)
@@ -67,16 +69,19 @@ def _cross_validated(
     folds, notes = task.target.folds(y, task.plan.cv, task.plan.rng)
     choice = task.choice(columns, y, weights, folds)
     search = choice.search
-    if search is None or choice.setting is None or search.rows.numbers is not None:
+    descent = _descent(task, choice, columns, y, weights, folds)
+    if descent is None or choice.setting is None:
         form = in_form(choice.setting, columns, used.options.columns)
         scores = _out_of_fold(task, choice, form, y, weights, folds)
         encodings = tuple(map(learned, form))
         X, waves = _beside_waves(task, choice, encoded(encodings, form, y.size))
         learner = task.learned(choice.setting, X, y, weights)
     else:
-        scores, best = task.target.from_learning(search.scores[choice.setting]), search.learner.form(choice.setting)
+        known = None if search is None or not search.whole else search.scores.get(choice.setting)
+        scores = task.target.from_learning(descent.out_of_fold(choice.setting) if known is None else known)
+        best = descent.form(choice.setting)
         encodings, waves, X = best.encodings, best.waves, best.X
-        learner = task.learned(choice.setting, X, y, weights, search.learner.planes(choice.setting))
+        learner = task.learned(choice.setting, X, y, weights, descent.planes(choice.setting))
     found = LearnedTable(task, encoder_of(used, encodings), waves, learner, choice, (*notes, *used.described))
     tested = np.flatnonzero(folds >= 0)
     mass = None if weights is None else weights[tested]
@@ -85,14 +90,32 @@ def _cross_validated(
     return found, unseen, TrainingRows(X, y, weights)
 
 
+def _descent(
+    task: TableTask, choice: Choice, columns: list[ParsedColumn], y: Array, weights: Array | None, folds: Array
+) -> FoldLearner | None:
+    """What learns the chosen setting in all folds at once; None where each fold has a learner of its own."""
+    setting, search = choice.setting, choice.search
+    if setting is None or search is None:
+        return None
+    if search.rows.numbers is None:
+        known = search.whole or (setting.by_descent and search.learner.form(setting).is_small)
+        return search.learner if known else None
+    if not setting.by_descent:
+        return None
+    learner = FoldLearner(task.rows(columns, task.target.for_learning(y), weights, folds))
+    return learner if learner.form(setting).is_small else None
+
+
 def _candidates(task: TableTask, choice: Choice, scores: Array, folds: Array) -> tuple[Candidates, ...]:
     """What the setting was chosen from, for a score that accounts for the choice."""
     if choice.search is None:
         return ()
     tested, numbers = folds >= 0, choice.search.rows.numbers
-    if numbers is not None and 2 * numbers.size <= folds.size:  # the other rows had no part in the choice
+    some = choice.search.tested if choice.search.one_fold else np.ones(choice.search.tested.size, bool)
+    chose = np.flatnonzero(some) if numbers is None else numbers[some]
+    if 2 * chose.size <= folds.size:  # the other rows had no part in the choice
         others = tested.copy()
-        others[numbers] = False
+        others[chose] = False
         found = [Candidates(scores[None], tested, others)]
     else:
         searched = choice.search.candidates()
@@ -122,5 +145,5 @@ def _out_of_fold(
 
 def _beside_waves(task: TableTask, choice: Choice, X: Any) -> tuple[Any, FourierFeatures | None]:
     """The rows with the random features of the setting, if it has any; and these."""
-    waves = fourier_features(choice.setting, X, task.plan.seed)
+    waves = fourier_features(choice.setting, X, wave_count(X.shape[0], task.target.classes), task.plan.seed)
     return (X, None) if waves is None else (waves.beside(X), waves)

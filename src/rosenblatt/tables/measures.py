@@ -137,7 +137,7 @@ def proven_margin(learner: Any, X: Any, target: Array) -> float:
     if coef is None or coef.shape[0] not in (1, learner.classes_.size):
         return -np.inf
     coef, bias = coef.astype(np.float64), np.atleast_1d(learner.intercept_).astype(np.float64)
-    products = int(np.diff(X.indptr).max(initial=0)) + 4
+    products = (int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]) + 4
     gamma = 2 * products * 2.0**-53 / (1 - products * 2.0**-53)  # twice, because Σ|w_i·x_i| is rounded as well
     low, high = (X @ coef.T + bias, abs(X) @ abs(coef).T + abs(bias))
     if coef.shape[0] == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -33,6 +33,7 @@ from rosenblatt.tables.summary import TableSummary
 from rosenblatt.tables.targets import label_array
 
 Array = np.ndarray[Any, Any]
+ROWS_AT_ONCE = 8_192
 
 
 class TableModel(BaseEstimator):
@@ -42,7 +43,7 @@ class TableModel(BaseEstimator):
     STORED = SHARED | {"encoder_", "fourier_", "learner_", "setting_", "summary_", "_large", "_seed"}
     _parameter_constraints: dict[str, Any] = {
         "columns": [Mapping, None],
-        "learner": [StrOptions({"auto"}), HasMethods(["fit", "predict"]), None],
+        "learner": [StrOptions({"auto", "linear"}), HasMethods(["fit", "predict"]), None],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "seconds": [Interval(Real, 0, None, closed="neither"), None],
@@ -59,7 +60,7 @@ class TableModel(BaseEstimator):
         self,
         *,
         columns: Mapping[str, Any] | None = None,
-        learner: Any = None,
+        learner: Any = "auto",
         scoring: Any = None,
         cv: int = 5,
         seconds: float | None = None,
@@ -126,11 +127,15 @@ class TableModel(BaseEstimator):
 
     # -- scikit-learn and model files ----------------------------------------------------------------------------------
 
-    def _encoded(self, X: Any) -> Any:
-        """The rows of a table as the learner gets them."""
+    def _parts(self, X: Any) -> Iterator[Any]:
+        """The rows of a table as the learner gets them; those with random features, which are dense, part by part."""
         check_is_fitted(self, "summary_")
         rows = self.encoder_.transform(X)
-        return rows if self.fourier_ is None else self.fourier_.beside(rows)
+        if self.fourier_ is None:
+            yield rows
+            return
+        for begin in range(0, max(rows.shape[0], 1), ROWS_AT_ONCE):
+            yield self.fourier_.beside(rows[begin : begin + ROWS_AT_ONCE])
 
     def __sklearn_tags__(self) -> Any:
         """X may have columns of mixed types, missing values, or be sparse."""

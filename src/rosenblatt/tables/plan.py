@@ -17,10 +17,11 @@ from rosenblatt.tables.cross_fitting import Candidates
 from rosenblatt.tables.encoder import TableEncoder
 from rosenblatt.tables.search import TableSearch
 from rosenblatt.tables.search_rows import TableRows
-from rosenblatt.tables.settings import FOURIER_ROWS, TableSetting
+from rosenblatt.tables.settings import TableSetting
 from rosenblatt.tables.targets import Target
 
 Array = np.ndarray[Any, Any]
+AUTO, LINEAR = "auto", "linear"  # a search; one learner with fixed settings
 RUNNERS_UP = 5  # settings listed in the summary
 
 
@@ -54,7 +55,7 @@ class Choice:
         """A note if no setting was tried."""
         if not self.why_not:
             return []
-        return [f'learner="auto" tried no setting, because {self.why_not}: the default is used']
+        return [f'learner="auto" tried no setting, because {self.why_not}: learner="linear" is used']
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,13 @@ class TableTask:
     def choice(self, columns: list[ParsedColumn], y: Array, weights: Array | None, folds: Array) -> Choice:
         """The setting of `learner="auto"`, by a search of these rows."""
         default, seconds = self.target.default, self.plan.seconds
-        if not isinstance(self.plan.learner, str):
+        if self.plan.learner != AUTO:
             return Choice()
         if not columns:
             return Choice(default, why_not="no column can be used")
         table = self.rows(columns, self.target.for_learning(y), weights, folds)
         sample = table.sample(None)
-        search = TableSearch(sample, not self.large and y.size <= FOURIER_ROWS, seconds).run()
+        search = TableSearch(sample, not self.large, seconds).run()
         found = search.ranked()
         if not search.learner.folds:
             return Choice(default, why_not="there are too few rows for folds")
@@ -101,7 +102,7 @@ class TableTask:
         self, columns: list[ParsedColumn], y: Array, weights: Array | None, numbers: Array | None
     ) -> Choice:
         """The same by a sample of the rows, which have these numbers; None: the rows are the sample."""
-        if not isinstance(self.plan.learner, str):
+        if self.plan.learner != AUTO:
             return Choice()
         table = self.rows(columns, y, weights, np.full(y.size, -1))
         table = table if numbers is None else table.sample(numbers)
@@ -114,7 +115,7 @@ class TableTask:
         """The unfitted learner for a table with this many rows and features."""
         if setting is not None:
             learner = setting.estimator(rows, features, self.target.weight_by_code, not self.large)
-        elif self.plan.learner is None:
+        elif self.plan.learner in (LINEAR, None):
             learner = self.target.default_learner(rows, self.large)
         else:
             learner = clone(self.plan.learner)

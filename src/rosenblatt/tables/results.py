@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from rosenblatt.learn.calibration import Calibration, by_class, calibrated
 from rosenblatt.tables.columns.label_copies import accuracy_alone, r2_alone
@@ -26,7 +27,7 @@ from rosenblatt.tables.measures import (
     r2_interval,
     user_score,
 )
-from rosenblatt.tables.plan import LearnedTable, TrainingParts, TrainingRows, UnseenRows
+from rosenblatt.tables.plan import LINEAR, LearnedTable, TrainingParts, TrainingRows, UnseenRows
 from rosenblatt.tables.summary import TableSummary
 from rosenblatt.tables.targets import ClassTarget, NumberTarget, Target
 
@@ -49,6 +50,7 @@ def concluded(found: LearnedTable, unseen: UnseenRows, training: TrainingParts, 
         "kinds": tuple(kinds.most_common()),
         "missing": tuple((name, n) for name, n in encoder.missing_counts_.items() if name in used),
         "left_out": tuple(encoder.left_out_.items()),
+        "columns": tuple((one.name, one.kind, encoder.reasons_[one.name]) for one in encoder.columns_),
         "learner": _learner_name(found),
         "passes": int(np.max(getattr(found.learner, "n_iter_", 0))),
         "folds": folds,
@@ -78,7 +80,7 @@ def _learner_name(found: LearnedTable) -> str:
         return "no learner"
     if found.choice.setting is not None:
         return str(found.choice.setting)
-    return found.task.target.default_name if found.task.plan.learner is None else type(found.learner).__name__
+    return found.task.target.default_name if found.task.plan.learner in (LINEAR, None) else type(found.learner).__name__
 
 
 # -- questions to the training rows -----------------------------------------------------------------------------------
@@ -99,7 +101,7 @@ def _seen(training: TrainingParts, target: Target, learner: Any) -> UnseenRows:
 def feature_sums(rows: TrainingRows) -> tuple[int, Array, Array]:
     """The number of rows, and the sums of the values of each feature and of their squares."""
     X, ones = rows.X, np.ones(rows.X.shape[0])
-    squares = type(X)((X.data**2, X.indices, X.indptr), shape=X.shape)
+    squares = X.multiply(X) if sp.issparse(X) else X * X
     return X.shape[0], X.T @ ones, squares.T @ ones
 
 

@@ -1,7 +1,8 @@
 """The search of `learner="auto"`: which learner, which strength, and numbers as given, as splines or random features.
 
-Settings race on a part of the rows, and only the best few are learned on all folds. Of these, and within one standard
-error of the best accuracy, the one with the lowest log loss is chosen.
+Settings race on a part of the rows, and only the best few are learned on all folds (of many rows on one). Of these, and
+within one standard error of the best accuracy, the one with the lowest log loss is chosen, or a simpler one whose loss
+is within one standard error of it.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from sklearn.utils.parallel import _get_threadpool_controller
 
 from rosenblatt.tables import search_rows as table_search_rows
 from rosenblatt.tables import settings as table_settings
-from rosenblatt.tables.cross_fitting import Candidates, best_first
+from rosenblatt.tables.cross_fitting import Candidates, best_first, simplest_first
 from rosenblatt.tables.search_folds import FoldLearner
 from rosenblatt.tables.search_rows import TableForm, TableRows, in_form
-from rosenblatt.tables.settings import GROUPS, NUMBER_GROUPS, TableSetting, passes
+from rosenblatt.tables.settings import GROUPS, NUMBER_GROUPS, TableSetting
 
 Array = np.ndarray[Any, Any]
 BUDGET = 3_000_000_000  # values visited, counted for each column of a run
 DESCENT = 10  # passes of an online learner that take as long as the descent of one penalty
-RACE_FEATURES = 100  # random features that show whether more would help
-RACE_ROWS, FEW_TO_RACE = 2_000, 200  # rows that show which settings are far behind; fewer test rows do not
+DENSE_DESCENT = 2  # the same of products of dense matrices
+RACE_FEATURES, MANY_RACE_FEATURES = 100, 300  # random features that show whether more would help; of many rows
+RACE_ROWS, MANY_RACE_ROWS = 2_000, 6_000  # rows that show which settings are far behind
+FEW_TO_RACE = 200  # fewer test rows do not
 FINALISTS = 4  # settings that are learned on all folds
 ERRORS = 2.0  # standard errors behind the best loss at which a setting leaves the race
 clock = time.perf_counter
@@ -39,6 +42,7 @@ class Trial:
     setting: TableSetting
     score: float
     loss: float
+    losses: Array  # of the test rows
 
 
 @dataclass(frozen=True)
@@ -56,16 +60,14 @@ class TableSearch:
     """Tries settings on the folds of a table; fills `trials` and the out-of-fold scores group by group."""
 
     rows: TableRows
-    few: bool  # whether the whole table has few enough rows for random Fourier features
+    waves: bool  # whether random Fourier features may be tried
     seconds: float | None = None
     trials: list[Trial] = field(default_factory=list)
     scores: dict[TableSetting, Array] = field(default_factory=dict)
     spent: float = 0.0
     raced: list[TableSetting] = field(default_factory=list)  # tried on at least one fold
     lowest: float = np.inf  # the lowest loss in the race
-    lost: set[tuple[bool, float]] = field(default_factory=set)  # forms with which no learner improved
     _raced: list[Array] = field(default_factory=list)  # scores of the race, if they are out-of-fold scores of all rows
-    _tried: list[Array] = field(default_factory=list)  # scores of all trials
     _contenders: list[Contender] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -78,7 +80,7 @@ class TableSearch:
         with _get_threadpool_controller().limit(limits=1, user_api="blas"):
             for k, group in enumerate(GROUPS if self.rows.classes else NUMBER_GROUPS):
                 if not self._over(deadline) and self._applies(group[0]):
-                    self._try(group, k, deadline)
+                    self._race(group, k, deadline)
             self._learn_finalists(deadline)
         return self
 
@@ -87,31 +89,23 @@ class TableSearch:
         return bool(clock() >= deadline) if self.seconds is not None else self.spent >= BUDGET
 
     def _applies(self, setting: TableSetting) -> bool:
-        if not self.learner.folds or (setting.splines, setting.fourier) in self.lost:
+        if not self.learner.folds:
             return False
-        if setting.fourier:
-            plain = self.racer.form(replace(setting, fourier=0.0))
-            return self.few and 0 < plain.shape[1] <= table_settings.MOST_FEATURES
-        columns = self.rows.columns
-        formed = in_form(setting, columns, self.rows.fixed)
-        return not setting.splines or any(one is not other for one, other in zip(formed, columns, strict=True))
+        columns, formed = self.rows.columns, in_form(setting, self.rows.columns, self.rows.fixed)
+        if setting.splines and all(one is other for one, other in zip(formed, columns, strict=True)):
+            return False
+        if setting.by_descent and not setting.fourier:
+            return True
+        plain = self.learner.form(replace(setting, fourier=0.0))
+        return self.waves and plain.is_small and plain.shape[1] > 0 if setting.fourier else not plain.is_small
 
     # -- the race ------------------------------------------------------------------------------------------------------
-
-    def _try(self, group: list[TableSetting], number: int, deadline: float) -> None:
-        """Race the settings of a group; after the first group, its first setting races alone at first."""
-        before = self.lowest
-        parts = (group[:1], group[1:]) if np.isfinite(before) and len(group) > 1 else (group,)
-        for part in parts:
-            self._race(part, number, deadline)
-            if not self.lowest < before:
-                self.lost |= {(group[0].splines, group[0].fourier)} - {(False, 0.0)}
-                break
 
     def _race(self, group: list[TableSetting], number: int, deadline: float) -> None:
         """Race some settings; a race on all folds is a trial."""
         racer, rows = self.racer, self.race_rows
-        form = racer.form(group[0], RACE_FEATURES)
+        waves = RACE_FEATURES if not self.one_fold else MANY_RACE_FEATURES
+        form = racer.form(group[0], waves)
         self.spent += cost(group, form, self._race_folds, self.rows.classes)
         if self._over(deadline):
             return
@@ -122,8 +116,8 @@ class TableSearch:
             self._raced.append(scores)
         lowest = float(np.fmin.reduce(racer.rows.mean(losses, rows), initial=np.inf))  # a NaN loss never leads
         self.lowest = min(lowest, self.lowest)
-        whole = racer is self.learner and (not group[0].fourier or RACE_FEATURES >= table_settings.FOURIER_COUNT)
-        if whole and self._race_folds == self.learner.folds:
+        whole = racer is self.learner and (not group[0].fourier or waves >= table_settings.FOURIER_COUNT)
+        if whole and self._race_folds == self.test_folds:
             self._add(group, scores, right, losses, rows)
             return
         kept = scores if whole else [None] * len(group)
@@ -136,15 +130,15 @@ class TableSearch:
     @cached_property
     def racer(self) -> FoldLearner:
         """The learner of the rows of the race, up to half of them in the first fold."""
-        n, folds = self.rows.target.size, self.rows.folds
+        n, folds, race = self.rows.target.size, self.rows.folds, RACE_ROWS if not self.one_fold else MANY_RACE_ROWS
         first = (folds == 0) & self.rows.weighs
-        tests = min(int(np.count_nonzero(first)), RACE_ROWS // 2)
-        if n <= RACE_ROWS or tests < FEW_TO_RACE:
+        tests = min(int(np.count_nonzero(first)), race // 2)
+        if n <= race or tests < FEW_TO_RACE:
             return self.learner
         chosen, shuffled = np.zeros(n, bool), np.random.default_rng(self.rows.seed).permutation(n)
-        for part, size in ((first, tests), (folds != 0, RACE_ROWS - tests)):
+        for part, size in ((first, tests), (folds != 0, race - tests)):
             chosen[shuffled[part[shuffled]][:size]] = True
-        least = max(1, min(table_search_rows.CLASS_ROWS, RACE_ROWS // max(self.rows.classes, 1)))
+        least = max(1, min(table_search_rows.CLASS_ROWS, race // max(self.rows.classes, 1)))
         for k in range(self.rows.classes):  # learners of the race need every class
             training = np.flatnonzero((self.rows.target == k) & (folds != 0))
             if np.count_nonzero(chosen[training]) < least:
@@ -157,7 +151,7 @@ class TableSearch:
         """The number of folds with enough test rows for a race."""
         sizes = np.bincount(self.rows.folds[(self.rows.folds >= 0) & self.rows.weighs])
         enough = np.flatnonzero(np.cumsum(sizes) >= FEW_TO_RACE)
-        return 1 if self.racer is not self.learner else int(enough[0]) + 1 if enough.size else self.learner.folds
+        return 1 if self.racer is not self.learner else int(enough[0]) + 1 if enough.size else self.test_folds
 
     @cached_property
     def race_rows(self) -> Array:
@@ -165,7 +159,28 @@ class TableSearch:
         folds = self.racer.rows.folds
         return np.concatenate([np.flatnonzero(folds == fold) for fold in range(self._race_folds)])
 
+    @cached_property
+    def test_folds(self) -> int:
+        """How many folds finalists are tested on: of many rows the first is enough."""
+        return self.learner.folds if self.rows.target.size <= table_settings.FEW_ROWS else min(self.learner.folds, 1)
+
     # -- all folds -----------------------------------------------------------------------------------------------------
+
+    @property
+    def one_fold(self) -> bool:
+        """Whether finalists are tested on the first fold alone."""
+        return self.test_folds < self.learner.folds
+
+    @property
+    def whole(self) -> bool:
+        """Whether there are out-of-fold scores of all rows of the table."""
+        return self.rows.numbers is None and not self.one_fold
+
+    @property
+    def tested(self) -> Array:
+        """Whether each row is in a test part of the finalists."""
+        found: Array = (self.rows.folds >= 0) & (self.rows.folds < self.test_folds)
+        return found
 
     def _learn_finalists(self, deadline: float) -> None:
         """Learn the remaining settings on all folds, the best of the race first."""
@@ -179,8 +194,8 @@ class TableSearch:
 
     def _learn_folds(self, group: list[TableSetting], raced: list[Array | None], deadline: float) -> None:
         """Learn settings on all folds except those whose scores the race already has."""
-        others = list(range(0 if raced[0] is None else self._race_folds, self.learner.folds))
-        form, tested = self.learner.form(group[0]), np.flatnonzero(self.rows.folds >= 0)
+        others = list(range(0 if raced[0] is None else self._race_folds, self.test_folds))
+        form, tested = self.learner.form(group[0], table_settings.FOURIER_COUNT), np.flatnonzero(self.tested)
         self.spent += cost(group, form, len(others), self.rows.classes)
         if self._over(deadline) and (self.seconds is None or self.trials):
             return
@@ -197,53 +212,55 @@ class TableSearch:
         found = np.zeros((len(group), self.rows.target.size, *scores.shape[2:]))
         found[:, rows] = scores
         self.scores |= dict(zip(group, found, strict=True))
-        self._tried.append(found)
-        self.trials += map(Trial, group, *self.rows.measures(right, losses, rows))
-        front, starts = {one.setting for one in self._front()}, self.learner.starts
-        self.scores = {one: kept.copy() for one, kept in self.scores.items() if one in front}
-        self.learner.starts = {one: kept for one, kept in starts.items() if one in front}
-
-    def _front(self) -> list[Trial]:
-        """The Pareto front of the trials: no other has at least their score at a lower loss. One of them is chosen."""
-        front, best = list[Trial](), -np.inf
-        for one in sorted(self.trials, key=lambda one: (one.loss, -one.score)):
-            if one.score > best:
-                front, best = [*front, one], one.score
-        return front
+        self.trials += map(Trial, group, *self.rows.measures(right, losses, rows), losses)
 
     def ranked(self) -> list[Trial]:
-        """The trials within one standard error of the best score, the lowest loss first."""
+        """The trials within one standard error of the best score, the lowest loss first, after the one that is chosen.
+
+        It is the simplest of those whose loss is within one standard error of the lowest.
+        """
         scores, losses = [one.score for one in self.trials], [one.loss for one in self.trials]
-        tested = int((self.rows.folds >= 0).sum())
-        return [self.trials[k] for k in best_first(scores, losses, tested, self.rows.classes)]
+        near = best_first(scores, losses, int(self.tested.sum()), self.rows.classes)
+        each, mass = np.array([one.losses for one in self.trials]), self.rows.weights
+        weights = None if mass is None else mass[self.tested]
+        complexity = [one.setting.complexity for one in self.trials]
+        return [self.trials[k] for k in simplest_first(near, each, complexity, weights)]
 
     def candidates(self) -> list[Candidates]:
         """All settings among which one was chosen, to choose again without the labels of some rows.
 
         Rows of a race by learners of fewer rows are not reported: no other scores of the settings that lost are known.
         """
-        tested = self.rows.folds >= 0
+        tested = self.tested
         raced = np.zeros(tested.size, np.bool_)
         if self._contenders:
             numbers = self.racer.rows.numbers if self.racer is not self.learner else None
             raced[self.race_rows if numbers is None else numbers[self.race_rows]] = True
-        found = [Candidates(_finite(np.concatenate(self._tried)), tested, tested & ~raced)]
+        found = [self._candidates(list(self.scores), np.array(list(self.scores.values())), tested, tested & ~raced)]
         if self._contenders and self.racer is self.learner:
             scores = np.zeros((sum(map(len, self._raced)), tested.size, *self._raced[0].shape[2:]))
             scores[:, self.race_rows] = np.concatenate(self._raced)
-            found.append(Candidates(_finite(scores), raced, raced))
+            found.append(self._candidates(self.raced, scores, raced, raced))
         return found
+
+    def _candidates(self, settings: list[TableSetting], scores: Array, known: Array, reported: Array) -> Candidates:
+        """Those whose weights did not overflow; if there are none, scores of 0."""
+        fine = np.isfinite(scores).reshape(len(scores), -1).all(axis=1)
+        if not fine.any():
+            return Candidates(np.zeros((1, *scores.shape[1:])), known, reported)
+        complexity = tuple(settings[k].complexity for k in np.flatnonzero(fine).tolist())
+        return Candidates(scores[fine], known, reported, complexity)
 
 
 def cost(group: Sequence[TableSetting], form: TableForm, folds: int, classes: int) -> float:
     """Values visited in this many folds by all columns."""
     planes = classes if classes > 2 else 1
-    if group[0].learner in ("log", "squared"):
+    if group[0].by_descent:
         n, d = form.shape
-        values = n * d if form.is_small else form.X.nnz
-        return DESCENT * float(values) * planes * len(group) * folds
+        values = DENSE_DESCENT * n * d if form.is_small else DESCENT * form.X.nnz
+        return float(values) * planes * len(group) * folds
     machines = len({replace(one, keep="last") for one in group}) * (2 if group[0].learner == "AROW" else 1)
-    return passes(form.shape[0]) * float(form.X.nnz) * planes * machines * folds
+    return group[0].passes(form.shape[0]) * float(form.X.nnz) * planes * machines * folds
 
 
 def in_the_race(table: TableRows, losses: Array, rows: Array) -> list[int]:
@@ -259,9 +276,3 @@ def in_the_race(table: TableRows, losses: Array, rows: Array) -> list[int]:
     error = np.sqrt(table.mean((above - mean[:, None]) ** 2, rows) / rows.size)
     half = order[: min(FINALISTS, (order.size + 1) // 2)]
     return sorted(half[~(mean[half] > ERRORS * error[half])].tolist())
-
-
-def _finite(scores: Array) -> Array:
-    """The scores of settings whose weights did not overflow; if there are none, 0."""
-    fine = np.isfinite(scores).reshape(len(scores), -1).all(axis=1)
-    return scores[fine] if fine.any() else np.zeros((1, *scores.shape[1:]))

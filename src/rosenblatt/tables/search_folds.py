@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from rosenblatt.learn.calibration import by_class
 from rosenblatt.learn.orders import Shuffled
@@ -19,15 +20,16 @@ from rosenblatt.learn.row_checks import encode_rows
 from rosenblatt.learn.schemes import JOINT, TWO
 from rosenblatt.online.rules import CONSTANT, AROWRule, PassiveAggressiveRule
 from rosenblatt.search.many_settings import FoldRows, ManySettings, Setting
-from rosenblatt.search.penalty_paths import logistic_columns, ridge_path
+from rosenblatt.search.penalty_paths import CentredRows, logistic_columns, ridge_path
 from rosenblatt.tables import settings as table_settings
 from rosenblatt.tables.columns.encoding import encoded, learned
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.search_rows import TableForm, TableRows, in_form
-from rosenblatt.tables.settings import TableSetting, passes
+from rosenblatt.tables.settings import TableSetting, wave_count
 
 Array = np.ndarray[Any, Any]
-MOST_SCORES = 2_000_000  # that one descent works on at a time
+MOST_SCORES = 10_000_000  # that one descent works on at a time
+STEPS, FEWER_STEPS = 100, 40  # of a descent, at most; of one of many rows
 
 
 @dataclass
@@ -45,7 +47,8 @@ class FoldLearner:
 
     def form(self, setting: TableSetting, count: int | None = None) -> TableForm:
         """The table in the form of a setting; `count` is the number of its random features, if it has any."""
-        count = min(count or table_settings.FOURIER_COUNT, table_settings.FOURIER_COUNT) if setting.fourier else 0
+        most = wave_count(self.rows.target.size, self.rows.classes)
+        count = min(count or most, most) if setting.fourier else 0
         key = (setting.splines, setting.fourier, count)
         if key not in self.forms:
             self.forms[key] = self._encoded(setting, count)
@@ -66,11 +69,20 @@ class FoldLearner:
         if not form.shape[1]:
             sizes = [int((self.rows.folds == fold).sum()) for fold in folds]
             return [np.zeros((len(group), size, K) if K > 2 else (len(group), size)) for size in sizes]
-        if learner not in ("log", "squared"):
+        if not group[0].by_descent:
             return self._online(group, form, folds)
         if learner == "log" and form.is_small:
             return self._at_once(group, form, folds)
         return [self._fold_alone(group, form, fold) for fold in folds]
+
+    def out_of_fold(self, setting: TableSetting) -> Array:
+        """The score of each row by a learner of the other folds, 0 for rows in no test part."""
+        form, folds = self.form(setting), list(range(self.folds))
+        parts = [part[0] for part in self.scores([setting], form, folds)]
+        found = np.zeros((self.rows.target.size, *parts[0].shape[1:]))
+        for fold, part in zip(folds, parts, strict=True):
+            found[self.rows.folds == fold] = part
+        return found
 
     def _at_once(self, group: list[TableSetting], form: TableForm, folds: list[int]) -> list[Array]:
         """Logistic regressions of all settings and folds together."""
@@ -83,11 +95,11 @@ class FoldLearner:
             # Every fold starts at 0: the planes of another fold have seen the labels of its rows.
             if len(part) > 1:
                 centred, target = form.centred(), rows.target
-                W = logistic_columns(centred, target, rows.classes, alphas, np.repeat(member, S, axis=0))
+                W = self._descent(centred, target, alphas, np.repeat(member, S, axis=0))
             else:
                 train = np.flatnonzero(member[0])
                 centred, target = form.centred(train), rows.target[train]
-                W = logistic_columns(centred, target, rows.classes, alphas)
+                W = self._descent(centred, target, alphas)
             coef, b = (one.reshape(len(part), S, planes, -1) for one in centred.planes(W))
             for k, one in enumerate(group):
                 self.starts[one] = (coef[:, k].mean(axis=0), b[:, k].mean(axis=0)[:, 0])
@@ -96,12 +108,24 @@ class FoldLearner:
                 found.append(self._by_setting(scores, S))
         return found
 
+    def _descent(
+        self,
+        centred: CentredRows,
+        target: Array,
+        alphas: Array,
+        member: Array | None = None,
+        start: Array | None = None,
+    ) -> Array:
+        steps = STEPS if target.size <= table_settings.FEW_ROWS else FEWER_STEPS
+        return logistic_columns(centred, target, self.rows.classes, alphas, member, start, iterations=steps)
+
     def _fold_alone(self, group: list[TableSetting], form: TableForm, fold: int) -> Array:
         """The scores of one fold by learners fitted to the others."""
         rows, train, test = self.rows, np.flatnonzero(self.rows.folds != fold), np.flatnonzero(self.rows.folds == fold)
         X, target, mass, found = form.X[train], rows.target[train], rows.mass(train), []
         if form.is_small:
-            coef, b = ridge_path(X.toarray(), target, np.array([one.strength for one in group]) / train.size, mass)
+            alphas, dense = np.array([one.strength for one in group]) / train.size, X.toarray() if sp.issparse(X) else X
+            coef, b = ridge_path(dense, target, alphas, mass)
             return self._by_setting(form.X[test] @ coef.reshape(-1, coef.shape[2]).T + b.ravel(), len(group))
         for one in group:
             model = one.estimator(*X.shape).set_params(random_state=rows.seed)
@@ -129,8 +153,8 @@ class FoldLearner:
         member = rows.folds[:, None] != np.array(folds)
         given, codes = np.zeros(0) if rows.weights is None else rows.weights, rows.target.astype(np.int32)
         data = FoldRows(encode_rows(form.X)[0], codes, given, member, form.X.shape[1], rows.classes, scheme)
-        shares, limit = tuple(rows.class_weights.tolist()), passes(n)
-        settings = [Setting(_rule(key), fold, shares, limit) for fold in range(len(folds)) for key in keys]
+        shares = tuple(rows.class_weights.tolist())
+        settings = [Setting(_rule(key), fold, shares, key.passes(n)) for fold in range(len(folds)) for key in keys]
         run = ManySettings(data, settings, Shuffled(n, rows.seed), any(one.keep == "average" for one in group))
         for _ in run.epochs():
             pass
@@ -156,7 +180,7 @@ class FoldLearner:
             return None
         rows, centred = self.rows, self.form(setting).centred()
         alphas, start = np.array([setting.strength / rows.target.size]), centred.columns(*self.starts[setting])
-        W = logistic_columns(centred, rows.target, rows.classes, alphas, None, start)
+        W = self._descent(centred, rows.target, alphas, None, start)
         coef, intercept = centred.planes(W.astype(np.float64))
         return coef[0], intercept[0]
 

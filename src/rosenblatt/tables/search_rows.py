@@ -11,7 +11,6 @@ import numpy as np
 
 from rosenblatt.learn.calibration import calibrated_losses
 from rosenblatt.search.penalty_paths import CentredRows
-from rosenblatt.tables import settings as table_settings
 from rosenblatt.tables.columns.encoding import ColumnEncoding, ParsedColumn
 from rosenblatt.tables.columns.fourier import FourierFeatures
 from rosenblatt.tables.columns.held_out import at_level, level_for, row_hashes
@@ -135,11 +134,11 @@ class TableForm:
     @property
     def is_small(self) -> bool:
         """Whether all penalties are tried at once."""
-        return at_once(*self.shape)
+        return at_once(*self.plain.shape)
 
     @cached_property
     def X(self) -> Any:
-        """The rows as CSR."""
+        """The rows, as CSR unless they have random features."""
         return self.plain if self.waves is None else self.waves.beside(self.plain)
 
     @cached_property
@@ -161,8 +160,8 @@ class TableForm:
         return CentredRows.of(self.dense, self.mass, np.float32)
 
 
-def fourier_features(setting: TableSetting | None, X: Any, seed: int) -> FourierFeatures | None:
+def fourier_features(setting: TableSetting | None, X: Any, count: int, seed: int) -> FourierFeatures | None:
     """The random features of a setting, drawn for these rows."""
     if setting is None or not setting.fourier or not X.shape[1]:
         return None
-    return FourierFeatures.drawn(X, setting.fourier, table_settings.FOURIER_COUNT, seed)
+    return FourierFeatures.drawn(X, setting.fourier, count, seed)

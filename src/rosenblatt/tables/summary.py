@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 SHOWN = 6  # features, and classes, shown in one line
 FEW = 5  # names of columns shown in one line
-CLOSEST = 2  # runners-up of a search shown in one line
+EVIDENT, REASONS = ("numbers", "splines", "text"), 8  # kinds without a reason in the summary, and reasons in one line
+CLOSEST = 1  # runners-up of a search shown in one line
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class TableSummary:
         Columns with missing values, and how many.
     left_out : tuple of (str, str)
         Columns that were not used, and why.
+    columns : tuple of (str, str, str)
+        Each column that is used, its kind, and why it has that kind.
     learner : str
     passes : int
     seconds : float
@@ -68,7 +71,8 @@ class TableSummary:
         Of the settings that were tried, the number within one standard error of the best score, and that score. The
         best of many scores on the same rows is higher than the score to expect on new ones, which is `score`.
     runners_up : tuple of (str, float, float)
-        The settings after the chosen one, each with its score and its log loss (R² and mean squared error), by which
+        The settings after the chosen one, the lowest loss first, each with its score and its log loss (R² and mean
+        squared error), by which
         they were compared: as `best_score`, not cross-fitted.
     searched_rows : int
         The rows of the sample that was searched; 0 if it was all rows.
@@ -110,9 +114,12 @@ class TableSummary:
     runners_up: tuple[tuple[str, float, float], ...] = ()
     searched_rows: int = 0
     raced: int = 0
+    columns: tuple[tuple[str, str, str], ...] = ()
 
     def __str__(self) -> str:
         lines = [self._table(), f"  {self._columns()}"]
+        why = [f"{name}: {kind}, {reason}" for name, kind, reason in self.columns if kind not in EVIDENT]
+        lines += [f"  {'; '.join(why[:REASONS])}{'; …' if len(why) > REASONS else ''}"] if why else []
         lines += [f"  left out {name}: {reason}" for name, reason in self.left_out]
         lines += [f"{self.learner}, {self.passes:,} {'pass' if self.passes == 1 else 'passes'}, {self.seconds:.1f} s"]
         lines += [f"  {self._scores()}"]
@@ -149,15 +156,11 @@ class TableSummary:
     def _search(self) -> str:
         """What was tried, and how close the next settings were."""
         sample = f" on a sample of {self.searched_rows:,} rows" if self.searched_rows else ""
-        text = f"the highest {self.measure} of {self.tried} settings{sample}"
-        loss = "mean squared error"
-        if self.task == "classification":
-            loss = "log loss"
-            text = (
-                f"the lowest log loss of the settings ({self.near} of {self.tried}{sample}) within one standard error "
-            )
-            text += f"of the best accuracy, {self.best_score:.3f}"
-        text += f"; {self.tried} of {self.raced} settings on all folds" if self.raced > self.tried else ""
+        loss = "log loss" if self.task == "classification" else "mean squared error"
+        whole = f", {self.tried} on all folds" if self.raced > self.tried else ""
+        text = (
+            f"chosen   of {self.raced or self.tried} settings{sample}{whole}: the simplest with about the lowest {loss}"
+        )
         after = [f"{name} ({loss} {lost:.3g}, {self.measure} {score:.3f})" for name, score, lost in self.runners_up]
         return f"{text}; then {'; '.join(after[:CLOSEST])}" if after else text
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sklearn.utils import column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 
-from rosenblatt.formats.arrow_checks import check_collected
+from rosenblatt.formats.arrow import check_collected
 from rosenblatt.learn.labels import check_labels, check_no_trailing_nul, is_missing, unrounded
 from rosenblatt.objective.linear import LinearRegressor
 from rosenblatt.online.passive_aggressive import PassiveAggressive

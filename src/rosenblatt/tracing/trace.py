@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from rosenblatt.formats.arrow_checks import check_buffers
+from rosenblatt.formats.arrow import check_buffers
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.number_format import printed_fractions
 from rosenblatt.learn.plan import default_epochs

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rosenblatt.compiled.row_arrays import Dense, Sparse, read_only
-from rosenblatt.formats.arrow_checks import check_buffers, check_collected
+from rosenblatt.formats.arrow import check_buffers, check_collected
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.labels import as_labels, as_signed, check_labels, distinct, encode_labels
 from rosenblatt.learn.row_checks import encode_rows

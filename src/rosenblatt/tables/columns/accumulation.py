@@ -20,7 +20,7 @@ from rosenblatt.tables.columns.dates import FORMATS, DateEncoding, DateMoments, 
 from rosenblatt.tables.columns.encoding import ColumnEncoding, Encoding, truth_of
 from rosenblatt.tables.columns.numbers import Moments, NumberEncoding
 from rosenblatt.tables.columns.one_hot_categories import MAX_NAMES, NameEncoding
-from rosenblatt.tables.columns.statistics import MAX_STRAYS, ColumnStatistics
+from rosenblatt.tables.columns.statistics import MAX_STRAYS, ColumnStatistics, has_padding
 from rosenblatt.tables.columns.text import count_words
 from rosenblatt.tables.columns.values import INTEGER, NUMBER, ColumnValues, as_codes, as_numbers, written
 
@@ -77,6 +77,7 @@ class ColumnAccumulator:
         self.name, self.most, self.as_names = name, most, as_names
         self.rows = self.missing = self.numbers = 0
         self.whole, self.categorical, self.boolean, self.text = True, False, False, False
+        self.padded = self.placeholders = False
         self.strays: list[str] = []
         self.words = np.zeros(2, np.int64)  # how many values have 0, 1, … words
         self.moments: list[Moments] = []
@@ -90,6 +91,7 @@ class ColumnAccumulator:
         self.missing += column.missing
         self.categorical = self.categorical or column.categorical
         self.text = self.text or column.is_text
+        self.placeholders = self.placeholders or column.placeholders
         if self._add_measurements(column):
             return
         codes, distinct = as_codes(column)
@@ -126,6 +128,7 @@ class ColumnAccumulator:
         if self.whole and numbers:
             whole = pc.match_substring_regex(distinct, INTEGER).to_numpy(zero_copy_only=False).astype(np.bool_)
             self.whole = bool(whole[number].all())
+            self.padded = self.padded or has_padding(distinct)
         if numbers:
             self.moments.append(_moments(as_numbers(column)))
         if number.all():
@@ -188,7 +191,8 @@ class ColumnAccumulator:
         )
         self.whole = self.whole and other.whole
         self.categorical, self.boolean = self.categorical or other.categorical, self.boolean or other.boolean
-        self.text = self.text or other.text
+        self.text, self.padded = self.text or other.text, self.padded or other.padded
+        self.placeholders = self.placeholders or other.placeholders
         self.strays = list(dict.fromkeys([*self.strays, *other.strays]))[:MAX_STRAYS]
         words = np.zeros(max(self.words.size, other.words.size), np.int64)
         words[: self.words.size] += self.words
@@ -226,6 +230,8 @@ class ColumnAccumulator:
             date_format=dates[0] if dates else None,
             median_words=sum(middle) / 2 if ends[-1] else 1.0,
             strays=tuple(self.strays),
+            text=self.text and not self.placeholders,
+            padded=self.padded and self.whole,
         )
 
     def encoding(self, kind: str, date_format: str, max_names: int = MAX_NAMES) -> ColumnEncoding:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from rosenblatt.formats.term_counts import TermCounts
 from rosenblatt.tables.columns.dates import DateEncoding, as_dates, date_format
 from rosenblatt.tables.columns.numbers import NumberEncoding, SplineEncoding, side_by_side
 from rosenblatt.tables.columns.one_hot_categories import MAX_NAMES, CodedNames, NameEncoding
-from rosenblatt.tables.columns.text import CountedWords, TextEncoding, counted
+from rosenblatt.tables.columns.text import TextEncoding, counted
 from rosenblatt.tables.columns.transformers import TransformerEncoding
 from rosenblatt.tables.columns.values import ColumnValues, as_names, as_numbers, as_text
 
@@ -101,7 +102,7 @@ def learned(column: ParsedColumn, max_names: int = MAX_NAMES) -> ColumnEncoding:
         encoding = TransformerEncoding.fit(column.transformer, column.raw)
     elif isinstance(values, CodedNames):
         encoding = NameEncoding.fit(values, max_names)
-    elif isinstance(values, CountedWords):
+    elif isinstance(values, TermCounts):
         encoding = TextEncoding.fit(values)
     elif column.kind == "dates":
         encoding = DateEncoding.fit(values, column.date_format)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 Array = np.ndarray[Any, Any]
 
@@ -50,5 +49,5 @@ class FourierFeatures:
         return found
 
     def beside(self, X: Any) -> Any:
-        """The rows with these features after their own, as CSR."""
-        return sp.hstack([X, sp.csr_matrix(self.values(X))], format="csr")
+        """The rows with these features after their own, as an array."""
+        return np.hstack([X.toarray(), self.values(X)])

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from rosenblatt.formats.arrow_checks import check_buffers, check_collected
-from rosenblatt.formats.arrow_layouts import plain_layout
+from rosenblatt.formats.arrow import check_buffers, check_collected, plain_layout
 from rosenblatt.formats.errors import FileError
 from rosenblatt.formats.sparse_checks import well_formed
 from rosenblatt.learn.labels import is_missing
@@ -29,6 +28,12 @@ class Table:
     named: bool = True
     batch: Any = None  # the part of a file that it was read from
     path: str = ""  # of the file
+
+    @property
+    def typed(self) -> bool:
+        """Whether some columns are numbers by their type."""
+        kinds = [column.type for column in self.columns.values()]
+        return any(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
 
     def error(self, what: str, row: int, column: str) -> Exception:
         """An error about a value, with its place."""

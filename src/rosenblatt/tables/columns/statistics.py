@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from rosenblatt.tables.columns.dates import date_format
 from rosenblatt.tables.columns.text import count_words
-from rosenblatt.tables.columns.values import INTEGER, NUMBER, ColumnValues, as_codes
+from rosenblatt.tables.columns.values import INTEGER, NUMBER, PADDED, ColumnValues, as_codes
 
 Array = np.ndarray[Any, Any]
 MAX_STRAYS = 3  # examples of values that are not numbers
@@ -30,6 +30,8 @@ class ColumnStatistics:
     date_format: str | None  # the format of dates: "" for dates of a frame, None if the column has none
     median_words: float
     strays: tuple[str, ...]  # the first values that are not numbers
+    text: bool = False  # whether the values are text, and none of it, such as "?", stands for a missing value
+    padded: bool = False  # whether a whole number is written with leading zeros
 
     @property
     def present(self) -> int:
@@ -81,4 +83,11 @@ def _text_statistics(column: ColumnValues) -> ColumnStatistics:
         date_format=None if number.any() else date_format(distinct),
         median_words=float(np.median(words)) if words.size else 0.0,
         strays=tuple(strays),
+        text=not column.placeholders,
+        padded=bool(integer[number].all()) and has_padding(distinct),
     )
+
+
+def has_padding(distinct: Any) -> bool:
+    """Whether one of these texts is a whole number with leading zeros."""
+    return bool(pc.any(pc.match_substring_regex(distinct, PADDED), min_count=0).as_py())

@@ -48,14 +48,14 @@ class ColumnOptions:
         asked = self.columns.get(name)
         return self.encoders.get(kind) if asked is None or isinstance(asked, str) else asked
 
-    def kind(self, values: ColumnValues, found: ColumnStatistics) -> Kind:
+    def kind(self, values: ColumnValues, found: ColumnStatistics, typed: bool) -> Kind:
         """The kind of a column: the one asked for, or that of its values."""
-        asked, decided = self.columns.get(values.name), kind_of(values, found)
+        asked, decided = self.columns.get(values.name), kind_of(values, found, typed)
         if asked is None:
             return decided
         if not isinstance(asked, str):  # a transformer, even for a column that would be left out
             return decided if decided.kind else Kind("names")
-        return Kind(None, "as requested") if asked == DROP else Kind(asked)
+        return Kind(None if asked == DROP else asked, "as requested")
 
     def parsed(self, values: ColumnValues, kind: str, date_format: str | None) -> ParsedColumn:
         """A column in the form that its encoder, possibly the user's transformer, takes."""
@@ -72,6 +72,8 @@ class UsedColumns:
     options: ColumnOptions
     names: tuple[str, ...]
     named: bool = True  # whether the caller gave names
+    typed: bool = False  # whether some columns are numbers by their type
+    reasons: dict[str, str] = field(default_factory=dict)  # of the kind of each column that is used
     left_out: dict[str, str] = field(default_factory=dict)  # with the reason
     missing: dict[str, int] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
@@ -95,7 +97,7 @@ class UsedColumns:
         classes : int
             How many classes there are; 0 if the target is numbers.
         """
-        name, kind = values.name, self.options.kind(values, found)
+        name, kind = values.name, self.options.kind(values, found, self.typed)
         if found.missing:
             self.missing[name] = found.missing
         if kind.note:
@@ -106,6 +108,7 @@ class UsedColumns:
         column = self.options.parsed(values, kind.kind, found.date_format or "")
         fractions = classes and found.numbers and not found.whole  # are measurements, not codes
         if target is None or fractions or name in self.options.columns or not is_copy(column, target, classes or None):
+            self.reasons[name] = kind.reason
             return column
         self.left_out[name] = "a one-to-one copy of the label"
         return None
@@ -127,6 +130,7 @@ class UsedColumns:
         if self.named:
             found["feature_names_in_"] = np.array(self.names, dtype=object)
         found |= {"left_out_": self.left_out, "missing_counts_": self.missing, "_notes": self.notes}
+        found["reasons_"] = self.reasons
         return found | {"columns_": tuple(encodings)}
 
 

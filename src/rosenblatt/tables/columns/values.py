@@ -6,7 +6,7 @@ whether it comes from a file or from a frame.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "?", "null", "N
 TEXT_TYPES = (pa.types.is_string, pa.types.is_large_string)
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 INTEGER = r"^[+-]?[0-9]+$"
+PADDED = r"^[+-]?0[0-9]+$"
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
@@ -35,6 +36,7 @@ class ColumnValues:
     given: Any
     categorical: bool = False
     coded: tuple[Array, Any] | None = None
+    placeholders: bool = False  # whether text such as "?" stands for missing values
 
     def __len__(self) -> int:
         return len(self.given) if self.coded is None else self.coded[0].size
@@ -69,7 +71,7 @@ class ColumnValues:
         """Some of the rows."""
         if self.coded is None:
             return ColumnValues(self.name, self.given.take(pa.array(rows)), self.categorical)
-        return ColumnValues(self.name, None, self.categorical, (self.coded[0][rows], self.coded[1]))
+        return replace(self, coded=(self.coded[0][rows], self.coded[1]))
 
 
 def column_values(name: str, column: Any, missing: tuple[str, ...] = MISSING) -> ColumnValues:
@@ -130,7 +132,7 @@ def _text_column(name: str, column: Any, missing: tuple[str, ...]) -> ColumnValu
     words = _text(coded.dictionary.cast(pa.large_string()), missing).dictionary_encode()
     indices = words.indices.take(coded.indices)
     codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
-    return ColumnValues(name, None, coded=(codes, words.dictionary))
+    return ColumnValues(name, None, coded=(codes, words.dictionary), placeholders=bool(words.null_count))
 
 
 def _numbers(column: Any) -> Any:
